@@ -13,8 +13,9 @@ REQUIRE_ALL ?=
 export REQUIRE_ALL
 # Compiled modules and rewritten assertions are stored, or each run of the tests would begin by making them again.
 unexport PYTHONDONTWRITEBYTECODE
+CORES := $(shell getconf _NPROCESSORS_ONLN)
 # One more than there are cores: browsers and servers wait more than they work.
-WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+WORKERS := $(shell expr $(CORES) + 1)
 
 .PHONY: demo test check lint mutants bench serve clean
 
@@ -37,7 +38,7 @@ test: $(VENV)/dev lint
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/dev lint
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not (browser or server or slow or data or peer)"
+	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal --ignore tests/web -m "not (browser or server or slow or data or peer)"
 
 mutants: $(VENV)/dev
 	@$(BIN)/python scripts/mutants.py

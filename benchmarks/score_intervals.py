@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats.jackknife import jackknife_metric
+from heartfelt.stats.association import metric_difference
+from heartfelt.stats.jackknife import full_value, jackknife_metric
 from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.paired_metrics import metric_difference
-from heartfelt.stats.resample import Sample, full_value
 from heartfelt.streams import stream
 
 NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")
@@ -159,7 +158,7 @@ def of_equals(runs: int) -> None:
 
 def _true(metric: str, x: Any, ys: list[Any]) -> float:
     a, b = columns(metric, x, ys)
-    return full_value(METRICS[metric], Sample(rows(METRICS[metric], a, b[0])))
+    return full_value(METRICS[metric], rows(METRICS[metric], a, b[0]))
 
 
 def _difference(metric: str, x: Any, ys: list[Any], of: Any = None) -> Any:

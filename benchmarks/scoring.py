@@ -22,7 +22,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.stats.resample import bootstrap_metric
 from heartfelt.stats.text import bleu_counts, bleu_value, cider, corpus, rouge_l
 from heartfelt.study import Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import Points
 
 RESAMPLES = 10_000

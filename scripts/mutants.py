@@ -30,6 +30,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "heartfelt"
 AIM = 0.8
 QUICK = "not (slow or browser or server or data or peer)"
+QUICK_WEB = (
+    "not (slow or browser or data or peer)"  # every test of the web package counts as one with a server
+)
 LONGEST = 120  # seconds a mutant's tests may take before they count as failed
 
 
@@ -46,20 +49,31 @@ CORE: tuple[Core, ...] = (
     Core(
         "stats/estimate.py", (f"{STATS}/test_confidence.py", f"{STATS}/test_ratio.py", "tests/test_base.py")
     ),
-    Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_confidence.py")),
-    Core("stats/paired_metrics.py", (f"{STATS}/test_paired_metrics.py", f"{STATS}/test_interval_forms.py")),
+    Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_ratio.py")),
+    Core(
+        "stats/association.py",
+        tuple(f"{STATS}/test_{name}.py" for name in ("association", "classify", "paired_metrics", "interval_forms")),
+    ),
     Core(
         "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
     ),
     Core(
         "stats/reliability/icc.py",
-        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/reliability/test_icc.py"),
+        (
+            f"{STATS}/reliability/test_limits.py",
+            f"{STATS}/reliability/test_bounds.py",
+            f"{STATS}/reliability/test_icc.py",
+        ),
     ),
     Core(
         "stats/reliability/number_ceiling.py",
-        (f"{STATS}/reliability/test_bounds.py", f"{STATS}/test_noise_ceiling.py"),
+        (
+            f"{STATS}/reliability/test_limits.py",
+            f"{STATS}/reliability/test_bounds.py",
+            f"{STATS}/test_noise_ceiling.py",
+        ),
     ),
-    Core("stats/reml.py", (f"{STATS}/inference/test_bounds.py", f"{STATS}/test_recorded_numbers.py")),
+    Core("stats/reml.py", (f"{STATS}/test_reml.py", f"{STATS}/inference/test_bounds.py")),
     Core(
         "stats/inference/posthoc.py",
         (f"{STATS}/inference/test_bounds.py", f"{STATS}/inference/test_posthoc.py"),
@@ -70,16 +84,37 @@ CORE: tuple[Core, ...] = (
     ),
     Core(
         "screening/rules/collusion.py",
-        ("tests/screening/test_pinned.py", "tests/screening/test_collusion.py"),
+        (
+            "tests/screening/test_decision.py",
+            "tests/screening/test_pinned.py",
+            "tests/screening/test_collusion.py",
+        ),
     ),
-    Core("screening/decision.py", ("tests/screening/test_pinned.py", "tests/screening/test_policy.py")),
+    Core("screening/decision.py", ("tests/screening/test_decision.py", "tests/screening/test_pinned.py")),
     Core("labels/labels.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
+    Core("analysis/two_way.py", ("tests/analysis/test_limits.py", "tests/analysis/test_two_way.py")),
+    Core("analysis/verdict.py", ("tests/analysis/test_levels.py", "tests/analysis/test_verdict_limits.py")),
+    Core("analysis/sensitivity.py", ("tests/analysis/test_levels.py", "tests/analysis/test_by_hand.py")),
     Core("scoring/compare.py", ("tests/scoring/test_compare_exact.py", "tests/scoring/test_compare.py")),
+    Core("scoring/measure.py", ("tests/scoring/test_limits.py", "tests/scoring/test_chance.py")),
     Core("collect/assign/*.py", ("tests/collect/test_bounds.py", "tests/collect/test_assignment.py")),
+    Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
+    Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
     Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
     Core("web/security/*.py", ("tests/web/security",)),
 )
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "collect/assign/state.py: trial.position > 0 -> trial.position >= 0": "a place is -1 or at least 1",
+    "snapshot/survey.py: facts.whole or continuous -> facts.whole and continuous": "only reads the rows once more",
+    "snapshot/survey.py: facts.whole or continuous -> continuous": "only reads the rows once more",
+    "snapshot/survey.py: self._pool.shutdown(cancel_futures=True) -> self._pool.shutdown()": "nothing is waiting then",
+    "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) <= 2 * WORKERS": "how many wait, only",
+    "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) >= 2 * WORKERS": "how many wait, only",
+    "stats/association.py: self.p.why_missing or 'no difference is known' -> self.p.why_missing": "always has a reason",
+    "screening/rules/informativeness.py: new_share - share -> new_share + share": (
+        "the loop runs to its last round, where nothing moves any more"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +306,7 @@ def run_tests(tests: Sequence[str], source: Path) -> int:
                 "--rootdir",
                 str(ROOT),
                 "-m",
-                QUICK,
+                QUICK_WEB if tests[0].startswith("tests/web") else QUICK,
                 *tests,
             ]
         )

@@ -101,6 +101,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture, marker in MARKED_BY_FIXTURE.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)
+        if "postgresql" in item.name:
+            item.add_marker("server")
         module = getattr(item, "module", None)
         if any(hasattr(module, name) for name in ("serving", "served", "Running", "launched")):
             item.add_marker("server")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -25,7 +26,6 @@ BASE = {
     "progress",
     "serialization",
     "wording",
-    "on_demand",
     "representation",
 }
 ORDER = (
@@ -82,7 +82,7 @@ OPEN = {
     "collect/commands.py",
     "collect/simulation.py",
     "formats/json_files.py",
-    "formats/reading.py",
+    "formats/format.py",
     "models/store.py",
     "predictors/trained/domain.py",
     "predictors/trained/model.py",
@@ -200,6 +200,30 @@ def test_names_are_those_people_in_the_field_would_search_for() -> None:
         if name in DIALECT and (path, name) != ("media/probe.py", "found")  # a column of stimuli.parquet
     ]
     assert not wrong, f"{len(wrong)} names of a private dialect:\n" + "\n".join(wrong[:40])
+
+
+# Comments and plain strings of a script; what is left are names, numbers and the text of template strings.
+NOT_CODE = re.compile(r"""//.*|/\*[\s\S]*?\*/|"[^"\n]*"|'[^'\n]*'""")
+NAMES_OF = {
+    ".js": (re.compile(r"[\w$]+(?=\s*(?:=>|[=.,;:()\[\]?+]|of\b))"), NOT_CODE),
+    ".html": (
+        re.compile(r"(?<=[{%] )\w+|(?<=for )\w+(?= in)|(?<= in )\w+|(?<=[\"' ])[\w-]+(?=[\w -]*\"[ >])"),
+        None,
+    ),
+    ".css": (re.compile(r"(?<=[.#])[A-Za-z][\w-]*"), re.compile(r"/\*[\s\S]*?\*/")),
+}
+
+
+@pytest.mark.parametrize("suffix", NAMES_OF)
+def test_names_on_the_pages_are_plain_too(suffix: str) -> None:
+    """Variables of scripts and templates, classes and ids of pages and style sheets. (In Python a room has an echo.)"""
+    pattern, skipped = NAMES_OF[suffix]
+    wrong = []
+    for path in sorted(ROOT.rglob(f"*{suffix}")):
+        text = path.read_text(encoding="utf-8")
+        code = text if skipped is None else skipped.sub("", text)
+        wrong += [f"{path.name}: {name}" for name in pattern.findall(code) if name in DIALECT | {"room"}]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_modules_finish_a_thought() -> None:

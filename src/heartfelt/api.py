@@ -217,7 +217,7 @@ def bench(
 
 @names_the_extra
 def predict(
-    source: object,
+    source: Any,
     model: str = "valence-arousal",
     *,
     questions: Sequence[str] | None = None,
@@ -250,44 +250,29 @@ def predict(
     >>> answers.columns[:4]
     ['model', 'stimulus', 'question', 'value']
     """
+    import polars as pl
+
     from heartfelt.screening import Panel
 
     if isinstance(source, Snapshot | Panel):
-        return _predict_items(snapshot_of(source), model, questions, folder, progress)
-    return _predict_files(source, model, progress)
+        from heartfelt.labels import labels
+        from heartfelt.predictors import cases, predictor_from, run
 
-
-def _predict_items(
-    snapshot: Snapshot,
-    model: str,
-    questions: Sequence[str] | None,
-    folder: Path | str | None,
-    progress: Progress | None,
-) -> pl.DataFrame:
-    import polars as pl
-
-    from heartfelt.labels import labels
-    from heartfelt.predictors import cases, predictor_from, run
-
-    items = snapshot.items.select("stimulus", "question")
-    if questions is not None:
-        items = items.filter(pl.col("question").is_in(list(questions)))
-    with predictor_from(model) as predictor:
-        predictor.learn(snapshot, labels(snapshot).table)
-        return run(predictor, cases(snapshot, items=items), folder, progress=progress).table
-
-
-def _predict_files(source: Any, model: str, progress: Progress | None) -> pl.DataFrame:
-    import polars as pl
+        snapshot = snapshot_of(source)
+        items = snapshot.items.select("stimulus", "question")
+        if questions is not None:
+            items = items.filter(pl.col("question").is_in(list(questions)))
+        with predictor_from(model) as predictor:
+            predictor.learn(snapshot, labels(snapshot).table)
+            return run(predictor, cases(snapshot, items=items), folder, progress=progress).table
 
     from heartfelt.predictors.trained.model import load_trained
     from heartfelt.predictors.valence_arousal import predict, shipped
 
     chosen = shipped() if model == "valence-arousal" else load_trained(model)
-    predicted = predict(source, model=chosen, progress=progress)
     rows = [
         {"file": each.file, "question": name, **value}
-        for each in predicted
+        for each in predict(source, model=chosen, progress=progress)
         for name, value in each.values.items()
     ]
     return pl.DataFrame(rows)

@@ -44,6 +44,12 @@ class DamagedError(HeartfeltError):
     """Stored data that does not match its own manifest."""
 
 
+def require(valid: bool, problem: str, fix: str) -> None:
+    """Raise an ``InputError`` unless ``valid``."""
+    if not valid:
+        raise InputError(problem, fix)
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name closest to ``name``, or None when nothing is close."""
     choices = {str(k).casefold(): str(k) for k in known}

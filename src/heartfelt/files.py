@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from heartfelt.errors import InputError
 
@@ -57,18 +58,14 @@ def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
         raise
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write ``text`` so that the file is either the old one or the new one, never half of it."""
-    write_bytes(path, text.encode("utf-8"))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write ``content`` so that the file is either the old one or the new one, never half of it."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to write that becomes ``path`` only when the block ends without an error."""
     path = Path(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(content)
+            yield out
             out.flush()
             os.fsync(out.fileno())
         Path(name).chmod(0o644)
@@ -76,6 +73,17 @@ def write_bytes(path: Path, content: bytes) -> None:
     except BaseException:  # cleared away, and raised again
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write ``content`` so that the file is either the old one or the new one, never half of it."""
+    with whole_file(path) as out:
+        out.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """The same for text."""
+    write_bytes(path, text.encode("utf-8"))
 
 
 def inside(root: Path, relative: str, where: str) -> Path:

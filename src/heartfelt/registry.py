@@ -2,9 +2,9 @@
 
 A registry refuses a second thing under the same name, answers an unknown name with the known ones,
 and takes in what other installed packages offer under the entry-point group ``heartfelt.<kind>s``. Modules listed as
-``homes`` register their things when they are loaded, which is when something is first looked for; a home that ends in
-``.*`` stands for every subpackage of a package. Homes given by name (a mapping) are loaded one at a time, when their
-name is looked up. What the datasets offer of a kind is taken in as well.
+``homes`` register their things when they are loaded, which is when something is first looked for; in a home,
+``.*`` stands for every subpackage of a package that has the module named after it. Homes given by name (a mapping) are
+loaded one at a time, when their name is looked up.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
@@ -25,18 +26,12 @@ class DuplicateNameError(HeartfeltError):
 
 
 class Registry(Generic[T]):
-    """Things of one ``kind``, by name, in the order they were registered.
+    """Things of one ``kind``, by name, in the order they were registered."""
 
-    ``offered`` is the method of a dataset (``heartfelt.datasets.Dataset``) that returns its things of this kind.
-    """
-
-    def __init__(
-        self, kind: str, homes: Sequence[str] | Mapping[str, str] = (), offered: str | None = None
-    ) -> None:
+    def __init__(self, kind: str, homes: Sequence[str] | Mapping[str, str] = ()) -> None:
         self.kind = kind
         self._home_of = dict(homes) if isinstance(homes, Mapping) else {}
         self._homes = tuple(dict.fromkeys(self._home_of.values())) or tuple(homes)
-        self._offered = offered
         self._things: dict[str, T] = {}
         self._complete = False
 
@@ -96,17 +91,13 @@ class Registry(Generic[T]):
         return [self._things[name] for name in self.names()]
 
     def _load(self) -> None:
-        """Take in what the homes register, what the datasets offer, and what other packages offer, once."""
+        """Take in what the homes register and what other packages offer, once."""
         if self._complete:
             return
         self._complete = True
         for home in self._homes:
-            for module in _subpackages(home.removesuffix(".*")) if home.endswith(".*") else (home,):
+            for module in _modules(home):
                 import_module(module)
-        if self._offered is not None:
-            for dataset in import_module("heartfelt.datasets").DATASETS.values():
-                for name, thing in getattr(dataset, self._offered)().items():
-                    self.add(name, thing)
         for point in entry_points(group=self.group):
             try:
                 thing = point.load()
@@ -118,6 +109,10 @@ class Registry(Generic[T]):
             self.add(point.name, thing)
 
 
-def _subpackages(package: str) -> list[str]:
-    paths = import_module(package).__path__
-    return [f"{package}.{module.name}" for module in iter_modules(paths) if module.ispkg]
+def _modules(home: str) -> list[str]:
+    package, every, module = home.partition(".*")
+    if not every:
+        return [home]
+    subpackages = [part for part in iter_modules(import_module(package).__path__) if part.ispkg]
+    names = [f"{package}.{part.name}{module}" for part in subpackages]
+    return [name for name in names if find_spec(name) is not None]

@@ -15,17 +15,15 @@ class ShortRepr:
 
     __slots__ = ()
 
+    def _rows(self) -> list[tuple[str, str]]:
+        shown = (field.name for field in fields(self) if field.repr)  # type: ignore[arg-type]  # every user is a dataclass
+        return [(name, _short(getattr(self, name))) for name in shown]
+
     def __repr__(self) -> str:
-        shown = (f"{field.name}={_short(getattr(self, field.name))}" for field in fields(self) if field.repr)  # type: ignore[arg-type]  # every user is a dataclass
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self._rows())})"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (field.name, _short(getattr(self, field.name)))
-            for field in fields(self)  # type: ignore[arg-type]  # every user is a dataclass
-            if field.repr
-        ]
-        return html_table(type(self).__name__, rows)
+        return html_table(type(self).__name__, self._rows())
 
 
 def html_table(title: str, rows: Iterable[tuple[str, object]]) -> str:

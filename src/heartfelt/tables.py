@@ -6,7 +6,7 @@ they are passed on. Ids are always text, so ``7`` in one file and ``"7"`` in ano
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -55,9 +55,8 @@ class Contract:
             if column.name in frame.columns and not column.nullable:
                 gaps = frame[column.name].is_null()
                 if gaps.any():
-                    row = int(gaps.arg_max() or 0)
                     raise InputError(
-                        f"{where}: the column '{column.name}' of {self.name} is empty in row {row + 1}"
+                        f"{where}: the column '{column.name}' of {self.name} is empty in row {gaps.arg_true()[0] + 1}"
                         f" ({gaps.sum()} such rows).",
                         f"Every row needs a {column.name} ({column.about}); fill it in or remove the row.",
                     )
@@ -69,20 +68,13 @@ class Contract:
         have = frame.collect_schema()
         casts: list[pl.Expr] = []
         for column in self.columns:
-            if column.name not in have:
-                if column.required:
-                    raise InputError(
-                        f"{where}: the table of {self.name} has no column '{column.name}'.",
-                        suggestion(column.name, have.names(), "It has"),
-                    )
-                continue
-            if have[column.name] != column.dtype:
+            if column.name in have and have[column.name] != column.dtype:
                 casts.append(_cast(column, have[column.name]))
+            elif column.name not in have and column.required:
+                need_columns(have.names(), [column.name], f"{where}: the table of {self.name}")
         extras = [name for name in have.names() if name not in self.names]
-        ordered = [column.name for column in self.columns if column.name in have]
-        return (
-            frame.with_columns(casts).select(*ordered, *extras) if casts else frame.select(*ordered, *extras)
-        )
+        ordered = [name for name in self.names if name in have]
+        return frame.with_columns(casts).select(*ordered, *extras)
 
     def check_key(self, frame: pl.DataFrame, where: str) -> None:
         """Raise if two rows share the contract's key."""
@@ -96,29 +88,30 @@ class Contract:
         doubled = known.filter(known.is_duplicated())
         if doubled.height:
             first = ", ".join(f"{name} '{doubled[name][0]}'" for name in key)
+            repeats = "; number repeated presentations in a column 'repeat'" if self.name == "ratings" else ""
             raise InputError(
                 f"{where}: {doubled.height} rows of {self.name} share their key; the first is {first}.",
-                f"Keep one row per {' x '.join(key)}"
-                + (
-                    "; number repeated presentations in a column 'repeat'." if self.name == "ratings" else "."
-                ),
+                f"Keep one row per {' x '.join(key)}{repeats}.",
             )
+
+
+def need_columns(have: Iterable[str], names: Iterable[str], where: str) -> None:
+    """Raise for the first of ``names`` that is not among the columns; ``where`` names their table, as in 'The truth'."""
+    columns = list(have)
+    for name in names:
+        if name not in columns:
+            raise InputError(f"{where} has no column '{name}'.", suggestion(name, columns, "It has"))
 
 
 def _cast(column: Column, have: pl.DataType) -> pl.Expr:
     source = pl.col(column.name)
     if column.dtype == pl.String and have.is_float():
         whole = source.cast(pl.Int64, strict=False)
-        return (
-            pl.when(whole.cast(pl.Float64) == source)
-            .then(whole.cast(pl.String))
-            .otherwise(source.cast(pl.String))
-            .alias(column.name)
-        )
+        texts = pl.when(whole.cast(pl.Float64) == source).then(whole.cast(pl.String))
+        return texts.otherwise(source.cast(pl.String)).alias(column.name)
     if column.dtype == pl.Boolean and have == pl.String:
-        return source.str.to_lowercase().replace_strict(
-            {"true": True, "false": False}, return_dtype=pl.Boolean
-        )
+        truth = {"true": True, "false": False}
+        return source.str.to_lowercase().replace_strict(truth, return_dtype=pl.Boolean)
     if column.dtype == MOMENT and isinstance(have, pl.Datetime) and have.time_zone is None:
         return source.dt.cast_time_unit("us").dt.replace_time_zone("UTC")
     return source.cast(column.dtype)

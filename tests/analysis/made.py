@@ -13,7 +13,7 @@ from heartfelt.analysis import Analysis
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Intent, Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import AnyScale, Categories, Ordered, Points, YesNo
 from heartfelt.study.study import System
 

@@ -12,14 +12,13 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.analysis import hits as chance_module
+from heartfelt.analysis import quadrants as chance_module
 from heartfelt.analysis.agreement import share_of
 from heartfelt.analysis.counts import CONFIDENCE, checks
-from heartfelt.analysis.hits import chance_of_hits
 from heartfelt.analysis.live import LiveSystemMean, VarianceParts, ratings_needed
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import stimulus_scores
-from heartfelt.analysis.quadrants import SIZE, overlap
+from heartfelt.analysis.quadrants import chance_of_hits
 from heartfelt.analysis.rater_groups import rater_grouping
 from heartfelt.analysis.reliability import one_way_from_means, with_more_raters
 from heartfelt.analysis.results import Ceilings, Reliability
@@ -36,7 +35,7 @@ from heartfelt.analysis.verdict import fitness
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.geometry import ellipse, overlap_of
+from heartfelt.stats.geometry import ellipse, overlap, overlap_batch, overlap_of
 from heartfelt.streams import stream
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Numeric
@@ -126,7 +125,10 @@ def test_the_error_of_both_ways_by_hand() -> None:
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value
     assert [result.low, result.high] == pytest.approx([0.6 - reach, 0.6 + reach])
     assert result.to_json()["level"] == 0.95
-    assert p_value(0.6, error) == pytest.approx(2 * float(scipy_stats.t.sf(0.6 / error.value, error.df)))
+    for null, gap in ((0.0, 0.6), (1.0, 0.4)):
+        tail = float(scipy_stats.t.sf(gap / error.value, error.df))
+        assert p_value(changes(0.6, moves), null) == pytest.approx(2 * tail)
+    assert p_value("there are no such stimuli") is None
 
 
 def test_noise_above_the_raters_variance_counts_as_none() -> None:
@@ -287,10 +289,16 @@ def test_a_share_has_wilsons_bounds() -> None:
 
 
 def test_ellipses_hold_95_percent_and_overlaps_the_middle_95_percent() -> None:
-    assert pytest.approx(scipy_stats.chi2.ppf(0.95, 2)) == SIZE
+    for confidence in (0.5, 0.95):
+        square = np.array([[1.0, 0.0, 1.0]])
+        radius = scipy_stats.chi2.ppf(confidence, 2) ** 0.5
+        centres = np.zeros((1, 2)), np.array([[radius, 0.0]])
+        exact = 2 * np.pi / 3 - 3**0.5 / 2
+        shared = overlap_batch(centres[0], square, centres[1], square, confidence=confidence)[0]
+        assert shared == pytest.approx(exact / (2 * np.pi - exact), abs=1e-3)
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 12)), rng.normal(size=(2, 9)) + 0.5
-    result = overlap((a[0], a[1]), (b[0], b[1]), 200, 0)
+    result = overlap((a[0], a[1]), (b[0], b[1]), resamples=200)
     assert result.counts == {"first_points": 12, "second_points": 9, "resamples": 200}
     drawn = stream(0, "analysis", "overlap")
     first, second = (cloud.T[drawn.integers(0, n, (200, n))] for cloud, n in ((a, 12), (b, 9)))

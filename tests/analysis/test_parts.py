@@ -12,13 +12,12 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis.highlights import f_test
 from heartfelt.analysis.material import Plane, find_plane, kind_of, prepare
-from heartfelt.analysis.quadrants import overlap, overlap_batch
 from heartfelt.analysis.results import Effect
 from heartfelt.errors import InputError
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.geometry import ellipse, overlap_of
+from heartfelt.stats.geometry import ellipse, overlap, overlap_batch, overlap_of
 from heartfelt.study import Intent, Question, Study
 from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Numeric, Ordered, Points, YesNo
@@ -149,10 +148,10 @@ def test_overlap_by_slices_is_the_exact_overlap() -> None:
         result = overlap_batch(centres[0], flat[0], centres[1], flat[1])
         assert result[0] == pytest.approx(exact, abs=2e-3)
     each = rng.normal(size=(2, 25))
-    whole = overlap((each[0], each[1]), (each[0] + 20, each[1]), 100, 0)
+    whole = overlap((each[0], each[1]), (each[0] + 20, each[1]), resamples=100)
     assert whole.value == 0
-    assert overlap((each[0], each[1]), (each[0], each[1]), 100, 0).value == pytest.approx(1)
-    assert overlap((each[0], each[0]), (each[0], each[1]), 100, 0).is_missing
+    assert overlap((each[0], each[1]), (each[0], each[1]), resamples=100).value == pytest.approx(1)
+    assert overlap((each[0], each[0]), (each[0], each[1]), resamples=100).is_missing
 
 
 @pytest.mark.slow
@@ -251,7 +250,7 @@ def test_covariates() -> None:
 
 
 def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
-    from heartfelt.analysis.covariates import covariate_columns
+    from heartfelt.analysis.effects import covariate_columns
     from heartfelt.media.audio import write_audio
     from heartfelt.snapshot.snapshot import Source
 

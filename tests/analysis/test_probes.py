@@ -10,14 +10,14 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
-from heartfelt.formats.reading import read_with
+from heartfelt.formats.format import read_with
 from heartfelt.labels import first_answers, freeze, labels
 from heartfelt.predictors.task import cases
 from heartfelt.scoring.truth import truth_of
 from heartfelt.screening import RULES, RuleOptions, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, parse_study
-from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.model import AnchorProbe
 from tests.analysis.made import summary_of
 
 ANCHORS = ("low1", "low2", "low3")

@@ -10,6 +10,8 @@ from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.make.conveyance import Conveyance
 from tests.analysis.made import simulated, summary_of
 
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
+
 GAINS = {"Sinewood": (0.4, 0.5), "Pluckbox": (0.9, 0.0), "Brassline": (0.6, -0.6), "Chipling": (0.2, 0.3)}
 
 
@@ -86,7 +88,6 @@ def test_effects_are_found_on_labels_and_on_ratings(planted: tuple[simulate.Simu
     assert summary_of(result)["quadrants"]["hit_rate_by_system"]["Pluckbox"]["value"] > 0.85
 
 
-@pytest.mark.slow
 def test_no_difference_is_not_called_one() -> None:
     table = simulate.stimuli(per_cell=6)
     same = Conveyance({"valence": 0.7, "arousal": 0.7}, {}, 0.5)

@@ -10,9 +10,9 @@ import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.analysis.highlights import covered, main_questions
-from heartfelt.analysis.hits import chance_of_hits
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import stimulus_scores, without_noise
+from heartfelt.analysis.quadrants import chance_of_hits
 from heartfelt.analysis.summary import ParallelPair
 from heartfelt.analysis.verdict import reliability_sentences, verdict
 from heartfelt.analysis.verdict_raters import sentences as rater_sentences
@@ -189,7 +189,7 @@ def test_chance_by_hand() -> None:
 
 
 def test_chance_of_many_agrees_with_deals() -> None:
-    from heartfelt.analysis import hits
+    from heartfelt.analysis import quadrants
 
     rng = np.random.default_rng(1)
     intended = [str(k) for k in rng.integers(0, 4, 400)]
@@ -200,7 +200,7 @@ def test_chance_of_many_agrees_with_deals() -> None:
     system = [str(k) for k in rng.integers(0, 3, 400)]
     dealt = chance_of_hits(intended, perceived, system, 0)
     many = pytest.MonkeyPatch()
-    many.setattr(hits, "MOST_DRAWN", 100)
+    many.setattr(quadrants, "MOST_DRAWN", 100)
     normal = chance_of_hits(intended, perceived, system, 0)
     many.undo()
     assert dealt is not None

@@ -78,14 +78,16 @@ def test_without_information_the_bottom_line_says_so(summary: Summary) -> None:
     )
 
 
-def test_questions_of_different_reliability_share_a_plain_clause(summary: Summary) -> None:
+def test_questions_of_different_reliability_are_named_with_what_their_labels_are_good_for(
+    summary: Summary,
+) -> None:
     good = replace(trust_of(summary), icc2k=Estimate(0.93, 0.85, 0.97))
     weak = replace(trust_of(summary), icc2k=Estimate(0.62, 0.5, 0.7))
     mixed = replace(summary, reliability={"valence": good, "arousal": weak})
     assert (
-        "how far the labels can be trusted depends on the question (reliability .62 to .93)"
-        in bottom_line(mixed)
-    )
+        "the labels of valence are good enough to tell single stimuli apart (reliability .93), and the labels of arousal are"
+        " too unreliable to trust single labels (reliability .62)"
+    ) in bottom_line(mixed)
     same = replace(summary, reliability={"valence": good, "arousal": good})
     assert "the labels are good enough to tell single stimuli apart (reliability .93)" in bottom_line(same)
 

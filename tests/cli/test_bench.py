@@ -9,10 +9,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import typer
 
 from heartfelt import __version__
-from heartfelt.cli import bench, main
+from heartfelt.cli import main
 from heartfelt.labels import freeze
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import dim, emo
@@ -21,10 +20,7 @@ from tests.scoring import made
 
 @pytest.fixture(autouse=True)
 def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An application of these commands, and a cache of its own."""
-    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    bench.add_to(app)
-    monkeypatch.setattr("heartfelt.cli.app.app", app)
+    """A cache of its own, and a wide terminal."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "160")
 
@@ -278,10 +274,8 @@ def test_rays_resources_reach_the_engine(
     given: dict[str, str] = {}
 
     class Noting(Local):
-        @classmethod
-        def make(cls, options: Mapping[str, str] | None = None) -> Local:
-            given.update(options or {})
-            return Local.make()
+        def __init__(self, options: Mapping[str, str]) -> None:
+            given.update(options)
 
     _ = ENGINES["ray"]
     monkeypatch.setitem(ENGINES._things, "ray", Noting)

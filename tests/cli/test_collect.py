@@ -6,17 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from heartfelt.cli import collect
+from heartfelt.cli.app import app
 from heartfelt.collect import Collection
 from heartfelt.errors import InputError
 from heartfelt.snapshot import load
 from tests.collect.people import Person, write_study
-
-app = typer.Typer()
-collect.add_to(app)
 
 
 @pytest.fixture

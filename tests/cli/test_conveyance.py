@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-import typer
 from typer.testing import CliRunner
 
-from heartfelt.cli import conveyance
-from heartfelt.cli.source import read_source
+from heartfelt.cli.app import app
+from heartfelt.cli.command import read_source
 from heartfelt.collect import Collection
 from heartfelt.conveyance import clips_of
 from heartfelt.errors import InputError
@@ -21,8 +20,6 @@ from heartfelt.models.store import PullError
 from heartfelt.streams import stream
 from tests.collect.people import Person, write_study
 
-app = typer.Typer()
-conveyance.add_to(app)
 RATE = 16_000
 
 
@@ -51,7 +48,7 @@ def models() -> None:
 
 
 def ask(*words: str) -> tuple[int, str, BaseException | None]:
-    done = CliRunner().invoke(app, list(words))
+    done = CliRunner().invoke(app, ["conveyance", *words])
     return done.exit_code, done.stdout, done.exception
 
 

@@ -7,10 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from heartfelt.cli import models
+from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError
 from heartfelt.models import MODELS
 
@@ -26,8 +25,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str) -> str:
     """What a command prints; an error of the user's is raised as it is."""
-    app = typer.Typer(pretty_exceptions_enable=False)
-    models.add_to(app)
     done = CliRunner().invoke(app, ["models", *arguments])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception

@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-import typer
 from typer.testing import CliRunner
 
-from heartfelt.cli import predict
+from heartfelt.cli.app import app
 from heartfelt.models import load_model
 from heartfelt.models.store import PullError
 
-app = typer.Typer()
-predict.add_to(app)
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
+
 RATE = 16_000
 
 

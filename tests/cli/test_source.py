@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.cli.source import read_source
+from heartfelt.cli.command import read_source
 from heartfelt.collect import Collection
 from heartfelt.errors import InputError
 from tests.collect.people import Person, write_study

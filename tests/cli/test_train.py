@@ -6,16 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from heartfelt.cli import train
+from heartfelt.cli.app import app
 from heartfelt.errors import InputError
 from heartfelt.predictors.trained.model import load_trained
 from tests.training.studies import planted
-
-app = typer.Typer()
-train.add_to(app)
 
 
 @pytest.fixture

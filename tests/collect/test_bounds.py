@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,15 @@ import pytest
 
 from heartfelt.collect import Collection, CollectOptions, writer
 from heartfelt.collect.assign import Event, State
-from heartfelt.collect.assign.model import Layout, Rater, session_plan
+from heartfelt.collect.assign.model import (
+    ORDINARY,
+    Layout,
+    Plan,
+    Rater,
+    Trial,
+    probes_each_session,
+    session_plan,
+)
 from heartfelt.collect.assign.pool import Errors, Pool, Tally
 from heartfelt.collect.commands import (
     Answer,
@@ -39,7 +48,7 @@ from heartfelt.collect.errors import StudyBusy, StudyFull, TrialClosed
 from heartfelt.collect.session import answers, participants, steps, transaction
 from heartfelt.collect.session.answers import played
 from heartfelt.errors import InputError
-from heartfelt.study.probe import AttentionProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, AttentionProbe, RepeatProbe
 from tests.collect.people import Clock, Person, loads
 from tests.web.studies import write_study
 
@@ -788,3 +797,93 @@ def test_an_erased_person_may_come_again_in_the_same_transaction(make_study: Mak
     assert [job.error for job in jobs] == [None, None]
     assert jobs[1].result.rater != first.id
     assert collection.raters()["rater"].to_list() == [jobs[1].result.rater]
+
+
+# --- rare paths of the state ------------------------------------------------------------------------------------------
+
+
+def test_a_plan_gives_its_probes_at_their_places_and_ordinary_slots_elsewhere() -> None:
+    probe = ("anchor", "known", -1)
+    plan = Plan(3, [(1, probe)])
+    heads = []
+    while plan:
+        heads.append(plan.head)
+        plan.advance()
+    assert heads == [ORDINARY, probe, ORDINARY]
+    plan = Plan(2, [(0, probe)])
+    plan.repeat_ordinary()
+    assert (len(plan), plan.head) == (3, ORDINARY), "what was given back comes before the probe"
+    plan.advance()
+    assert (len(plan), plan.head) == (2, probe)
+
+
+def test_a_repeat_may_be_the_last_trial() -> None:
+    """Of three trials with one between a presentation and its repeat, the first or the second can come again."""
+    probe = RepeatProbe(type="repeat", id="again", per_session=1, gap=1)
+    plans = [session_plan(3, [probe], Random(seed)) for seed in range(40)]
+    assert {slot[2] for plan in plans for slot in plan if slot[0] == "repeat"} == {0, 1}
+    assert all(plan[0] == ORDINARY and len(plan) == 4 for plan in plans)
+
+
+def test_probes_are_counted_by_how_often_they_come() -> None:
+    repeat = RepeatProbe(type="repeat", id="again", per_session=2)
+    anchor = AnchorProbe(type="anchor", id="known", stimuli=["a"], question="q", per_session=3, at_least=1)
+    assert probes_each_session([repeat, anchor]) == 5
+    assert probes_each_session([]) == 0
+
+
+def test_an_ordinary_trial_is_no_repeat() -> None:
+    journal = Journal(layout())
+    journal.arrive(1)
+    trial = journal.state.trials[journal.lease(1, 1)]
+    assert (trial.kind, trial.repeat, trial.session, trial.position, trial.shown) == (
+        "rating",
+        0,
+        1,
+        0,
+        False,
+    )
+    assert Trial(1, 1, 1).session == 0
+
+
+@pytest.mark.parametrize("fact", ["demographics_done", "headphones_done", "instructed"])
+def test_any_page_passed_is_more_than_opening_the_link(fact: str) -> None:
+    assert not Rater(1, "r").engaged
+    assert Rater(1, "r", consented=False).engaged
+    rater = Rater(1, "r")
+    setattr(rater, fact, True)
+    assert rater.engaged
+
+
+def test_counts_grow_to_the_unit_that_was_added() -> None:
+    pool = Pool(layout(1, 2))
+    pool.count(9, leases=1)
+    assert (len(pool.valid), len(pool.leases), pool.leases[9]) == (10, 10, 1)
+
+
+def test_the_error_of_categories_follows_the_most_frequent_one() -> None:
+    tally = Tally()
+    for code in (1.0, 1.0, 1.0, 2.0):
+        tally.add(code, 1)
+    share = 4 / 6
+    assert tally.error(0.0, 0) == pytest.approx(math.sqrt(share * (1 - share) / 4))
+    assert tally.error(0.0, 2) == pytest.approx(math.sqrt(share * (1 - share) / 6))
+
+
+def test_a_rater_without_leases_does_not_expire() -> None:
+    journal = Journal(layout())
+    journal.arrive(1)
+    journal.lease(1, 1)
+    journal.tell("ended", 1, words="left")
+    assert journal.state.expired(10.0) == []
+
+
+def test_an_answer_after_the_lease_takes_no_lease_away() -> None:
+    journal = Journal(layout(2, 2))
+    journal.arrive(1)
+    trial = journal.lease(1, 1)
+    journal.tell("lapsed", 1)
+    state = journal.state
+    journal.tell("answered", 1, trial=trial, number=1.0)
+    assert (state.leased, state.complete, state.pool.valid[1], state.pool.leases[1]) == (0, 1, 1, 0)
+    assert state.raters[1].on_time == 0

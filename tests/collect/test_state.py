@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from heartfelt.collect.assign import Event, State
 from heartfelt.collect.assign.model import Layout, Plan, probes_each_session, session_plan
 from heartfelt.collect.assign.pool import Errors, Tally
-from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, AttentionProbe, Probe, RepeatProbe
 
 UNITS = 7
 QUOTA = 3

@@ -102,6 +102,9 @@ def test_kept_values(make_study: Make, opened: Open) -> None:
     assert collection.value("password") is None
     collection.set_value("password", "one")
     collection.set_value("password", "two")
+    collection.set_value("pass_word", "three")
+    assert collection.values_with_prefix("pass") == {"password": "two", "pass_word": "three"}
+    assert collection.values_with_prefix("pass_") == {"pass_word": "three"}, "no letter stands for any other"
     collection.close()
     assert opened(folder).value("password") == "two"
 

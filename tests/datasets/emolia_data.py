@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heartfelt.datasets.emolia.formats import DIM, EMO, EmoliaDim, EmoliaEmo
+from heartfelt.datasets.emolia.reader import DIM, EMO, EmoliaDim, EmoliaEmo
 from heartfelt.snapshot import Snapshot
 
 TIMES = {"ann": (1000, 5000), "bea": (2000, 5000), "cem": (3000, 8000), "dov": (6000, 6000)}

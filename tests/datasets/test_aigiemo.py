@@ -334,7 +334,7 @@ def test_a_folder_must_be_clear_about_its_file(tmp_path: Path) -> None:
     assert FORMAT.read(folder, {}).counts["stimuli"] == 1
     (folder / "other.csv").write_text("x\n")
     assert not FORMAT.recognises(folder)
-    with pytest.raises(InputError, match=r"2 files that could be the annotations: mine.jsonl, other.csv"):
+    with pytest.raises(InputError, match=r"holds 2 tables \(mine.jsonl, other.csv\)"):
         FORMAT.read(folder, {})
     assert not FORMAT.recognises(jsonl(tmp_path / "b", GOOD))
     assert FORMAT.recognises(

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import soundfile
 
-from heartfelt.datasets.emolia.formats import DIM, EmoliaDim
+from heartfelt.datasets.emolia.reader import DIM, EmoliaDim
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.recipes import recipe_study

@@ -12,11 +12,11 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heartfelt.datasets.emolia.formats import EMO, TASK_TYPES, EmoliaDim, EmoliaEmo
-from heartfelt.datasets.emolia.reader import SUPERSEDED, UNANSWERED
+from heartfelt.datasets.emolia.reader import EMO, TASK_TYPES, EmoliaDim, EmoliaEmo
+from heartfelt.datasets.emolia.tables import SUPERSEDED, UNANSWERED
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
-from heartfelt.study.question import readable
+from heartfelt.study.model import readable
 from heartfelt.study.recipes import recipe_study
 
 FORMAT = EmoliaEmo()

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from heartfelt.datasets.emolia.layout import write_emolia
-from heartfelt.datasets.emolia.subset import EmoliaOptions
+from heartfelt.datasets.emolia.material import EmoliaOptions
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study import parse_study

@@ -16,7 +16,7 @@ from heartfelt.datasets.emolia.benchmark_files import band, write_emolia_bench
 from heartfelt.datasets.musiceval.layout import COLUMNS, eight_figures, table, write_musiceval
 from heartfelt.datasets.musiceval.reader import MusicEvalFormat
 from heartfelt.errors import InputError
-from heartfelt.formats.reading import system_scores
+from heartfelt.formats.format import system_scores
 from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions, Selection, score, truth_of
 from heartfelt.snapshot import Snapshot
@@ -238,7 +238,7 @@ def test_the_published_sham_vector_comes_through(tmp_path: Path) -> None:
         for k, who in enumerate(("ann", "bea", "cem"))
     ]
     (folder / "annotations.csv").write_text("\n".join([ANNOTATIONS, *lines]) + "\n")
-    from heartfelt.datasets.emolia.formats import EmoliaEmo
+    from heartfelt.datasets.emolia.reader import EmoliaEmo
 
     target = bench(
         EmoliaEmo().read(folder, {}), tmp_path / "out", ScoreOptions(ceilings=False, resamples=200)

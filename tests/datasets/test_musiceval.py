@@ -13,7 +13,7 @@ from heartfelt.datasets.musiceval.reader import MusicEvalFormat
 from heartfelt.datasets.musiceval.writer import unquoted
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe
 from heartfelt.study.recipes import recipe_study
 
 CLIP = "audiomos2025-track1-{}.wav".format
@@ -281,7 +281,7 @@ def test_the_audio_is_found_and_a_missing_folder_named(tmp_path: Path) -> None:
     assert snapshot.stimuli.filter(pl.col("found"))["duration"].to_list() == [0.5]
     assert answers[-1] == ("probing media", 5, 5)
     assert snapshot.hash == FORMAT.read(release(tmp_path / "none", **_texts(source)), {}).hash
-    with pytest.raises(InputError, match=r"no folder .*music"):
+    with pytest.raises(InputError, match=r"There is no .*music"):
         FORMAT.read(source, {"media": "music"})
 
 

@@ -13,10 +13,9 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis.published import FIGURES
-from heartfelt.datasets import DATASETS, Dataset
 from heartfelt.formats import FORMATS
-from heartfelt.make.starter.sketch import STARTERS
-from heartfelt.registry import DuplicateNameError, Registry
+from heartfelt.make.starter import STARTERS
+from heartfelt.registry import DuplicateNameError
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.screening.policy import POLICIES
 from heartfelt.study.recipes import RECIPES, recipe_study, reference_recipe
@@ -42,7 +41,7 @@ for command in (["formats"], ["recipes"], ["analyze", "--help"]):
     assert main(command) == 0, command
 from heartfelt.screening.policy import POLICIES
 from heartfelt.scoring.layouts import LAYOUTS
-from heartfelt.make.starter.sketch import STARTERS
+from heartfelt.make.starter import STARTERS
 assert "default" in POLICIES and gone not in [*POLICIES, *LAYOUTS, *STARTERS]
 source = FORMATS["long"].example(out / "in")
 from heartfelt.analysis import analyze
@@ -51,9 +50,8 @@ assert found is not None
 """
 
 
-def test_every_dataset_registers_itself() -> None:
-    assert DATASETS.names() == sorted(NAMES)
-    assert all(isinstance(dataset, Dataset) for dataset in DATASETS.values())
+def test_every_dataset_is_looked_for() -> None:
+    assert sorted(path.parent.name for path in (ROOT / "datasets").glob("*/__init__.py")) == sorted(NAMES)
 
 
 def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
@@ -66,15 +64,9 @@ def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
     assert recipe_study("aimoclips") is recipe_study("aimoclips")
 
 
-def test_two_datasets_cannot_offer_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Other(Dataset):
-        def recipes(self) -> dict[str, object]:  # type: ignore[override]
-            return {"aimoclips": object()}
-
-    monkeypatch.setitem(DATASETS._things, "other", Other())
-    registry: Registry[object] = Registry("recipe", offered="recipes")
+def test_two_datasets_cannot_offer_one_name() -> None:
     with pytest.raises(DuplicateNameError, match="already a recipe called 'aimoclips'"):
-        registry.names()
+        RECIPES.add("aimoclips", RECIPES["musiceval"])
 
 
 def code_of(path: Path) -> str:

@@ -12,23 +12,11 @@ import pytest
 
 import heartfelt
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import (
-    filled,
-    id_notes,
-    ids,
-    inside_paths,
-    moment_expr,
-    need,
-    number_expr,
-    numbers,
-    one_word_of,
-    unique_keys,
-    whole_numbers,
-)
+from heartfelt.formats.columns import Sheet, id_notes, ids, moment_expr, need, number_expr
 from heartfelt.formats.delimited import line_ends, read_delimited, with_line_ends
 from heartfelt.formats.described import parse_scale
 from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick, pick_optional
-from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
 
 
@@ -41,21 +29,26 @@ class TestCells:
         "gap", ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-", " NA ", None]
     )
     def test_gaps(self, gap: str | None) -> None:
-        assert numbers(text("1", gap), "c", "f").to_list() == [1.0, None]
+        assert Sheet(text("1", gap), "f").numbers("c").to_list() == [1.0, None]
 
     def test_numbers_with_points_commas_and_spaces(self) -> None:
-        assert numbers(text("1,5", " 2.5 ", "-3e2", "+4"), "c", "f").to_list() == [1.5, 2.5, -300.0, 4.0]
+        assert Sheet(text("1,5", " 2.5 ", "-3e2", "+4"), "f").numbers("c").to_list() == [
+            1.5,
+            2.5,
+            -300.0,
+            4.0,
+        ]
 
     def test_the_first_cell_that_is_no_number_is_named_with_its_line(self) -> None:
         with pytest.raises(InputError, match=r"f, line 3, column 'c': 'x' is not a number \(2 such cells\)"):
-            numbers(text("1", "x", "y"), "c", "f")
+            Sheet(text("1", "x", "y"), "f").numbers("c")
         with pytest.raises(InputError, match="line 2, column 'c'"):
-            numbers(text("1", "x"), "c", "f", first=1)
+            Sheet(text("1", "x"), "f", first=1).numbers("c")
 
     def test_whole_numbers(self) -> None:
-        assert whole_numbers(text("1.0", None, "-3"), "c", "f").to_list() == [1, None, -3]
+        assert Sheet(text("1.0", None, "-3"), "f").whole_numbers("c").to_list() == [1, None, -3]
         with pytest.raises(InputError, match=r"line 3, column 'c': '1.5' is not a whole number"):
-            whole_numbers(text("1", "1.5"), "c", "f")
+            Sheet(text("1", "1.5"), "f").whole_numbers("c")
 
     def test_what_is_no_number_is_empty_where_that_is_allowed(self) -> None:
         assert text("x", "2", "nan").select(number_expr("c"))["c"].to_list() == [None, 2.0, None]
@@ -95,30 +88,34 @@ class TestCells:
 
     def test_keys(self) -> None:
         frame = pl.DataFrame({"a": ["1", "2", "1"], "b": ["x", "x", "x"]})
-        unique_keys(frame[:2], ["a"], "f")
+        Sheet(frame[:2], "f").unique("a")
         with pytest.raises(
             InputError, match=r"f, line 2: a '1', b 'x' is there more than once \(2 such rows\)"
         ):
-            unique_keys(frame, ["a", "b"], "f")
+            Sheet(frame, "f").unique("a", "b")
         with pytest.raises(InputError, match="f, line 1:"):
-            unique_keys(frame, ["a", "b"], "f", first=1)
+            Sheet(frame, "f", first=1).unique("a", "b")
 
     def test_gaps_that_are_not_allowed(self) -> None:
-        filled(text("a"), ["c"], "f")
+        Sheet(text("a"), "f").filled("c")
         with pytest.raises(InputError, match=r"f, line 3: the column 'c' is empty \(1 such rows\)"):
-            filled(text("a", None), ["c"], "f")
+            Sheet(text("a", None), "f").filled("c")
 
     def test_words(self) -> None:
-        assert one_word_of(text("Yes ", "no", None), "c", ["yes", "no"], "f").to_list() == ["yes", "no", None]
+        assert Sheet(text("Yes ", "no", None), "f").one_word_of("c", ["yes", "no"]).to_list() == [
+            "yes",
+            "no",
+            None,
+        ]
         with pytest.raises(InputError, match="line 3, column 'c': 'yess'") as caught:
-            one_word_of(text("yes", "yess"), "c", ["yes", "no"], "f")
+            Sheet(text("yes", "yess"), "f").one_word_of("c", ["yes", "no"])
         assert "Did you mean 'yes'?" in caught.value.fix
 
     @pytest.mark.parametrize("path", ["/etc/passwd", "..", "a/../b", "a/..", "C:/x", "..\\x"])
     def test_paths_out(self, path: str) -> None:
-        inside_paths(pl.Series("p", ["a/b..c.wav", "..a", None]), "f")
+        Sheet(pl.DataFrame([pl.Series("p", ["a/b..c.wav", "..a", None])]), "f").inside_paths("p")
         with pytest.raises(InputError, match="line 3, column 'p': the path"):
-            inside_paths(pl.Series("p", ["ok", path]), "f")
+            Sheet(pl.DataFrame([pl.Series("p", ["ok", path])]), "f").inside_paths("p")
 
     def test_columns_by_name(self) -> None:
         frame = pl.DataFrame(schema={"Rater": pl.String, "rater ": pl.String, "Item": pl.String})

@@ -324,3 +324,10 @@ def test_coded_answers_survive_without_their_study(tmp_path: Path) -> None:
     again = heartfelt.read(tmp_path / "out")
     columns = ["rater", "stimulus", "question", "value", "answer"]
     assert again.ratings.select(columns).sort(columns).equals(snapshot.ratings.select(columns).sort(columns))
+
+
+@pytest.mark.parametrize("options", [{"where": "value>1"}, {}])
+def test_a_rewritten_copy_lives_until_the_rows_are_read(options: dict[str, str], tmp_path: Path) -> None:
+    lines = ["rater,stimulus,value,email", "p1,é,2,a@b.org", "p2,é,3,c@d.org"]
+    path = table(tmp_path / "t.csv", "\n".join(lines) + "\n", "cp1252")
+    assert heartfelt.read(path, "long", encoding="cp1252", **options).ratings["value"].to_list() == [2, 3]

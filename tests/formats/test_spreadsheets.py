@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import heartfelt
 from heartfelt.formats.delimited import csv_text, read_delimited, spreadsheet_safe
-from heartfelt.formats.reading import export
+from heartfelt.formats.format import export
 
 HOSTILE = [
     "=1+1",

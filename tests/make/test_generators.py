@@ -9,7 +9,8 @@ import pytest
 
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.make import GENERATORS, Prompt, make_stimuli, prompts_for
-from heartfelt.make.generators import Media, SynthImage, SynthMusic
+from heartfelt.make.generators import SynthImage, SynthMusic
+from heartfelt.make.prompts import Media
 from heartfelt.media.audio import content_hash
 from heartfelt.tables import STIMULI
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.make.generators import (
-    IMAGE_SYSTEMS,
-    MUSIC_SYSTEMS,
-    VOICE_SYSTEMS,
-    render_clip,
-    render_image,
-    render_voice,
-)
+from heartfelt.make.generators.image import IMAGE_SYSTEMS, render_image
+from heartfelt.make.generators.music import MUSIC_SYSTEMS, render_clip
+from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice
 
 FIGURES: dict[str, tuple[float, ...]] = {
     "Sinewood": (0.0564576768, 0.0420874403, 546.984111, 33075),

@@ -21,13 +21,19 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make import Prompt
 from heartfelt.make.generators.speech import VOICE_SYSTEMS
-from heartfelt.make.starter import Started, StarterOptions, start_study
-from heartfelt.make.starter.blocks import replace_block, substitute
-from heartfelt.make.starter.clips import Clip, SmallClips
-from heartfelt.make.starter.sketch import STARTERS
+from heartfelt.make.starter import (
+    STARTERS,
+    Clip,
+    SmallClips,
+    Started,
+    StarterOptions,
+    replace_block,
+    start_study,
+    substitute,
+)
 from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
-from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.model import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 
 ALL = sorted(RECIPES)

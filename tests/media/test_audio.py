@@ -14,7 +14,6 @@ from heartfelt.media.audio import (
     Audio,
     content_hash,
     crop,
-    crop_start,
     is_silent,
     loudness,
     normalise_loudness,
@@ -160,6 +159,20 @@ def test_resampling_keeps_what_fits_and_drops_what_does_not() -> None:
     gone = resample(tone(12_000.0, 1.0, -6.0, 44_100), 44_100, 16_000)[2_000:-2_000]
     assert np.sqrt(np.mean(gone**2)) < 1e-4
     assert resample(noise(), 22_050, 22_050).shape == noise().shape
+
+
+def crop_start(
+    frames: int,
+    rate: int,
+    seconds: float,
+    *,
+    seed: int,
+    name: str,
+    between: tuple[float, float] = (0.15, 0.85),
+) -> int:
+    """Where a crop begins: every sample is its own place."""
+    places = np.arange(frames, dtype=np.float32)
+    return int(crop(places, rate, seconds, seed=seed, name=name, between=between)[0])
 
 
 @settings(deadline=None, max_examples=50)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.models.conversion.inputs import picture
+from heartfelt.models.conversion import picture
 from heartfelt.models.efficientnet import embed, look, prepared
 from tests.models.conftest import Pulled
 

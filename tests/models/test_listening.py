@@ -13,7 +13,7 @@ import soundfile
 from heartfelt.errors import InputError
 from heartfelt.media.sound import SoundFile, decode
 from heartfelt.models import musicnn
-from heartfelt.models.conversion.inputs import sound
+from heartfelt.models.conversion import sound
 from heartfelt.models.listening import speech_quality, tags
 from heartfelt.models.speech import distillmos, dnsmos
 from heartfelt.serialization import to_json

@@ -17,6 +17,8 @@ from heartfelt.models.minilm import LONGEST, WordPieces, bert_score, embed, word
 from heartfelt.models.store import archive_of, read_members
 from tests.models.conftest import Pulled
 
+pytestmark = pytest.mark.slow  # they load libraries that take seconds
+
 TEXTS = [
     "A calm piano piece that slowly turns sad.",
     "",
@@ -44,14 +46,12 @@ def library(theirs: Any, pieces: WordPieces) -> Any:
     return tokenizer
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_tokens_are_the_librarys(pulled: Pulled, theirs: Any, text: str) -> None:
     pieces = word_pieces(pulled("minilm"))
     assert pieces.tokens(text, LONGEST) == library(theirs, pieces).encode(text).ids
 
 
-@pytest.mark.slow
 def test_tokens_of_any_text_are_the_librarys(pulled: Pulled, theirs: Any) -> None:
     pieces = word_pieces(pulled("minilm"))
     other = library(theirs, pieces)
@@ -112,7 +112,6 @@ def test_a_vocabulary_without_marks_is_refused() -> None:
         WordPieces("a\nb")
 
 
-@pytest.mark.slow
 def test_bert_score_is_what_transformers_vectors_give(pulled: Pulled, tmp_path: Path) -> None:
     """SOURCE: the published weights in Transformers' own BertModel, matched token by token in plain loops."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")

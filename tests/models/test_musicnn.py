@@ -12,9 +12,11 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.models import musicnn
-from heartfelt.models.conversion.inputs import sound
+from heartfelt.models.conversion import sound
 from heartfelt.models.musicnn import PARTS, PatchOptions, embed
 from tests.models.conftest import Pulled
+
+pytestmark = pytest.mark.slow  # they load libraries that take seconds
 
 
 def test_a_clip_has_its_tables(pulled: Pulled) -> None:
@@ -31,7 +33,6 @@ def test_a_clip_has_its_tables(pulled: Pulled) -> None:
     np.testing.assert_allclose(tags["rock"], features.tags[:, features.names.index("rock")].mean(), rtol=1e-6)
 
 
-@pytest.mark.slow
 def test_the_two_taggers_differ(pulled: Pulled) -> None:
     clip = sound(3 * 16_000)
     each, other = (embed(clip, model=pulled(name)) for name in ("musicnn-msd", "musicnn-mtt"))
@@ -40,7 +41,6 @@ def test_the_two_taggers_differ(pulled: Pulled) -> None:
     assert np.abs(each.penultimate - other.penultimate).max() > 0.1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 16_000, 70_001])
 def test_blocks_of_any_size_give_the_same(pulled: Pulled, size: int) -> None:
     model, clip = pulled("musicnn-msd"), sound(100_000)
@@ -51,7 +51,6 @@ def test_blocks_of_any_size_give_the_same(pulled: Pulled, size: int) -> None:
     assert parts.seconds == whole.seconds
 
 
-@pytest.mark.slow
 def test_threads_may_share_a_model(pulled: Pulled) -> None:
     model = pulled("musicnn-msd")
     clips = [sound(48_000 + 4_000 * number) for number in range(6)]
@@ -61,7 +60,6 @@ def test_threads_may_share_a_model(pulled: Pulled) -> None:
     np.testing.assert_array_equal(together, alone)
 
 
-@pytest.mark.slow
 def test_overlap_and_the_end(pulled: Pulled) -> None:
     model, clip = pulled("musicnn-msd"), sound(10 * 16_000)
     plain = embed(clip, model=model)
@@ -138,7 +136,6 @@ def test_the_spread_within_a_patch_is_never_negative_and_the_peak_never_below_th
     assert (features.max_pool >= features.mean_pool - 1e-4).all()
 
 
-@pytest.mark.slow
 def test_memory_stays_flat_however_long_the_clip(pulled: Pulled) -> None:
     model = pulled("musicnn-msd")
     block = sound(10 * 16_000)

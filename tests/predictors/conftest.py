@@ -21,3 +21,9 @@ def clips(tmp_path: Path) -> list[Path]:
         out.append(path)
     CountedMedia.reads.clear()
     return out
+
+
+@pytest.fixture(scope="session")
+def transformers() -> None:
+    """Skips the test where the library is absent; it is not loaded while tests are collected."""
+    pytest.importorskip("transformers", exc_type=ImportError)

@@ -90,7 +90,7 @@ def test_what_functions_may_return(module: str, tmp_path: Path) -> None:
     [
         ("some", [None, "the function left this question out", "the function left this question out"]),
         ("strange", ["the function answered 'arousal', which was not asked"] * 3),
-        ("worse", ["the function's answer has a part 'size', which predictions do not have"] * 3),
+        ("worse", ["the function's answer has an unknown part 'size'"] * 3),
         ("single", ["the function gave one answer to 3 questions"] * 3),
         ("raises", ["RuntimeError: out of memory"] * 3),
         ("nothing", ["the function gave no answer"] * 3),

@@ -23,7 +23,8 @@ from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, FreeText, Points, YesNo
 from tests.predictors.tiny import write_tiny_clap
 
-pytest.importorskip("transformers", exc_type=ImportError)
+# They load libraries that take seconds.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("transformers")]
 
 RATE = 8_000
 YES = YesNo(type="yes-no")
@@ -74,7 +75,6 @@ def test_the_score_is_the_librarys_cosine(clap: Clap, tiny: Path, tmp_path: Path
     assert all(each.value is None and each.problem is None for each in result)
 
 
-@pytest.mark.slow
 def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 1.0)
     scale = Categories(type="categories", categories=["joy", "grief", "calm"])
@@ -225,11 +225,10 @@ def test_a_relative_folder_is_found_from_elsewhere(
 
 @pytest.mark.parametrize("temperature", ["0", "-1", "nan", "warm"])
 def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
-    with pytest.raises(InputError, match="is not a temperature"):
+    with pytest.raises(InputError, match="is not a valid temperature"):
         Clap.make(str(tiny), {"temperature": temperature})
 
 
-@pytest.mark.slow
 def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.6)
     ask = Ask("m", Categories(type="categories", categories=["joy", "grief"]), "", "", ABOUT)

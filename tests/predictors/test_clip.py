@@ -18,7 +18,8 @@ from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, YesNo
 from tests.predictors.tiny import write_tiny_clip
 
-pytest.importorskip("transformers", exc_type=ImportError)
+# They load libraries that take seconds.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("transformers")]
 
 YES = YesNo(type="yes-no")
 MIKELS = ["amusement", "awe", "contentment", "excitement", "anger", "disgust", "fear", "sadness"]
@@ -121,7 +122,6 @@ TEXTS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clip", "clap"])
 def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
     """Texts that differ by a few letters, wherever these stand, give other vectors; the same text gives the same one."""

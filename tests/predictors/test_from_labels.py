@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.datasets.emolia.formats import EMO
+from heartfelt.datasets.emolia.reader import EMO
 from heartfelt.errors import HeartfeltError
 from heartfelt.labels import freeze, labels
 from heartfelt.predictors import Run, cases, predictor_from, run

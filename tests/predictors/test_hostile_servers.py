@@ -197,3 +197,18 @@ def test_a_wait_is_waited(clip: Path) -> None:
 )
 def test_a_wait_that_is_none_is_ignored(header: str) -> None:
     assert wait_of(header) is None
+
+
+@pytest.mark.parametrize("kind", ["chat", "endpoint"])
+def test_a_key_that_the_server_repeats_is_not_reported(
+    kind: str, clip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "s3cr3t-word")
+    option = "key_from" if kind == "chat" else "token_from"
+    for status in (b"403 Forbidden", b"503 Service Unavailable", b"200 OK"):
+        with hostile(answer(b"no use for s3cr3t-word", status=status)) as (url, _):
+            spec = specs(url, 20)[kind].replace("[", f"[{option}=MY_KEY,")
+            ok, message, _ = asked(spec, clip)
+        assert not ok
+        assert "s3cr3t-word" not in message
+        assert "no use for ***" in message

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from heartfelt.predictors import cases, parse_spec, predictor_from, run
-from heartfelt.predictors.predictor import PredictorInfo, distinct_names
 from tests.predictors.examples import example
 from tests.predictors.studies import snapshot
 
@@ -52,16 +51,6 @@ def test_a_file_has_a_display_name_and_a_hash(tmp_path: Path) -> None:
     assert set(table["model"]) == {"Wave model"}
     assert named.info.display_name == "Wave model"
     assert named.info.spec == f"file:{path}"
-
-
-def test_alike_names_are_told_apart() -> None:
-    infos = [
-        PredictorInfo(f"file:{where}", Path(where).stem, "file", where)
-        for where in ("a/pred.csv", "b/pred.csv", "c/other.csv", "x/a/pred.csv")
-    ]
-    names = distinct_names(infos)
-    assert len(set(names)) == 4
-    assert names[1:3] == ["pred (b)", "other"]
 
 
 @pytest.mark.slow

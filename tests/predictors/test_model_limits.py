@@ -74,7 +74,7 @@ def test_a_stimulus_is_foreign_beyond_either_limit_in_half_of_its_windows() -> N
 def test_a_domain_that_was_altered_is_refused() -> None:
     domain = Domain.of(stream(1, "rows").normal(size=(20, 3)).astype(np.float32), [3])
     content = domain.content()
-    stored = domain.to_json(content)
+    stored = domain.manifest(content)
     assert Domain.from_content(content, stored).blocks == (3,)
     with pytest.raises(ValueError, match="arrays"):
         Domain.from_content(content + b"x", stored)

@@ -233,8 +233,8 @@ def test_an_address_where_nothing_is_is_told(address: str) -> None:
     ("options", "problem"),
     [
         ({"adress": "auto"}, "no option 'adress'"),
-        ({"workers": "1.5"}, "workers=1.5 is not an amount"),
-        ({"cpus": "many"}, "cpus=many is not an amount"),
+        ({"workers": "1.5"}, "'1.5' is not a valid workers"),
+        ({"cpus": "many"}, "'many' is not a valid cpus"),
         ({"media": "carry"}, "neither path nor send"),
     ],
 )

@@ -19,11 +19,12 @@ from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.baselines import Group, similarity
 from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat_form import Prices, allowed, completion_of, groups, read_form, schema
+from heartfelt.predictors.chat_form import allowed, completion_of, groups, read_form, schema
 from heartfelt.predictors.contrastive import temperature_of
 from heartfelt.predictors.endpoint import Endpoint
-from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, timeout_of, wait_of
+from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, wait_of
 from heartfelt.predictors.server import RefusedRequest, ServerOptions, read_request
+from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.speech_mos import on_scale
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import Names, file_name_of, stem_of
@@ -56,12 +57,12 @@ def test_a_wait_until_a_date_is_never_negative() -> None:
 @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "", "soon"])
 def test_a_timeout_is_a_number_above_zero(text: str) -> None:
     with pytest.raises(InputError):
-        timeout_of(text)
+        number_option({"timeout": text}, "timeout", 60, 0, above=True)
 
 
 def test_usual_limits_of_servers_and_clients() -> None:
     assert LONGEST_ANSWER == 16 * 2**20
-    assert timeout_of("0.001") == 0.001
+    assert number_option({"timeout": "0.001"}, "timeout", 60, 0, above=True) == 0.001
     options = ServerOptions()
     assert (options.host, options.port, options.batch, options.wait) == ("127.0.0.1", 8100, None, 0.005)
     assert (options.waiting, options.megabytes, options.media) == (512, 64.0, None)
@@ -143,7 +144,7 @@ def test_options_of_a_language_model_up_to_their_limits(name: str, lowest: str, 
 def test_usual_options_of_a_language_model() -> None:
     made = Chat.make("m@http://host")
     assert (made.temperature, made.max_tokens, made.reasons, made.context) == (0.0, 2_000, True, ())
-    assert (made.prices.input, made.prices.output) == (None, None)
+    assert made.prices == ()
     assert "form auto, context none" in made.identity
     for other in ({"form": "plain"}, {"context": "system"}, {"max_tokens": "10"}, {"temperature": "1"}):
         assert Chat.make("m@http://host", other).identity != made.identity
@@ -151,15 +152,15 @@ def test_usual_options_of_a_language_model() -> None:
 
 
 def test_costs_are_by_the_million_tokens_and_missing_where_a_part_is() -> None:
-    assert Prices(2.0, 6.0).cost(1_000_000, 500_000) == 5.0
-    assert Prices(2.0, 6.0).cost(0, 0) == 0.0
-    for prices, tokens in (
-        (Prices(None, 6.0), (1, 1)),
-        (Prices(2.0, None), (1, 1)),
-        (Prices(2.0, 6.0), (None, 1)),
-        (Prices(2.0, 6.0), (1, None)),
-    ):
-        assert prices.cost(*tokens) is None
+    priced = Chat.make("m@http://host", {"input_price": "2", "output_price": "6"})
+    assert priced.cost(1_000_000, 500_000) == 5.0
+    assert priced.cost(0, 0) == 0.0
+    assert priced.cost(None, 1) is None
+    assert priced.cost(1, None) is None
+    assert Chat.make("m@http://host").cost(1, 1) is None
+    for name in ("input_price", "output_price"):
+        with pytest.raises(InputError, match="Only one of the two prices"):
+            Chat.make("m@http://host", {name: "2"})
 
 
 @pytest.mark.parametrize(
@@ -187,8 +188,8 @@ def test_token_counts_are_whole_numbers(tokens: Any, read_as: int | None) -> Non
     }
     result = completion_of(json.dumps(answers))
     assert result is not None
-    assert (result.input_tokens, result.output_tokens) == (read_as, read_as)
-    assert (result.cached_tokens, result.reasoning_tokens) == (read_as, read_as)
+    counts = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+    assert [result.recorded[name] for name in counts] == [read_as] * 4
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_the_identity_of_an_endpoint_names_what_is_sent() -> None:
         ("http://host", {"names": "plain"}),
     ]
     assert len({Endpoint(url, options).identity for url, options in others}) == len(others)
-    assert Endpoint("http://host", {"timeout": "5"}).identity == Endpoint("http://host").identity
+    assert Endpoint.make("http://host", {"timeout": "5"}).identity == Endpoint.make("http://host").identity
 
 
 def test_a_name_is_matched_where_it_is_unmistakable() -> None:

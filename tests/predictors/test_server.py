@@ -41,10 +41,6 @@ from tests.predictors.studies import snapshot, texts_case
 
 pytest.importorskip("uvicorn", exc_type=ImportError)
 
-COMMAND = (
-    "import typer\nfrom heartfelt.cli import predictor\napp = typer.Typer()\npredictor.add_to(app)\napp()"
-)
-
 
 @contextmanager
 def served(predictor: Predictor, **options: Any) -> Iterator[str]:
@@ -283,7 +279,7 @@ def test_a_full_house_says_come_back(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         asked = [texts_case(wav(tmp_path / f"{name}.wav"), ["x"]) for name in "abcdef"]
-        client = Endpoint(url)
+        client = Endpoint.make(url)
         table = run(client, asked, options=RunOptions(at_once=6, retry=Retry(20, 0.1))).table
         client.close()
     message = dict(results)
@@ -303,7 +299,7 @@ def test_a_file_that_is_no_sound_is_told_through_the_client(tmp_path: Path) -> N
 
     (tmp_path / "a.wav").write_text("text")
     with served(Strict()) as url:
-        client = Endpoint(url)
+        client = Endpoint.make(url)
         table = run(client, [texts_case(tmp_path / "a.wav", ["one"])]).table
         client.close()
     assert "422" in table["problem"][0]

@@ -48,7 +48,7 @@ def test_a_predictor_knows_what_it_was_asked_for_with() -> None:
         ("endpoint", "The endpoint has no address.", "endpoint:http://"),
         ("endpoint:localhost", "'localhost' is not the address of a server.", "endpoint:http://"),
         ("endpoint[audio=maybe]:http://x", "The option 'audio' of the endpoint is 'maybe'.", "send, stem"),
-        ("endpoint[timeout=0]:http://x", "The timeout '0'", "above 0"),
+        ("endpoint[timeout=0]:http://x", "'0' is not a valid timeout", "above 0"),
         ("endpoint:http://me:secret@x", "holds a password", "token_from"),
         ("file", "has no file", "file:predictions.csv"),
         ("file:nowhere.csv", "There is no file nowhere.csv.", "Check the path."),

@@ -41,7 +41,7 @@ def scored(judge: str, media: Media, model: Model) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("judge", ["distillmos", "ovrl"])
 def test_it_says_what_the_networks_say(pulled: Pulled, judge: str, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
-    model = pulled(JUDGES[judge][0])
+    model = pulled(JUDGES[judge].model)
     cases = [Case(m.path.name, (Ask("mos", MOS, ""), Ask("nine", NINE, "")), m) for m in takes(tmp_path)]
     table = run(predictor_from(f"speech-mos:{judge}"), cases).table
     expected = [scored(judge, media, model) for media in takes(tmp_path)]

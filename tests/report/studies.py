@@ -15,7 +15,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import AnyScale, Ordered, Points
 from heartfelt.study.study import Intent, System
 

@@ -119,7 +119,7 @@ def test_the_helper_draws_what_this_process_would(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     with drawing(several(), tmp_path / "alone"):
         pass
-    assert len(digests(tmp_path / "both")) == 12
+    assert len(digests(tmp_path / "both")) == 16
     assert digests(tmp_path / "both") == digests(tmp_path / "alone")
     assert seen[-1] == 4
 
@@ -135,7 +135,7 @@ def test_a_helper_that_fails_is_no_loss(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(subprocess, "Popen", broken)
     with drawing(several(), tmp_path):
         pass
-    assert len(list(tmp_path.iterdir())) == 12
+    assert len(list(tmp_path.iterdir())) == 16
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_without_a_helper_this_process_draws(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(subprocess, "Popen", none)
     with drawing(several(), tmp_path):
         pass
-    assert len(list(tmp_path.iterdir())) == 12
+    assert len(list(tmp_path.iterdir())) == 16
 
 
 def test_a_helper_does_not_outlive_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

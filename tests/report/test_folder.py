@@ -18,9 +18,11 @@ from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import AnyScale, Categories, Points
 from heartfelt.study.study import Intent
+
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
 
 FILES = {"summary.json", "labels.csv", "raters.csv", "ledger.csv", "figures", "report.html"}
 
@@ -64,7 +66,6 @@ def test_the_ledger_says_who_why_and_by_which_statistic(written: Path, conveyanc
         assert row["reason"].endswith(".")
 
 
-@pytest.mark.slow
 def test_a_dropped_rater_is_left_out_in_the_ledger_once() -> None:
     from tests.report import studies
 
@@ -83,7 +84,6 @@ def test_a_folder_that_is_not_empty_is_left_alone(conveyance: Analysis, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-@pytest.mark.slow
 def test_nothing_is_left_when_writing_fails(
     conveyance: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +150,6 @@ BAD: dict[str, Callable[[], Snapshot]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", BAD)
 def test_poor_data_make_a_page_with_reasons(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ from heartfelt.report import write_analysis, write_overview
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import Points
 from heartfelt.study.study import Intent, System
 from tests.report.pages import PageContent

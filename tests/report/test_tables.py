@@ -70,7 +70,7 @@ def test_a_long_table_says_how_long_it_is() -> None:
 
 
 def test_mappings_with_other_keys_share_their_columns() -> None:
-    rows = Cells(pairs_table("t", [{"a": 1}, {"b": 2}], more="")).rows
+    rows = Cells(pairs_table("t", [{"a": 1}, {"b": 2}], most=9, more="")).rows
     assert [[text for text, _ in row] for row in rows] == [["1", "–"], ["–", "2"]]
 
 

@@ -8,9 +8,9 @@ import pytest
 from sklearn import metrics
 
 from heartfelt.labels import buckets
-from heartfelt.scoring import BinaryDetails, ScoreOptions, Scores, score
+from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.scoring.binary import best_threshold
-from heartfelt.scoring.scores import NoCalibration
+from heartfelt.scoring.scores import BinaryDetails, NoCalibration
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.probability import Calibration
 from tests.scoring import made

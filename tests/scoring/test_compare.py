@@ -9,12 +9,13 @@ import pytest
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
+from heartfelt.scoring.compare import Entrant, compare, ranks
+from heartfelt.scoring.scores import Task
 from heartfelt.streams import stream
 from tests.scoring import made
 
 SOURCE = "simulation: models of known quality, and models that are equally good"
-OPTIONS = CompareOptions("t", "numbers", "pearson")
+TASK = Task("t", "numbers", (), "pearson")
 
 
 def entrant(name: str, truth: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) -> Entrant:
@@ -31,7 +32,7 @@ def test_equal_models_are_seldom_told_apart_whatever_their_number() -> None:
     for _ in range(120):
         truth = draw.normal(size=80)
         models = [entrant(str(k), truth, truth + draw.normal(size=80)) for k in range(4)]
-        wrong += any(pair.apart for pair in compare(models, OPTIONS))
+        wrong += any(pair.apart for pair in compare(models, TASK))
     assert wrong / 120 <= 0.11
 
 
@@ -46,8 +47,8 @@ def test_ranks_are_ranges_where_the_data_cannot_tell() -> None:
         entrant("worst", truth, draw.normal(0, 1, 300)),
         Entrant("other", pl.DataFrame(), None, "it could not be asked"),
     ]
-    pairs = compare(models, OPTIONS)
-    results = {rank.model: rank for rank in ranks(models, pairs, OPTIONS)}
+    pairs = compare(models, TASK)
+    results = {rank.model: rank for rank in ranks(models, pairs, TASK)}
     assert [results[name].words for name in ("best", "twin a", "twin b", "worst", "other")] == [
         "1",
         "2–3",
@@ -73,7 +74,7 @@ def test_pairs_are_compared_on_the_items_both_answered() -> None:
     )
     two = Entrant("b", two.rows[10:], two.value)
     each = Entrant("a", each.rows[:50], each.value)
-    (pair,) = compare([each, two], OPTIONS)
+    (pair,) = compare([each, two], TASK)
     assert pair.difference.counts["pairs"] == 40
     expected = [
         np.corrcoef(

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
-from heartfelt.scoring.metrics import Kind
-from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.scoring.compare import Entrant, compare, ranks
+from heartfelt.scoring.scores import Task
+from heartfelt.stats.association import metric_difference
 
 SOURCE = "the paired t test over stimuli by hand (differences of means have one); Holm's rule by hand"
 
@@ -41,12 +41,11 @@ def entrants(system: bool = False) -> list[Entrant]:
     ]  # fmt: skip
 
 
-def options(confidence: float = 0.95, kind: Kind = "text", headline: str = "mae") -> CompareOptions:
-    return CompareOptions("task", kind, headline, confidence)
+TASK = Task("task", "text", (), "mae")
 
 
 def test_both_answers_to_a_stimulus_are_left_out_together() -> None:
-    pair = compare(entrants()[:2], options())[0]
+    pair = compare(entrants()[:2], TASK)[0]
     gaps = (LOSSES["a"] - LOSSES["b"]).reshape(STIMULI, 2).mean(axis=1)
     expected = scipy_stats.ttest_1samp(gaps, 0)
     ends = expected.confidence_interval(0.95)
@@ -60,7 +59,7 @@ def test_both_answers_to_a_stimulus_are_left_out_together() -> None:
 
 
 def test_over_systems_whole_systems_are_left_out() -> None:
-    pair = compare(entrants(system=True)[:2], options())[0]
+    pair = compare(entrants(system=True)[:2], TASK)[0]
     gaps = (LOSSES["a"] - LOSSES["b"]).reshape(4, 6).mean(axis=1)
     expected = scipy_stats.ttest_1samp(gaps, 0)
     assert pair.over_systems.difference.counts["clusters"] == 4
@@ -70,7 +69,7 @@ def test_over_systems_whole_systems_are_left_out() -> None:
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 def test_p_values_are_corrected_by_holm_over_all_pairs(confidence: float) -> None:
-    pairs = compare(entrants(), options(confidence))
+    pairs = compare(entrants(), TASK, confidence)
     raw = [float(pair.p) for pair in pairs]
     order = np.argsort(raw)
     adjusted = dict(
@@ -90,7 +89,7 @@ def test_p_values_are_corrected_by_holm_over_all_pairs(confidence: float) -> Non
 
 
 def test_one_pair_needs_no_correction() -> None:
-    pair = compare(entrants()[:2], options())[0]
+    pair = compare(entrants()[:2], TASK)[0]
     assert pair.difference_adjusted == pair.difference
     assert pair.p_adjusted == pair.p.value
 
@@ -101,19 +100,19 @@ def test_more_stimuli_are_those_that_would_show_the_difference_after_the_correct
     rows = close[0].rows.with_columns(said=pl.col("said") + nudge, counted=pl.col("counted") + nudge)
     twin = Entrant("twin", rows, 1.0, None, 1.0, 0.001)
     for others, pairs in (([], 1), (close[1:2], 3)):
-        pair = next(each for each in compare([close[0], twin, *others], options()) if each.second == "twin")
+        pair = next(each for each in compare([close[0], twin, *others], TASK) if each.second == "twin")
         assert not pair.apart
         gaps = (-nudge).reshape(STIMULI, 2).mean(axis=1)
         error = gaps.std(ddof=1) / math.sqrt(STIMULI)
         reach = scipy_stats.norm.ppf(1 - 0.05 / pairs / 2) + scipy_stats.norm.ppf(0.8)
         needed = math.ceil(STIMULI * (reach * error / gaps.mean()) ** 2)
         assert pair.more_stimuli.value == needed - STIMULI
-    apart = next(each for each in compare(entrants(), options(0.5)) if each.apart)
+    apart = next(each for each in compare(entrants(), TASK, 0.5) if each.apart)
     assert apart.more_stimuli.value == 0
 
 
 def test_at_least_one_more_stimulus_is_needed_where_models_are_not_apart() -> None:
-    pair = compare(entrants(), options(0.999))[0]
+    pair = compare(entrants(), TASK, 0.999)[0]
     result = metric_difference("mae", TRUTH, LOSSES["a"], LOSSES["b"], group=np.repeat(np.arange(STIMULI), 2))
     needed = result.needed(alpha=0.001 / 3)
     assert not pair.apart
@@ -135,28 +134,26 @@ def test_models_that_may_be_there_by_chance_have_no_rank() -> None:
         Entrant(model.model, model.rows, model.value, None, 0.1, p)
         for model, p in zip(models, (0.05 / 3, 0.025, 0.0501), strict=True)
     ]
-    results = {rank.model: rank for rank in ranks(at_the_edge, compare(at_the_edge, options()), options())}
+    results = {rank.model: rank for rank in ranks(at_the_edge, compare(at_the_edge, TASK), TASK)}
     assert [results[name].beats_chance for name in "abc"] == [True, True, False]
     assert results["a"].p_chance_adjusted == pytest.approx(0.05)
     assert (results["c"].place, results["c"].why_none) == (None, "it does not beat chance")
     behind = [Entrant(model.model, model.rows, model.value, None, 0.0, 0.001) for model in models]
-    assert all(rank.place is None for rank in ranks(behind, compare(behind, options()), options()))
+    assert all(rank.place is None for rank in ranks(behind, compare(behind, TASK), TASK))
     unknown = [Entrant(model.model, model.rows, model.value, None, None, None) for model in models]
-    assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, options()), options())] == [
-        None
-    ] * 3
+    assert [rank.beats_chance for rank in ranks(unknown, compare(unknown, TASK), TASK)] == [None] * 3
 
 
 def test_ranks_follow_the_direction_of_the_metric() -> None:
     models = entrants()
-    pairs = compare(models, options(0.6))
-    assert [rank.model for rank in ranks(models, pairs, options(0.6))] == ["a", "b", "c"]
+    pairs = compare(models, TASK, 0.6)
+    assert [rank.model for rank in ranks(models, pairs, TASK, 0.6)] == ["a", "b", "c"]
     apart = {(pair.first, pair.second) for pair in pairs if pair.apart}
-    for rank in ranks(models, pairs, options(0.6)):
+    for rank in ranks(models, pairs, TASK, 0.6):
         assert rank.best == 1 + sum(rank.model == second for _, second in apart)
         assert rank.worst == 3 - sum(rank.model == first for first, _ in apart)
-    higher = CompareOptions("task", "text", "cider", 0.6)
-    assert [rank.model for rank in ranks(models, pairs, higher)] == ["c", "b", "a"]
+    higher = Task("task", "text", (), "cider")
+    assert [rank.model for rank in ranks(models, pairs, higher, 0.6)] == ["c", "b", "a"]
 
 
 def test_two_systems_are_too_few_to_speak_of_others() -> None:
@@ -165,11 +162,11 @@ def test_two_systems_are_too_few_to_speak_of_others() -> None:
         Entrant(entrant.model, entrant.rows.with_columns(system=two), entrant.value, None, 1.0, 0.01)
         for entrant in entrants(system=True)
     ]
-    pairs = compare(models, options())
+    pairs = compare(models, TASK)
     assert (
         pairs[0].over_systems.p.why_missing
         == "2 systems; at least 3 are needed to generalise to other systems"
     )
-    rank = ranks(models, pairs, options())[0]
+    rank = ranks(models, pairs, TASK)[0]
     assert rank.over_systems.why_none == "2 systems; at least 3 are needed to generalise to other systems"
     assert rank.generalises_to == "other clips of these systems"

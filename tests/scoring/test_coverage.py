@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from heartfelt.scoring import Truth, truth_of
-from heartfelt.scoring.ceilings import Ceilings
 from heartfelt.scoring.measure import Measure
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.streams import stream
@@ -19,7 +18,7 @@ RUNS = 250
 @pytest.fixture(scope="module")
 def measure() -> Measure:
     truth: Truth = truth_of(made.numbers(per_cell=1)[0])
-    return Measure(ScoreOptions(), Ceilings(truth))
+    return Measure(ScoreOptions(), truth)
 
 
 def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,11 +10,12 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions, Selection, score
 from heartfelt.scoring.binary import _worst, best_threshold, held_out
-from heartfelt.scoring.compare import CompareOptions, Entrant, compare
-from heartfelt.scoring.measure import AboveChance, of_ceiling
-from heartfelt.scoring.metrics import converted
+from heartfelt.scoring.compare import Entrant, compare
+from heartfelt.scoring.measure import WITHIN, of_ceiling, plainly
+from heartfelt.scoring.metrics import chance_of, converted
 from heartfelt.scoring.numbers import crps_normal, interval_score
-from heartfelt.scoring.score import columns_of
+from heartfelt.scoring.scorer import columns_of
+from heartfelt.scoring.scores import Task
 from heartfelt.scoring.truth import tasks_of, truth_of
 from heartfelt.stats.estimate import Estimate
 from tests.scoring import made
@@ -85,6 +86,13 @@ def test_slices_have_two_to_sixty_values() -> None:
     items = truth.items.with_columns(sixty=pl.Series(names), more=pl.Series(more), single=pl.lit("x"))
     from dataclasses import replace
 
+    alone = items.with_columns(own=pl.col("stimulus")).head(50)
+    own = replace(truth, items=alone, facts=("own", "single"))
+    task = tasks_of(truth.study, ["valence"])[0][0]
+    assert columns_of(own, task, None) == []
+    assert columns_of(own, task, ["own", "single"]) == ["own"]
+    two = replace(truth, items=alone.with_columns(half=pl.Series(["a", "b"] * 25)), facts=("half",))
+    assert columns_of(two, task, ["half"]) == columns_of(two, task, None)[-1:] == ["half"]
     wide = replace(truth, items=items, facts=(*truth.facts, "sixty", "more", "single"))
     task = tasks_of(truth.study, ["valence"])[0][0]
     columns = columns_of(wide, task, None)
@@ -107,13 +115,12 @@ def test_crps_is_the_absolute_error_without_spread() -> None:
 
 def test_a_ceiling_no_better_than_chance_gives_no_share() -> None:
     chance, beyond = Estimate(0.5), Estimate(0.1, 0.05, 0.15)
-    above = AboveChance(chance, beyond, beyond)
     for top in (0.5, 0.4):
-        result = of_ceiling("accuracy", Estimate(0.6), Estimate(top, top - 0.1, top + 0.1), above)
+        result = of_ceiling("accuracy", Estimate(0.6), Estimate(top, top - 0.1, top + 0.1), chance, beyond)
         assert result.why_missing == "the ceiling is no better than chance"
-    share = of_ceiling("accuracy", Estimate(0.6), Estimate(0.7, 0.65, 0.75), above)
+    share = of_ceiling("accuracy", Estimate(0.6), Estimate(0.7, 0.65, 0.75), chance, beyond)
     assert share.value == pytest.approx(0.5)
-    error = of_ceiling("rmse", Estimate(0.4), Estimate(0.3, 0.25, 0.35), above)
+    error = of_ceiling("rmse", Estimate(0.4), Estimate(0.3, 0.25, 0.35), chance, beyond)
     assert error.value == pytest.approx(0.1 / 0.2)
 
 
@@ -130,15 +137,15 @@ def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
     gaps = np.array([1.0, 0.6, 1.4, 0.2, 1.8])
     rows = pl.DataFrame({"stimulus": list("abcde"), "question": "q", "truth": 0.0, "said": gaps + 3})
     other = rows.with_columns(said=pl.lit(3.0))
-    options = CompareOptions("t", "text", "mae", 0.999)
+    task = Task("t", "text", (), "mae")
     models = [Entrant("m", rows, 1.0), Entrant("o", other, 1.0)]
-    pair = compare(models, options)[0]
+    pair = compare(models, task, 0.999)[0]
     needed = (
         5 * ((scipy_stats.norm.ppf(1 - 0.0005) + scipy_stats.norm.ppf(0.8)) * gaps.std(ddof=1) / 5**0.5) ** 2
     )
     assert pair.more_stimuli.value == max(np.ceil(needed) - 5, 1)
     far = Entrant("far", rows.with_columns(said=pl.col("said") + 0.6), 1.0)
-    sure = compare([far, Entrant("o", other, 1.0)], CompareOptions("t", "text", "mae", 0.9985))[0]
+    sure = compare([far, Entrant("o", other, 1.0)], task, 0.9985)[0]
     assert not sure.apart
     assert sure.more_stimuli.value == 1
 
@@ -158,3 +165,65 @@ def test_intervals_of_predictors_are_scored_at_the_confidence_they_claim() -> No
     outside = [float(each.estimate) - 2.0 for each in results]
     assert outside[1] == pytest.approx(2 * outside[0])
     assert float(results[0].chance) != pytest.approx(float(results[1].chance))
+
+
+def test_reasons_are_put_in_terms_of_labels_and_predictions() -> None:
+    assert plainly("the first column does not vary") == "the labels do not vary"
+    assert plainly("some other reason") == "some other reason"
+    assert plainly(None) == "no reason given"
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman", "kendall", "ccc", "quadratic_kappa"])
+def test_the_chance_level_of_a_correlation_is_zero(metric: str) -> None:
+    level = chance_of(metric, np.array([1.0, 2.0, 4.0])).estimate(metric)
+    assert level.value == 0.0
+    assert level.method == f"chance level of {metric}: a prediction that says nothing about the item"
+    assert level.why_no_interval == "fixed by the labels that are scored"
+
+
+def test_questions_and_models_without_predictions_are_noted() -> None:
+    snapshot, truth = made.presence(stimuli=20)
+    joy = [{"stimulus": s, "question": q, "score": v / 2} for (s, q), v in truth.items() if q == "joy"]
+    result = score(snapshot, made.predictions("m", joy), ScoreOptions(ceilings=False, slices=()))
+    assert [task.id for task in result.tasks] == ["presence"]
+    assert "No model predicts 'presence (degree)'." in result.notes
+    assert "No model predicts 'presence'." not in result.notes
+
+
+@pytest.mark.parametrize(("lowest", "probable"), [(0.0, True), (-0.001, False)])
+def test_scores_from_zero_to_one_are_probabilities(lowest: float, probable: bool) -> None:
+    snapshot, chance = made.chances(stimuli=20)
+    rows = [{"stimulus": name, "question": "match", "score": p} for name, p in chance.items()]
+    rows[0]["score"] = lowest
+    result = score(snapshot, made.predictions("m", rows), ScoreOptions(ceilings=False, slices=()))
+    brier = result.find("match", "m", "brier")
+    assert brier is not None
+    assert brier.estimate.is_missing is not probable
+
+
+def test_the_smallest_differences_within_cells_count() -> None:
+    snapshot, truth = made.numbers(per_cell=3)
+    options = ScoreOptions(ceilings=False, slices=())
+    cells = {name: float(place // 3 % 7) for place, name in enumerate(truth)}
+    for step, known in ((0.0, False), (0.001, True)):
+        rows = [
+            {"stimulus": name, "question": "valence", "value": cells[name] + step * (place % 3)}
+            for place, name in enumerate(truth)
+        ]
+        within = score(snapshot, made.predictions("m", rows), options).find("valence", "m", "pearson", WITHIN)
+        assert within is not None
+        assert within.estimate.is_missing is not known
+
+
+def test_answered_items_are_scored_by_whole_stimuli() -> None:
+    snapshot, truth = made.presence(stimuli=12)
+    rows = [
+        {"stimulus": s, "question": q, "answer": ("no", "weak", "strong")[int(v)]}
+        for (s, q), v in truth.items()
+    ]
+    rows[0] = {"stimulus": rows[0]["stimulus"], "question": rows[0]["question"], "problem": "no answer"}
+    result = score(snapshot, made.predictions("m", rows), ScoreOptions(ceilings=False, slices=()))
+    accuracy = result.find("presence", "m", "accuracy")
+    assert accuracy is not None
+    assert accuracy.estimate.counts["pairs"] == accuracy.with_failures.counts["pairs"] - 1
+    assert float(accuracy.estimate) > float(accuracy.with_failures)

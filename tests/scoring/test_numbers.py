@@ -10,7 +10,8 @@ from scipy import stats
 from sklearn import metrics
 
 from heartfelt.labels import labels
-from heartfelt.scoring import Score, ScoreOptions, Scores, score
+from heartfelt.scoring import ScoreOptions, Scores, score
+from heartfelt.scoring.scores import Score
 from heartfelt.snapshot import Snapshot
 from tests.scoring import made
 

@@ -11,15 +11,16 @@ import pytest
 from heartfelt.report.bench.page import sentences
 from heartfelt.report.bench.sections import comparisons
 from heartfelt.scoring import ScoreOptions, score
-from heartfelt.scoring.compare import CompareOptions, Entrant, compare, ranks
-from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.scoring.compare import Entrant, compare, ranks
+from heartfelt.scoring.scores import Task
+from heartfelt.stats.association import metric_difference
 from heartfelt.streams import stream
 from tests.scoring import made
 
 SOURCE = (
     "simulation under the null hypothesis; metric_difference on the clips, and on the systems' means by hand"
 )
-OPTIONS = CompareOptions("t", "numbers", "pearson")
+TASK = Task("t", "numbers", (), "pearson")
 
 
 def entrants(draw: np.random.Generator, systems: int, clips: int = 8, shared: float = 1.0) -> list[Entrant]:
@@ -45,7 +46,7 @@ def test_shared_errors_do_not_make_a_difference_over_systems(systems: int) -> No
     draw = stream(1, "tests", "systems", systems)
     plain = over = means = 0
     for _ in range(150):
-        (pair,) = compare(entrants(draw, systems), OPTIONS)
+        (pair,) = compare(entrants(draw, systems), TASK)
         plain += pair.apart
         over += pair.over_systems.apart
         means += pair.system_means.apart
@@ -57,7 +58,7 @@ def test_shared_errors_do_not_make_a_difference_over_systems(systems: int) -> No
 def test_it_is_the_comparison_by_hand() -> None:
     draw = stream(2, "tests", "systems")
     each, two = entrants(draw, 9)
-    (pair,) = compare([each, two], OPTIONS)
+    (pair,) = compare([each, two], TASK)
     x, y, z = each.rows["truth"].to_numpy(), each.rows["said"].to_numpy(), two.rows["said"].to_numpy()
     system = each.rows["system"].to_numpy()
     by_hand = metric_difference("pearson", x, y, z, group=system)
@@ -71,8 +72,8 @@ def test_it_is_the_comparison_by_hand() -> None:
 @pytest.mark.parametrize(("systems", "why"), [(1, "1 system;"), (2, "2 systems;"), (3, None)])
 def test_too_few_systems_are_refused_with_the_reason(systems: int, why: str | None) -> None:
     models = entrants(stream(3, "tests", "systems"), systems, 20)
-    (pair,) = compare(models, OPTIONS)
-    rank = ranks(models, [pair], OPTIONS)[0]
+    (pair,) = compare(models, TASK)
+    rank = ranks(models, [pair], TASK)[0]
     assert rank.generalises_to == "other clips of these systems"
     if why is None:
         assert pair.over_systems.p.value is not None
@@ -88,8 +89,8 @@ def test_stimuli_without_systems_speak_of_other_stimuli() -> None:
         Entrant(entrant.model, entrant.rows.drop("system"), entrant.value)
         for entrant in entrants(stream(4, "tests", "systems"), 5)
     ]
-    pairs = compare(models, OPTIONS)
-    rank = ranks(models, pairs, OPTIONS)[0]
+    pairs = compare(models, TASK)
+    rank = ranks(models, pairs, TASK)[0]
     assert rank.generalises_to == "other stimuli like these"
     assert rank.over_systems.why_none == "no systems"
 
@@ -104,7 +105,7 @@ def test_holm_and_its_interval_agree() -> None:
             {"stimulus": [str(i) for i in range(60)], "question": "q", "truth": truth, "said": answer}
         )
         models.append(Entrant(str(k), rows, float(np.corrcoef(truth, answer)[0, 1])))
-    pairs = compare(models, OPTIONS)
+    pairs = compare(models, TASK)
     kinds = set()
     for pair in pairs:
         adjusted, alone = pair.difference_adjusted, pair.difference

@@ -15,7 +15,7 @@ import polars as pl
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, parse_study
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe
 from tests.screening.planted import study
 
 Row = dict[str, Any]

@@ -8,12 +8,12 @@ from heartfelt import simulate
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening import sequences as sequences_module
 from heartfelt.screening._kernels_alignment import align, path, surrogate_scores
-from heartfelt.screening.rules.collusion import Groups, ParallelPairs, parallel_pairs
+from heartfelt.screening.rules.collusion import ParallelPairs, equal_by_chance, parallel_pairs
 from heartfelt.screening.sequences import Sequences, comparable_sequences
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.triples import Floats
-from tests.screening.planted import noise, planted, snapshot, study
+from tests.screening.planted import long, noise, planted, snapshot, study
 
 SOURCE = "Smith and Waterman (1981), written out over the full matrix with no band trick"
 HOW = (4, 3.0, 0.7)
@@ -229,16 +229,49 @@ def test_beyond_a_thousand_raters_shared_stretches_lead_to_the_copies(
     assert joined(some) <= joined(every)
 
 
-def test_groups_are_joined_through_others() -> None:
-    groups = Groups()
-    for pair in ((1, 2), (3, 4), (2, 3), (8, 9)):
-        groups.join(*pair)
-    assert sorted(sorted(group) for group in groups.groups()) == [[1, 2, 3, 4], [8, 9]]
-    assert groups.find(7) == 7
-
-
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_table() -> None:
     snap, _ = planted({"colluder": 0.1}, n=30, seed=7)
     first = RULES["collusion"].apply(snap, RuleOptions(seed=5))
     assert first.equals(RULES["collusion"].apply(snap, RuleOptions(seed=5)))
+
+
+def copies_of_one_sequence(raters: int) -> Snapshot:
+    """Raters who give the same answers in the same order, each about stimuli of their own."""
+    answers = noise(4).integers(1, 10, 24).tolist()
+    return snapshot(
+        long({f"r{r:02d}": {f"s{r}x{k}": a for k, a in enumerate(answers)} for r in range(raters)})
+    )
+
+
+def test_twenty_pairs_a_rater_are_examined_and_the_others_counted() -> None:
+    rule = RULES["collusion"]
+    options = rule.complete(RuleOptions(seed=1, settings={"draws": 20}))
+    few, many = (parallel_pairs(RatingsView.of(copies_of_one_sequence(n)), options) for n in (41, 43))
+    assert isinstance(few, ParallelPairs)
+    assert isinstance(many, ParallelPairs)
+    assert (few.pairs, few.unexamined) == (41 * 20, 0)
+    assert (many.pairs, many.unexamined) == (43 * 21, 43)
+    assert [len(group) for group in many.groups] == [43]
+
+
+def test_equal_by_chance_of_a_single_answer() -> None:
+    known = np.array([[True, False]])
+    assert equal_by_chance(np.array([[3.0, 1.0]]), np.array([[3.0, 2.0]]), known) == 1.0
+    assert equal_by_chance(np.array([[3.0, 1.0]]), np.array([[4.0, 1.0]]), known) == 0.0
+    assert equal_by_chance(np.zeros((1, 2)), np.zeros((1, 2)), ~np.ones((1, 2), dtype=bool)) == 0.0
+
+
+def test_why_a_sequence_is_not_compared() -> None:
+    answers = noise(5).integers(1, 10, 24).tolist()
+    rows = {f"r{r}": {f"s{r}x{k}": a for k, a in enumerate(answers)} for r in range(3)}
+    rows |= {"still": {f"q{k}": 5 for k in range(24)}, "short": {f"t{k}": k % 9 + 1 for k in range(11)}}
+    table = RULES["collusion"].apply(snapshot(long(rows)), RuleOptions(settings={"draws": 20}))
+    why = dict(table.select("rater", "why_missing").iter_rows())
+    assert why == {
+        "r0": None,
+        "r1": None,
+        "r2": None,
+        "still": "the answers do not vary",
+        "short": "fewer than 12 trials",
+    }

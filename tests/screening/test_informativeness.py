@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening._kernels_dependence import dependence, moments, standardise, strength
-from heartfelt.screening.rules.informativeness import effects
+from heartfelt.screening.rules.informativeness import effects, two_kinds
 from heartfelt.simulate import DesignOptions
 from heartfelt.stats.triples import Floats
 from tests.screening.planted import long, noise, of_kind, planted, snapshot
@@ -195,3 +195,9 @@ def test_settings_are_checked() -> None:
         RULE.apply(snap, RuleOptions(settings={"posterier": 0.5}))
     with pytest.raises(InputError, match="draws"):
         RULE.apply(planted(n=6, seed=1)[0], RuleOptions(settings={"draws": "many"}))
+
+
+def test_a_panel_where_nobody_clearly_follows_still_has_chances() -> None:
+    kinds = two_kinds(np.array([0.01, 0.02, -0.01, 0.0]), np.full(4, 4.0))
+    assert np.all((kinds.posterior > 0) & (kinds.posterior < 1))
+    assert kinds.centre >= 0.0

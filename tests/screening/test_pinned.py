@@ -189,6 +189,17 @@ def test_the_source_of_a_copy_must_be_surely_informative() -> None:
     assert clearly_informative(panel.view, strict) == {}
 
 
+def test_a_source_at_the_posterior_limit_is_not_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = screened("careless").view
+    options = RULES["informativeness"].complete(RuleOptions(seed=3, settings={"posterior": 0.75}))
+    for posterior, sure in ((0.25, False), (0.2499, True)):
+        chances = np.full(len(view.raters), posterior)
+        monkeypatch.setattr(
+            "heartfelt.screening.rules.informativeness._mixture", lambda *_, chances=chances: (None, chances)
+        )
+        assert ("copied" in clearly_informative(view, options)) == sure
+
+
 def test_too_few_comparable_raters_or_no_agreement_judges_nobody() -> None:
     two = PANELS["five"]()
     some = two.ratings.filter(pl.col("rater").is_in(["r0", "r1"]))

@@ -15,7 +15,7 @@ from heartfelt.screening.rules.repetition import PRIOR, longest_runs, modal_answ
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe
 from tests.screening.planted import long, of_kind, planted, snapshot, study
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.screening import RatingsView
+from heartfelt.screening.view import RatingsView, remembered
 from tests.screening.planted import long, planted, snapshot, study
 from tests.screening.test_degenerate import categories
 
@@ -75,6 +75,15 @@ def test_repeats_are_kept_apart() -> None:
 def test_a_view_is_its_own_view() -> None:
     view = RatingsView.of(snapshot(long({"r": {"a": 3.0}})))
     assert RatingsView.of(view) is view
-    assert view.remember("x", lambda: 1) == view.remember("x", lambda: 2) == 1
+    calls: list[int] = []
+
+    @remembered
+    def double(_view: RatingsView, number: int, extra: int = 0) -> int:
+        calls.append(number)
+        return 2 * number + extra
+
+    assert double(view, 1) == double(view, 1, 0) == double(view, 1, extra=0) == 2
+    assert (double(view, 2), double(view, 1, 1)) == (4, 3)
+    assert calls == [1, 2, 1]
     with pytest.raises(AttributeError):
         view.raters = ()  # type: ignore[misc]  # what is being tested

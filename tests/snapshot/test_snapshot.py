@@ -304,3 +304,9 @@ def test_every_pair_is_an_item_unless_listed(made: Snapshot) -> None:
     assert listed.items.to_dicts() == [
         {"stimulus": made.stimuli["stimulus"][0], "question": "valence", "why": "x"}
     ]
+
+
+def test_the_hash_of_no_ratings_is_the_one_older_snapshots_were_stored_under() -> None:
+    means = pl.DataFrame({"stimulus": ["a", "b"], "valence_mean": ["1.5", "2"]})
+    hashes = heartfelt.read(means, "means").table_hashes
+    assert hashes["ratings"] == "5f6e31f9fc38cdc9e6989270123ad359ddae8abc01ad5b5aed4e50f623a20d5c"

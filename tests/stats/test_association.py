@@ -121,7 +121,12 @@ def test_degenerate_input_gives_a_reason(
 
 def test_perfect_and_tiny_samples_say_why_there_is_no_interval() -> None:
     assert association.pearson([1, 2, 3], [1, 3, 2]).why_no_interval is not None
-    for measure in (association.pearson, association.spearman, association.kendall, association.ccc):
+    for measure in (
+        association.pearson,
+        association.spearman,
+        association.kendall,
+        association.ccc,
+    ):
         result = measure([1, 2, 3, 4, 5], [1, 2, 3, 4, 5])
         assert result.value == pytest.approx(1.0)
         assert result.low is None
@@ -161,3 +166,15 @@ def test_correlations_ignore_unit_and_order(values: list[int], seed: int, scale:
 def test_huge_and_tiny_numbers_do_not_overflow() -> None:
     x, y = _data(30, 1.0, False, 3)
     assert association.pearson(x * 1e200, y * 1e-200).value == pytest.approx(association.pearson(x, y).value)
+
+
+def test_the_concordance_of_a_constant_prediction_is_zero_without_an_interval() -> None:
+    for metric in (association.ccc, association.quadratic_kappa):
+        flat = metric([1.0, 2.0, 3.0, 4.0, 6.0], [3.0] * 5)
+        assert flat.value == pytest.approx(0, abs=1e-12)
+        assert flat.low is None
+        assert (
+            flat.why_no_interval
+            == "the second column does not vary, which makes it 0 whatever the other holds"
+        )
+    assert association.ccc([3.1] * 5, [3.1] * 5).why_missing == "neither column varies"

@@ -6,6 +6,7 @@ against it in ``test_interval_forms``; the rest were computed once and are held 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 
 from heartfelt import stats
 from heartfelt.stats.agreement import Interval
-from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.stats.association import metric_difference
+from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.text import bleu
 
 X = np.array([1.0, 2.0, 2.5, 4.0, 4.5, 5.0, 6.5, 7.0, 8.0, 9.0, 3.0, 6.0])
@@ -240,3 +242,18 @@ def test_a_wider_confidence_is_a_wider_interval(name: str) -> None:
     narrow, wide = (CASES[name](confidence) for confidence in (0.8, 0.99))
     assert wide.low <= narrow.low <= narrow.high <= wide.high
     assert wide.high - wide.low > narrow.high - narrow.low
+
+
+def test_an_estimate_is_written_with_its_bounds_or_the_reason_it_has_none() -> None:
+    bounded = Estimate(0.5, 0.4, 0.6, why_no_interval="left over")
+    assert "why_no_interval" not in bounded.to_json()
+    assert Estimate(0.5, why_no_interval="one item").to_json()["why_no_interval"] == "one item"
+    assert f"{bounded:.2f}" == "0.50 [0.40, 0.60]"
+    assert f"{Estimate(0.5, low=0.4):.2f}" == f"{Estimate(0.5, high=0.6):.2f}" == "0.50"
+
+
+def test_an_estimate_survives_pickling() -> None:
+    before = Estimate(0.5, 0.4, 0.6, "m", "i", 0.9, {"items": 3})
+    after = pickle.loads(pickle.dumps(before))
+    assert after == before
+    assert dict(after.counts) == {"items": 3}

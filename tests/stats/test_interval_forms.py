@@ -11,10 +11,10 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds, bootstrap_metric, calibration, ellipse, jackknife_metric, overlap
 from heartfelt.stats._bounds import ratio
+from heartfelt.stats.association import metric_estimate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import cluster_df, spread_of
 from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.paired_metrics import metric_estimate
 from heartfelt.stats.resample import Sample, _choose, condense
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"
@@ -243,7 +243,7 @@ def test_the_overlap_has_a_95_percent_interval_whatever_share_the_ellipses_hold(
     result = overlap((X, Y), (X + 1, Y[::-1]), confidence=0.5, resamples=200, seed=4)
     assert result.confidence == 0.95
     assert (result.value, result.low, result.high) == pytest.approx(
-        (0.0969358458, 0.0087466094, 0.1229267619), rel=1e-7
+        (0.0969358458, 0.0284279063, 0.1243451855), rel=1e-7
     )
 
 
@@ -268,3 +268,33 @@ def test_four_pairs_are_the_least_for_an_interval_of_a_correlation(metric: str) 
     three = metric_estimate(metric, [1.0, 2.0, 3.0], [1.0, 3.0, 2.0])
     assert three.low is None
     assert three.why_no_interval == "three pairs leave Fisher's z no error"
+
+
+def test_exact_bounds_of_shares_are_those_of_the_binomial() -> None:
+    hits, trials = np.array([0.0, 1.0, 3.0, 9.0, 10.0]), np.full(5, 10.0)
+    low, high = _bounds.clopper_pearson(hits, trials, 0.05)
+    for at, (below, above) in enumerate(zip(low, high, strict=True)):
+        theirs = scipy_stats.binomtest(int(hits[at]), 10).proportion_ci(0.9, "exact")
+        assert (below, above) == pytest.approx((theirs.low, theirs.high))
+    assert (low[0], high[-1]) == (0.0, 1.0)
+
+
+def test_scales_go_there_and_back_and_have_their_slope() -> None:
+    for name, scale in _bounds.SCALES.items():
+        for value in (0.05, 0.4, 0.9):
+            place, step = scale.to(value), 1e-6
+            assert scale.interval(place, 0.0) == pytest.approx((value, value))
+            assert scale.slope(value) == pytest.approx(
+                (scale.to(value + step) - scale.to(value - step)) / (2 * step), rel=1e-6
+            )
+            low, high = scale.interval(place, 0.3)
+            assert (scale.to(low), scale.to(high)) == pytest.approx((place - 0.3, place + 0.3)), name
+    assert [
+        math.isfinite(_bounds.SCALES[name].to(1.0)) for name in ("identity", "fisher", "log", "logit")
+    ] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert _bounds.SCALES["log"].interval(800.0, 10.0) == (math.exp(700.0), math.exp(700.0))

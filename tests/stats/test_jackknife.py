@@ -10,6 +10,8 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import association
+from heartfelt.stats._paired import Units
+from heartfelt.stats.association import metric_difference
 from heartfelt.stats.jackknife import (
     Basis,
     Spread,
@@ -20,7 +22,6 @@ from heartfelt.stats.jackknife import (
     spread_of,
 )
 from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.paired_metrics import metric_difference
 from heartfelt.streams import stream
 
 SOURCE = (
@@ -63,7 +64,7 @@ def test_p_and_interval_of_a_difference_always_agree(metric: str) -> None:
     assert tested > 40
 
 
-@pytest.mark.parametrize("scale", ["identity", "fisher", "log", "share"])
+@pytest.mark.parametrize("scale", ["identity", "fisher", "log", "logit"])
 def test_the_interval_holds_what_the_test_does_not_reject(scale: Any) -> None:
     spread = Spread(0.6, scale, 20, 0.2, 11.5, 18.0)
     bounds = spread.bounds(0.95)
@@ -106,7 +107,6 @@ def test_many_units_take_influence_values_that_agree(monkeypatch: pytest.MonkeyP
         x, y, z = columns(metric, 1500, draw)
         exact, gap = jackknife_metric(metric, x, y), metric_difference(metric, x, y, z)
         monkeypatch.setattr("heartfelt.stats.jackknife.EXACT_LIMIT", 100)
-        monkeypatch.setattr("heartfelt.stats.paired_metrics.EXACT_LIMIT", 100)
         quick, fast = jackknife_metric(metric, x, y), metric_difference(metric, x, y, z)
         monkeypatch.undo()
         assert exact.interval.startswith("jackknife")
@@ -177,10 +177,10 @@ def test_left_out_rows_of_big_tables_come_in_batches() -> None:
     unit = np.arange(60_000) % 40
     metric = METRICS["pearson"]
     data = rows(metric, x, y)
-    left = leave_out(metric, data, unit, 40)
+    left = leave_out(metric, data, Units(40, unit))
     for u in (0, 31, 32, 39):
         assert left[u] == pytest.approx(float(association.pearson(x[unit != u], y[unit != u])), abs=1e-9)
-    assert metric_spread(Basis(metric, data), unit, 40).units == 40
+    assert metric_spread(Basis(metric, data), Units(40, unit)).units == 40
 
 
 def coverage(metric: str, runs: int, make: Any, true: float, name: str) -> float:

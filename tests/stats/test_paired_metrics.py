@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.stats.association import metric_difference
 from heartfelt.stats.resample import bootstrap_metric
 from heartfelt.streams import stream
 

@@ -122,9 +122,9 @@ def test_too_little_is_a_reason() -> None:
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="10 rated values and 9 of prediction"):
+    with pytest.raises(InputError, match="value 10, prediction 9"):
         prediction_powered_mean(Rated(RATED, PREDICTED[:-1]), OTHERS)
     with pytest.raises(InputError, match="cannot be 2"):
         prediction_powered_mean(Rated(RATED, PREDICTED), OTHERS, tuning=2.0)
-    with pytest.raises(InputError, match="predictions and 14 x"):
+    with pytest.raises(InputError, match="others_x 14"):
         prediction_powered_slope(Rated(RATED, PREDICTED), RATED_X, OTHERS, OTHERS_X[:-1])

@@ -41,6 +41,8 @@ def test_reasons_take_the_place_of_numbers() -> None:
     assert ratio(made(1, 0.1), Estimate(0.0)).why_missing == "the denominator is not above 0"
     assert ratio(made(1, 0.1), made(0.1, 0.2)).why_no_interval == "the denominator may be 0"
     assert ratio(Estimate(1.0, why_no_interval="one item"), made(1, 0.1)).why_no_interval == "one item"
+    assert ratio(made(1, 0.1), Estimate(1.0, why_no_interval="one rater")).why_no_interval == "one rater"
+    assert ratio(made(1, 0.1), Estimate(1.0)).why_no_interval == "one side has no interval"
     other = Estimate(1.0, 0.9, 1.1, confidence=0.9)
     assert ratio(made(1, 0.1), other).why_no_interval == "the two intervals have different confidences"
     assert np.isfinite(float(ratio(made(1, 0.1), other)))

@@ -11,6 +11,8 @@ from scipy import stats
 from heartfelt import stats as heartfelt_stats
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.stats import association, resample
+from heartfelt.stats._paired import Units
+from heartfelt.stats.jackknife import full_value
 from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.resample import (
     Drawn,
@@ -19,7 +21,6 @@ from heartfelt.stats.resample import (
     bootstrap_difference,
     bootstrap_metric,
     condense,
-    full_value,
     replicates,
     weight_batches,
 )
@@ -145,8 +146,8 @@ def test_folding_equal_pairs_keeps_the_distribution(name: str) -> None:
     folded = condense(data)
     assert folded.copies is not None
     assert folded.copies.sum() == 6000
-    assert full_value(METRICS[name], folded) == pytest.approx(
-        full_value(METRICS[name], Sample(data)), abs=1e-12
+    assert full_value(METRICS[name], folded.rows, folded.copies) == pytest.approx(
+        full_value(METRICS[name], data), abs=1e-12
     )
     each = replicates(METRICS[name], folded, 2000, seed=1)
     two = replicates(METRICS[name], Sample(data), 2000, seed=1)
@@ -190,7 +191,7 @@ def test_clusters_widen_the_interval_and_cover() -> None:
 def test_whole_clusters_are_drawn() -> None:
     data = rows(METRICS["mae"], *_pairs(12))
     unit = np.repeat(np.arange(4), 3)
-    drawn = next(weight_batches(Sample(data, unit, 4), 1, seed=3))
+    drawn = next(weight_batches(Sample(data, Units(4, unit)), 1, seed=3))
     assert np.all(drawn.reshape(4, 3, -1) == drawn.reshape(4, 3, -1)[:, :1])
     assert np.all(drawn[::3].sum(axis=0) == 4)
 

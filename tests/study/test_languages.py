@@ -12,8 +12,7 @@ from heartfelt.errors import StudyError
 from heartfelt.files import write_text
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.study import Study, load_study, parse_study, study_text
-from heartfelt.study.languages import check_texts, missing_texts, texts_of
-from heartfelt.study.load import STUDY_FILE
+from heartfelt.study.load import STUDY_FILE, check_texts, missing_texts, texts_of
 from heartfelt.study.recipes import RECIPES, recipe_study
 from heartfelt.web.rater.texts import check_languages
 from heartfelt.web.serve import ServeOptions, prepare

@@ -10,9 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from heartfelt.errors import InputError, StudyError
 from heartfelt.study import Design, Study, parse_study
 from heartfelt.study.design import Codes, Recruiting
-from heartfelt.study.model import say
-from heartfelt.study.probe import AnchorProbe, HeadphoneProbe, Probe, RepeatProbe
-from heartfelt.study.question import Question
+from heartfelt.study.model import AnchorProbe, HeadphoneProbe, Probe, Question, RepeatProbe, say
 from heartfelt.study.scale import AnyScale, count_words
 from heartfelt.study.study import System
 from heartfelt.study.yaml_lines import read_yaml

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heartfelt.study import parse_study, study_text
-from heartfelt.study.model import say
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe, say
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 

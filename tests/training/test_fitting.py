@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 
 from heartfelt.predictors.trained.embeddings import Block
 from heartfelt.predictors.trained.model import KINDS, Head
+from heartfelt.serialization import from_json, to_json
 from heartfelt.streams import stream
 from heartfelt.training.fitting import SETTINGS, Rows, View, choose, fit, folds, predictions
 
@@ -49,7 +50,7 @@ def test_every_kind_learns_and_answers_as_it_was_tried(kind: str) -> None:
 def test_stored_and_read_it_says_the_same(kind: str) -> None:
     data = rows()
     head = fit(kind, View(data), SETTINGS[kind][0]).stored()
-    again = Head.from_arrays("q", head.to_json(), head.to_arrays("q"))
+    again = from_json(Head, to_json(head)).with_arrays("q", head.to_arrays("q"))
     assert again.answer(data.x) == pytest.approx(head.answer(data.x), abs=1e-12)
 
 

@@ -225,7 +225,8 @@ def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
         scores[group] = value_of(row.pearson)
         if group == "auto":
             assert row.reading == "five folds by file name"
-            assert made.model.facts["grouping"]["groups"] == 24
+            assert made.model.facts.grouping is not None
+            assert made.model.facts.grouping.groups == 24
             card = made.model.card
             assert "systems" not in card
             assert "stimuli whose file name was left out" in card

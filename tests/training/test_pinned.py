@@ -12,6 +12,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.trained.embeddings import FeatureCache
+from heartfelt.serialization import to_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training import RECIPES, Material, Score, Trained, TrainOptions, evaluate, gather, train
 from heartfelt.training import fitting as fitting_module
@@ -52,7 +53,7 @@ def figures(made: Trained) -> dict[str, Any]:
         "foreign": {name: int(part.foreign.sum()) for name, part in left.items()},
         "errors": dict(output.errors),
         "interval": [output.half_width, output.slope, output.confidence],
-        "chosen": made.model.facts["chosen"],
+        "chosen": to_json(made.model.facts.chosen),
         "weight": made.material.targets[0].weight[:12].tolist(),
         "spread": made.material.targets[0].spread,
         "networks": networks(made.material),

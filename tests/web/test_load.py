@@ -32,11 +32,8 @@ STIMULI = 50
 QUOTA = 20
 EACH = 5
 _SERVE = """
-import typer
-from heartfelt.cli import serve
-app = typer.Typer()
-serve.add_to(app)
-app()
+from heartfelt.cli import main
+main()
 """
 
 

@@ -18,15 +18,9 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.analysis.hits import chance_of_hits, confusion
 from heartfelt.analysis.material import Material, QuestionData
-from heartfelt.analysis.results import (
-    Agreement,
-    BreakdownRow,
-    IntentConfusion,
-    PriorAgreement,
-    Reliability,
-)
+from heartfelt.analysis.quadrants import chance_of_hits, confusion
+from heartfelt.analysis.results import Agreement, BreakdownRow, IntentConfusion, PriorAgreement, Reliability
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.agreement import (
     alpha,
@@ -60,7 +54,15 @@ def agreement(
     for question in material.pools if pooled else material.questions:
         if not question.categorical:
             continue
-        made = _brief(question) if material.many and not pooled else _full(question, material)
+        if not material.many or pooled:
+            made = _full(question, material)
+        elif question.ratings.height:
+            triples = question.triples_if_known
+            exact, others = exact_agreement(*triples), leave_one_out(*triples)
+            made = Agreement(fleiss_kappa(*triples), exact.unanimous, others.accuracy)
+        else:
+            gone = Estimate.missing(question.why_no_raters or question.why_empty)
+            made = Agreement(gone, gone, gone)
         trust = reliability.get(question.id)
         ordered = trust is not None and question.level == "ordinal" and len(question.categories) > 2
         out[question.id] = replace(
@@ -87,20 +89,6 @@ def _full(question: QuestionData, material: Material) -> Agreement:
     return made
 
 
-def _brief(question: QuestionData) -> Agreement:
-    if not question.ratings.height:
-        gone = _nothing(question)
-        return Agreement(gone, gone, gone)
-    triples = question.triples_if_known
-    return Agreement(
-        fleiss_kappa(*triples), exact_agreement(*triples).unanimous, leave_one_out(*triples).accuracy
-    )
-
-
-def _nothing(question: QuestionData) -> Estimate:
-    return Estimate.missing(question.why_no_raters or question.why_empty)
-
-
 def _suite(
     question: QuestionData,
     ratings: pl.DataFrame,
@@ -111,10 +99,18 @@ def _suite(
 ) -> Agreement:
     """All coefficients; with a prior also those with the prior as one more rater."""
     if not ratings.height:
-        names = ("alpha_nominal", "cohen_kappa", "gwet_ac1", "gwet_ac2", "pairwise_accuracy")
-        gone = _nothing(question)
-        more = dict.fromkeys((*names, "pairwise_balanced_accuracy"), gone)
-        return Agreement(gone, gone, gone, **more)  # type: ignore[arg-type]  # all are estimates
+        gone = Estimate.missing(question.why_no_raters or question.why_empty)
+        return Agreement(
+            gone,
+            gone,
+            gone,
+            alpha_nominal=gone,
+            gwet_ac1=gone,
+            gwet_ac2=gone,
+            cohen_kappa=gone,
+            pairwise_accuracy=gone,
+            pairwise_balanced_accuracy=gone,
+        )
     made = _coefficients(question, ratings, categories, ordered, None)
     if not prior:
         return made
@@ -134,26 +130,7 @@ def _coefficients(
     rater = ratings["rater"] if question.why_no_raters is None else None
     exact = exact_agreement(rater, item, value, prior=prior)
     others = leave_one_out(rater, item, value, prior=prior)
-    pairs: dict[str, Estimate] = {}
-    if rater is None:
-        why = question.why_no_raters or ""
-        for name in ("cohen_kappa", "pairwise_accuracy", "pairwise_balanced_accuracy"):
-            pairs[name] = Estimate.missing(why, name)
-    else:
-        kappa = cohen_kappa(rater, item, value, categories=categories, prior=prior)
-        pairs = {"cohen_kappa": kappa.mean, "cohen_kappa_weighted_by_items": kappa.weighted}
-        for name, measure in (
-            ("pairwise_accuracy", pairwise_accuracy),
-            ("pairwise_balanced_accuracy", pairwise_balanced_accuracy),
-        ):
-            accuracy = measure(rater, item, value, prior=prior)
-            pairs[name] = accuracy.mean
-            pairs[f"{name}_pooled"] = accuracy.pooled or Estimate.missing("no pooled figure")
-        if ordered:
-            for weights in ("linear", "quadratic"):
-                weighted = cohen_kappa(rater, item, value, weights, categories=categories, prior=prior)
-                pairs[f"cohen_kappa_{weights}"] = weighted.mean
-    return Agreement(
+    made = Agreement(
         fleiss_kappa(rater, item, value, prior=prior),
         exact.unanimous,
         others.accuracy,
@@ -163,8 +140,35 @@ def _coefficients(
         alpha(rater, item, value, "nominal", prior=prior),
         gwet_ac1=gwet_ac1(rater, item, value, categories=categories, prior=prior),
         gwet_ac2=gwet_ac2(rater, item, value, categories=categories, prior=prior) if ordered else None,
-        **pairs,  # type: ignore[arg-type]  # all are estimates
     )
+    if rater is None:
+        why = question.why_no_raters or ""
+        return replace(
+            made,
+            cohen_kappa=Estimate.missing(why, "cohen_kappa"),
+            pairwise_accuracy=Estimate.missing(why, "pairwise_accuracy"),
+            pairwise_balanced_accuracy=Estimate.missing(why, "pairwise_balanced_accuracy"),
+        )
+    none = Estimate.missing("no pooled figure")
+    kappa = cohen_kappa(rater, item, value, categories=categories, prior=prior)
+    plain = pairwise_accuracy(rater, item, value, prior=prior)
+    balanced = pairwise_balanced_accuracy(rater, item, value, prior=prior)
+    made = replace(
+        made,
+        cohen_kappa=kappa.mean,
+        cohen_kappa_weighted_by_items=kappa.weighted,
+        pairwise_accuracy=plain.mean,
+        pairwise_accuracy_pooled=plain.pooled or none,
+        pairwise_balanced_accuracy=balanced.mean,
+        pairwise_balanced_accuracy_pooled=balanced.pooled or none,
+    )
+    if not ordered:
+        return made
+    linear, quadratic = (
+        cohen_kappa(rater, item, value, weights, categories=categories, prior=prior).mean
+        for weights in ("linear", "quadratic")
+    )
+    return replace(made, cohen_kappa_linear=linear, cohen_kappa_quadratic=quadratic)
 
 
 def _priors(question: QuestionData, material: Material) -> dict[str, Prior]:

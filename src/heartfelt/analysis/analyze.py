@@ -7,7 +7,7 @@ says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ import polars as pl
 from heartfelt import __version__
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
 from heartfelt.analysis.counts import checks, counts
-from heartfelt.analysis.covariates import covariate_columns
-from heartfelt.analysis.effects import Covariates, mixed_tables, pairwise, variance_tables
+from heartfelt.analysis.effects import Covariates, covariate_columns, mixed_tables, pairwise, variance_tables
 from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import (
@@ -33,10 +32,10 @@ from heartfelt.analysis.means import (
 from heartfelt.analysis.methods_text import methods, results
 from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import ellipses, quadrants
-from heartfelt.analysis.rater_groups import Grouping, rater_grouping, rater_groups
+from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
 from heartfelt.analysis.reliability import pooled_reliability, reliability
-from heartfelt.analysis.results import Counts, Reliability
+from heartfelt.analysis.results import Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
 from heartfelt.analysis.verdict import verdict
@@ -95,7 +94,8 @@ def analyze(
     A part that fails is missing, with the exception's kind and text as its reason; the others stand.
     """
     options = options or AnalyzeOptions()
-    failures = Failures()
+    seed, failures = options.seed, Failures()
+    guard = failures.guard
 
     def step(place: int) -> None:
         if progress is not None:
@@ -106,118 +106,97 @@ def analyze(
     step(0)
     panel, default = _screened(snapshot, options, failures)
     material = prepare(panel.snapshot())
-    job = _Job(snapshot, panel, default, material, covariates, grouping, options)
-    summary = _summary(job, failures, step)
-    summary = replace(summary, notes=(*material.labels.notes, *notes, *_probes(summary.counts)))
-    guard = failures.guard
-    raters = guard("raters", lambda: raters_table(material, panel), panel.source.raters.select("rater"))
-    labels = guard("facts of labels", lambda: _labels(material), material.labels.table)
+    step(1)
+    trust = guard("reliability", {}, reliability, material, seed)
+    pooled = guard("reliability_pooled", None, pooled_reliability, material, seed)
+    step(2)
+    own, scores = _side(material, trust, covariates, failures, seed)
+    if "means" in failures.reasons:
+        failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
+    step(3)
+    mixed = guard("mixed", (), mixed_tables, material)
+    step(4)
+    shapes = guard("ellipses", None, ellipses, material, options.resamples, seed) or (None, None)
+    step(5)
+    sides = guard("sensitivity", (own, own), _both_sides, panel, default, own, failures, seed)
+    compared = "sensitivity" not in failures.reasons
+    held_out = guard("crossfit", "", crossfit, panel, default, seed)
+    if isinstance(held_out, str) and held_out:
+        failures.absent["crossfit"] = held_out
+    counted = counts(material, snapshot)
+    if counted.probe_stimuli:
+        notes.append(
+            f"{counted.probe_stimuli:,} stimuli are probes (anchors or practice); their {counted.answers_to_probes:,}"
+            " answers are used for screening raters only."
+        )
+    everyone = sides[0]
+    summary = Summary(
+        heartfelt=__version__,
+        schema=SCHEMA,
+        kind=material.kind,
+        source=snapshot.source,
+        study=snapshot.study.name,
+        hash=snapshot.hash,
+        policy=options.rules,
+        seed=seed,
+        counts=counted,
+        reliability=trust,
+        reliability_pooled=pooled,
+        agreement=guard("agreement", None, agreement, material, trust),
+        agreement_pooled=guard("agreement_pooled", None, agreement, material, pooled or {}, pooled=True),
+        checks=guard("checks", None, checks, material),
+        covariates=tuple(covariates),
+        anova=own.anova,
+        pairwise=own.pairwise,
+        mixed=mixed,
+        questions=guard("questions", (), question_means, scores),
+        systems=own.systems,
+        intents=guard("intents", (), intent_means, scores),
+        quadrants=own.quadrants,
+        slopes=own.slopes,
+        distributions=guard("distributions", (), distributions, material),
+        ellipses=shapes[0],
+        overlap=shapes[1],
+        breakdown=guard("breakdown", None, breakdown, material),
+        intent_confusion=guard("intent_confusion", None, intent_confusion, material, seed),
+        by=guard("by", None, rater_groups, material, grouping, seed),
+        screening=screening(panel, default, failures.reasons.get("screening")),
+        sensitivity=sensitivity(*sides) if compared else None,
+        sensitivity_counts=SensitivityCounts(*(side.counts for side in sides)),
+        sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
+        crossfit=None if isinstance(held_out, str) else held_out,
+        published=guard("published", None, published, snapshot, counted, everyone.anova, everyone.pairwise),
+        notes=(*material.labels.notes, *notes),
+    )
+    raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)
+    labels = guard("facts of labels", material.labels.table, _labels, material)
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
     summary = _in_words(summary, material, snapshot, failures)
     return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary)
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What the parts of an analysis are computed from."""
-
-    snapshot: Snapshot
-    panel: Panel
-    default: Panel
-    material: Material
-    covariates: Covariates
-    grouping: Grouping | None
-    options: AnalyzeOptions
-
-
-def _summary(job: _Job, failures: Failures, step: Callable[[int], None]) -> Summary:
-    """Every part; a part that fails is empty, with the reason among the failures."""
-    material, seed, guard = job.material, job.options.seed, failures.guard
-    step(1)
-    trust = guard("reliability", lambda: reliability(material, seed), {})
-    pooled = guard("reliability_pooled", lambda: pooled_reliability(material, seed), None)
-    step(2)
-    scores = guard("means", lambda: {q.id: stimulus_scores(q) for q in material.questions}, {})
-    own = _side(material, scores, trust, job.covariates, failures, seed)
-    if "means" in failures.reasons:
-        failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
-    step(3)
-    mixed = guard("mixed", lambda: mixed_tables(material), ())
-    step(4)
-    shapes = guard("ellipses", lambda: ellipses(material, job.options.resamples, seed), None) or (None, None)
-    step(5)
-    sides = guard("sensitivity", lambda: _both_sides(job, own, failures), (own, own))
-    compared = "sensitivity" not in failures.reasons
-    held_out = guard("crossfit", lambda: crossfit(job.panel, job.default, seed), "")
-    if isinstance(held_out, str) and held_out:
-        failures.absent["crossfit"] = held_out
-    counted = counts(material, job.snapshot)
-    return Summary(
-        heartfelt=__version__,
-        schema=SCHEMA,
-        kind=material.kind,
-        source=job.snapshot.source,
-        study=job.snapshot.study.name,
-        hash=job.snapshot.hash,
-        policy=job.options.rules,
-        seed=seed,
-        counts=counted,
-        reliability=trust,
-        reliability_pooled=pooled,
-        agreement=guard("agreement", lambda: agreement(material, trust), None),
-        agreement_pooled=guard(
-            "agreement_pooled", lambda: agreement(material, pooled or {}, pooled=True), None
-        ),
-        checks=guard("checks", lambda: checks(material), None),
-        covariates=tuple(job.covariates),
-        anova=own.anova,
-        pairwise=own.pairwise,
-        mixed=mixed,
-        questions=guard("questions", lambda: question_means(scores), ()),
-        systems=own.systems,
-        intents=guard("intents", lambda: intent_means(scores), ()),
-        quadrants=own.quadrants,
-        slopes=own.slopes,
-        distributions=guard("distributions", lambda: distributions(material), ()),
-        ellipses=shapes[0],
-        overlap=shapes[1],
-        breakdown=guard("breakdown", lambda: breakdown(material), None),
-        intent_confusion=guard("intent_confusion", lambda: intent_confusion(material, seed), None),
-        by=guard("by", lambda: rater_groups(material, job.grouping, seed), None),
-        screening=screening(job.panel, job.default, failures.reasons.get("screening")),
-        sensitivity=sensitivity(*sides) if compared else None,
-        sensitivity_counts=SensitivityCounts(sides[0].counts, sides[1].counts),
-        sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
-        crossfit=None if isinstance(held_out, str) else held_out,
-        published=guard(
-            "published", lambda: published(job.snapshot, counted, sides[0].anova, sides[0].pairwise), None
-        ),
-    )
-
-
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:
     """The panel under the policy asked for and under the default policy; nobody judged where screening fails."""
-    made = attempt(lambda: screen(snapshot, options.rules, seed=options.seed))
-    if isinstance(made, Failed):
-        failures.reasons["screening"] = made.why
+    panel = attempt(screen, snapshot, options.rules, seed=options.seed)
+    if isinstance(panel, Failed):
+        failures.reasons["screening"] = panel.why
         panel = screen(snapshot, replace(options.rules, actions={}), seed=options.seed)
         return panel, panel
-    panel = made
-    return panel, failures.guard("screening by default", lambda: panel.under("default"), panel)
+    return panel, failures.guard("screening by default", panel, panel.under, "default")
 
 
 def _side(
     material: Material,
-    scores: Scores,
     trust: Mapping[str, Reliability],
     covariates: Covariates,
     failures: Failures,
     seed: int,
-) -> Side:
-    """The parts that are computed with and without the raters in question."""
+) -> tuple[Side, Scores]:
+    """The parts that are computed with and without the raters in question, and the stimuli's scores they are made from."""
     guard, table = failures.guard, material.labels.table
-    pairs = guard("pairwise", lambda: pairwise(scores, covariates, failures), ())
-    return Side(
+    scores = guard("means", {}, lambda: {q.id: stimulus_scores(q) for q in material.questions})
+    pairs = guard("pairwise", (), pairwise, scores, covariates, failures)
+    side = Side(
         counts=SideCounts(
             raters=len(material.snapshot.survey.raters),
             answers=material.snapshot.counts["ratings"],
@@ -225,42 +204,31 @@ def _side(
             labels=table["value"].count(),
         ),
         reliability=trust,
-        anova=guard("anova", lambda: variance_tables(material, covariates), ()),
+        anova=guard("anova", (), variance_tables, material, covariates),
         pairwise=pairs,
-        systems=guard("systems", lambda: system_means(scores, pairs), ()),
-        slopes=guard("slopes", lambda: slopes(scores), ()),
-        quadrants=guard("quadrants", lambda: quadrants(material, scores, seed), None),
+        systems=guard("systems", (), system_means, scores, pairs),
+        slopes=guard("slopes", (), slopes, scores),
+        quadrants=guard("quadrants", None, quadrants, material, scores, seed),
     )
+    return side, scores
 
 
-def _both_sides(job: _Job, own: Side, failures: Failures) -> tuple[Side, Side]:
+def _both_sides(panel: Panel, default: Panel, own: Side, failures: Failures, seed: int) -> tuple[Side, Side]:
     """What is compared: all raters, and those without whom the default policy would leave out."""
 
     def side(snapshot: Snapshot) -> Side:
         """The same parts for other raters; a part that fails here is missing on that side only."""
         material, failed = prepare(snapshot), Failures()
-        scores = {question.id: stimulus_scores(question) for question in material.questions}
-        trust = reliability(material, seed, brief=True)
-        made = _side(material, scores, trust, {}, failed, seed)
+        made, _ = _side(material, reliability(material, seed, brief=True), {}, failed, seed)
         failures.reasons |= {f"{part} of the other raters": why for part, why in failed.reasons.items()}
         return made
 
-    panel, default, seed = job.panel, job.default, job.options.seed
     left_out = (set(panel.dropped), set(panel.dropped_batches))
     by_default = (set(default.dropped), set(default.dropped_batches))
     everyone = side(panel.source.without_probes) if any(left_out) else own
     if left_out == by_default:
         return everyone, own
     return everyone, side(default.snapshot()) if any(by_default) else everyone
-
-
-def _probes(counted: Counts) -> list[str]:
-    if not counted.probe_stimuli:
-        return []
-    return [
-        f"{counted.probe_stimuli:,} stimuli are probes (anchors or practice); their {counted.answers_to_probes:,}"
-        " answers are used for screening raters only."
-    ]
 
 
 def _labels(material: Material) -> pl.DataFrame:
@@ -289,9 +257,12 @@ def _in_words(summary: Summary, material: Material, snapshot: Snapshot, failures
     summary = replace(summary, verdict=groups.sentences, verdict_groups=groups)
     return replace(
         summary,
-        methods=failures.guard("methods", lambda: methods(summary, snapshot.study), ""),
-        results=failures.guard("results", lambda: results(summary), ""),
-        notes=(*summary.notes, *failures.notes),
+        methods=failures.guard("methods", "", methods, summary, snapshot.study),
+        results=failures.guard("results", "", results, summary),
+        notes=(
+            *summary.notes,
+            *(f"The part '{part}' is missing: {why}." for part, why in failures.reasons.items()),
+        ),
     )
 
 

@@ -11,7 +11,6 @@ study of a hundred is any of them significant.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import polars as pl
 
@@ -34,6 +33,13 @@ def counts(material: Material, everything: Snapshot) -> Counts:
     trials, per_trial = _trials(everything)
     raters = len(everything.survey.raters)
     systems = everything.stimuli["system"] if "system" in everything.stimuli.columns else pl.Series([None])
+    # How many items have how many first ratings; stimuli, where all questions are asked together.
+    first = everything.scan_ratings().filter(pl.col("value").is_not_null())
+    if "repeat" in first.collect_schema():
+        first = first.filter(pl.col("repeat").fill_null(0) == 0)
+    if per_trial:
+        first = first.filter(pl.col("question") == next(iter(everything.survey.questions), ""))
+    sizes = first.group_by("stimulus", "question").len("n").group_by("n").len("items").sort("n").collect()
     return Counts(
         stimuli=whole["stimuli"],
         rated=whole["rated"],
@@ -55,7 +61,7 @@ def counts(material: Material, everything: Snapshot) -> Counts:
         labels=material.labels.table["value"].count(),
         items_without_label=material.labels.ledger.filter(pl.col("what") == "item").height,
         ratings_by_question={name: facts.ratings for name, facts in everything.survey.questions.items()},
-        ratings_per_item=_histogram(everything, per_trial),
+        ratings_per_item={str(n): int(items) for n, items in sizes.iter_rows()},
     )
 
 
@@ -74,38 +80,17 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     return trials, trials * len(snapshot.survey.questions) == answers
 
 
-def _histogram(snapshot: Snapshot, together: bool) -> dict[str, int]:
-    """How many items have how many first ratings; stimuli, where all questions are asked together."""
-    table = snapshot.scan_ratings()
-    if "repeat" in table.collect_schema():
-        table = table.filter(pl.col("repeat").fill_null(0) == 0)
-    table = table.filter(pl.col("value").is_not_null())
-    if together:
-        first = next(iter(snapshot.survey.questions), "")
-        table = table.filter(pl.col("question") == first)
-    counted = table.group_by("stimulus", "question").len("n").group_by("n").len("items").sort("n").collect()
-    return {str(n): int(items) for n, items in counted.iter_rows()}
-
-
 def checks(material: Material) -> Checks:
     """Look for what can mislead."""
     answered = [question for question in material.questions if question.ratings.height]
-    constant, judged = _constant_raters(answered)
+    schema = {"rater": pl.String, "n": pl.UInt32, "answers": pl.UInt32}
+    used = [pl.len().alias("n"), pl.col("value").n_unique().alias("answers")]
+    parts = [question.ratings.filter("known").group_by("rater").agg(used) for question in answered]
+    every = pl.concat([pl.DataFrame(schema=schema), *parts])
+    judged = every.group_by("rater").agg(pl.max("n", "answers")).filter(pl.col("n") >= LEAST_ANSWERS)
+    constant = judged.filter(pl.col("answers") == 1)["rater"].sort().to_list()
     flat = [q.id for q in answered if q.ratings.height > 1 and q.ratings["value"].n_unique() == 1]
-    return Checks(tuple(constant), judged, tuple(flat), _count_tests(material))
-
-
-def _constant_raters(questions: list[QuestionData]) -> tuple[list[str], int]:
-    if not questions:
-        return [], 0
-    used = pl.col("value").n_unique().alias("answers")
-    parts = [
-        question.ratings.filter("known").group_by("rater").agg(pl.len().alias("n"), used)
-        for question in questions
-    ]
-    raters = pl.concat(parts).group_by("rater").agg(pl.max("n"), pl.max("answers"))
-    judged = raters.filter(pl.col("n") >= LEAST_ANSWERS)
-    return judged.filter(pl.col("answers") == 1)["rater"].sort().to_list(), judged.height
+    return Checks(tuple(constant), judged.height, tuple(flat), _count_tests(material))
 
 
 def _count_tests(material: Material) -> dict[str, CountTests]:
@@ -119,7 +104,7 @@ def _count_tests(material: Material) -> dict[str, CountTests]:
     for question in material.questions:
         mine = material.answers.filter(pl.col("question") == question.id)
         if mine.height:
-            made = attempt(partial(_tested, question, mine, facts))
+            made = attempt(_tested, question, mine, facts)
             names.append(question.id)
             if isinstance(made, Failed):
                 tests += [CountTest(None, None, False, why_missing=made.why)] * 2

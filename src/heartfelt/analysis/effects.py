@@ -12,14 +12,18 @@ them all). Tukey-Kramer and Games-Howell work in a one-way layout, where every d
 pools the variance of the stimuli's scores, as many papers do, and Games-Howell gives every pair its own. All three take the
 raters as fixed. The two-way jackknife takes stimuli within their intents and raters as samples, with Holm's correction over the
 pairs; it marks ties in the ranking. Differences are ``a`` minus ``b``.
+
+Covariates are numeric columns of the stimuli, or the loudness measured from the media.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
+from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
@@ -28,7 +32,10 @@ from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
 from heartfelt.analysis.results import Effect, MixedEffect, Outcome, Pair, WithoutCovariates
-from heartfelt.analysis.two_way import Changes, difference, error_of, estimate, p_value
+from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
+from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import (
     AnovaResult,
@@ -46,6 +53,8 @@ MOST_GROUPS = 60
 ONE_WAY = "Tukey-Kramer"
 ADJUSTED = "Tukey-Kramer, adjusted means"
 COMPARED = ("system", "quadrant")
+LOUDNESS = "loudness"
+RANDOM = " + (1 | rater) + (1 | stimulus)"
 
 Covariates: TypeAlias = Mapping[str, Mapping[str, float]]
 """A number per stimulus, by the name of the covariate."""
@@ -64,10 +73,6 @@ class Model:
     def formula(self) -> str:
         """The right-hand side, as papers write it."""
         return " + ".join([(" * " if self.crossed else " + ").join(self.factors), *self.covariates])
-
-    def column(self, frame: pl.DataFrame) -> pl.Series:
-        """The column the model explains."""
-        return outcome_column(frame, self.outcome)
 
     def frame(self, question: QuestionData, covariates: Covariates) -> pl.DataFrame:
         """The items the model is fitted to: those that have everything it needs; none where a factor has too many levels."""
@@ -119,27 +124,32 @@ def variance_tables(material: Material, covariates: Covariates) -> tuple[Effect,
         if not question.numbers or not question.items.height:
             continue
         for model in models(question, covariates):
-            made = attempt(partial(_effects, question, model, covariates))
+            made = attempt(_effects, question, model, covariates)
             if isinstance(made, Failed):
-                made = [_no_effect(question.id, model, name, made.why) for name in model.factors]
+                gone = Estimate.missing(made.why, "partial eta squared")
+                head = (question.id, model.outcome, model.formula, 2)
+                made = [Effect(*head, name, gone, why_missing=made.why) for name in model.factors]
             rows += made
     return tuple(rows)
-
-
-def _no_effect(question: str, model: Model, effect: str, why: str) -> Effect:
-    """An effect whose model could not be fitted."""
-    gone = Estimate.missing(why, "partial eta squared")
-    return Effect(question, model.outcome, model.formula, 2, effect, gone, why_missing=why)
 
 
 def _effects(question: QuestionData, model: Model, covariates: Covariates) -> list[Effect]:
     frame = model.frame(question, covariates)
     if not frame.height:
         return []
-    table = _table(model, frame)
-    plain = _table(replace(model, covariates=()), frame) if model.covariates else None
+
+    def table(names: tuple[str, ...]) -> AnovaResult:
+        return anova(
+            outcome_column(frame, model.outcome),
+            {name: frame[name] for name in model.factors},
+            interactions="all" if model.crossed else (),
+            covariates={name: frame[name] for name in names},
+        )
+
+    made = table(model.covariates)
+    plain = table(()) if model.covariates else None
     out = []
-    for row in table.rows:
+    for row in made.rows:
         alone = plain[row.effect] if plain is not None and row.effect not in model.covariates else None
         out.append(
             Effect(
@@ -148,7 +158,7 @@ def _effects(question: QuestionData, model: Model, covariates: Covariates) -> li
                 model=model.formula,
                 type=2,
                 effect=row.effect,
-                df=(row.df, table.residual_df),
+                df=(row.df, made.residual_df),
                 f=row.f,
                 p=row.p,
                 eta_squared=row.eta_squared.value,
@@ -156,7 +166,7 @@ def _effects(question: QuestionData, model: Model, covariates: Covariates) -> li
                 partial_eta_squared=row.partial_eta_squared,
                 omega_squared=row.omega_squared.value,
                 n=frame.height,
-                notes=tuple(table.notes),
+                notes=tuple(made.notes),
                 why_missing=row.why_missing,
                 without_covariates=(
                     None if alone is None else WithoutCovariates(alone.f, alone.p, alone.eta_squared.value)
@@ -166,41 +176,31 @@ def _effects(question: QuestionData, model: Model, covariates: Covariates) -> li
     return out
 
 
-def _table(model: Model, frame: pl.DataFrame) -> AnovaResult:
-    return anova(
-        model.column(frame),
-        {name: frame[name] for name in model.factors},
-        interactions="all" if model.crossed else (),
-        covariates={name: frame[name] for name in model.covariates},
-    )
-
-
 def mixed_tables(material: Material) -> tuple[MixedEffect, ...]:
     """The mixed model of every question answered with numbers: system and intent fixed, rater and stimulus random."""
     rows: list[MixedEffect] = []
     for question in material.questions:
         chosen = models(question) if question.level == "interval" and question.items.height else []
-        if chosen:
-            model = Model("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
-            made = attempt(partial(_mixed, question, model))
-            rows += _no_mixed(question, chosen[0], made.why) if isinstance(made, Failed) else made
+        if not chosen:
+            continue
+        model = Model("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
+        made = attempt(_mixed, question, model)
+        if isinstance(made, Failed):
+            made, model = made.why, chosen[0]
+        if isinstance(made, str):
+            variances = dict.fromkeys(
+                ("rater", "stimulus", "residual"), Estimate.missing(made, "linear mixed model")
+            )
+            head = (question.id, model.outcome, f"{model.formula}{RANDOM}")
+            made = [MixedEffect(*head, name, variances, why_missing=made) for name in model.factors]
+        rows += made
     return tuple(rows)
 
 
-def _mixed_formula(model: Model) -> str:
-    return f"{model.formula} + (1 | rater) + (1 | stimulus)"
-
-
-def _no_mixed(question: QuestionData, model: Model, why: str) -> list[MixedEffect]:
-    gone = Estimate.missing(why, "linear mixed model")
-    variances = dict.fromkeys(("rater", "stimulus", "residual"), gone)
-    head = (question.id, model.outcome, _mixed_formula(model))
-    return [MixedEffect(*head, name, variances, why_missing=why) for name in model.factors]
-
-
-def _mixed(question: QuestionData, model: Model) -> list[MixedEffect]:
+def _mixed(question: QuestionData, model: Model) -> list[MixedEffect] | str:
+    """The effects, or why there are none."""
     if question.why_no_raters is not None:
-        return _no_mixed(question, model, question.why_no_raters)
+        return question.why_no_raters
     references = question.items.select("item", "reference")
     frame = question.ratings.join(references, on="item", how="left", maintain_order="left")
     outcome = frame["value"]
@@ -209,13 +209,13 @@ def _mixed(question: QuestionData, model: Model) -> list[MixedEffect]:
         outcome = frame["value"] - frame["reference"]
     fixed = {name: frame[name] for name in model.factors}
     if any(column.n_unique() > MOST_LEVELS for column in fixed.values()):
-        return _no_mixed(question, model, f"more than {MOST_LEVELS} levels")
+        return f"more than {MOST_LEVELS} levels"
     fitted = mixed_model(outcome, fixed, {"rater": frame["rater"], "stimulus": frame["item"]})
     return [
         MixedEffect(
             outcome=question.id,
             deviation=model.outcome,
-            model=_mixed_formula(model),
+            model=f"{model.formula}{RANDOM}",
             effect=row.effect,
             df=(row.df, row.df_residual),
             f=row.f,
@@ -245,11 +245,11 @@ def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tupl
                 continue
             for factor in [factor for factor in model.factors if factor in COMPARED]:
                 where = f"pairs of {factor} in {name} ({model.outcome} ~ {model.formula})"
-                rows += failures.guard(where, partial(_adjusted, question, model, factor, covariates), [])
+                rows += failures.guard(where, [], _adjusted, question, model, factor, covariates)
         for outcome, factor in wanted:
             where = f"pairs of {factor} in {name} ({outcome})"
-            rows += failures.guard(f"one-way {where}", partial(_one_way, question, outcome, factor), [])
-            rows += failures.guard(f"jackknife {where}", partial(_jackknife, score, outcome, factor), [])
+            rows += failures.guard(f"one-way {where}", [], _one_way, question, outcome, factor)
+            rows += failures.guard(f"jackknife {where}", [], _jackknife, score, outcome, factor)
     return tuple(rows)
 
 
@@ -274,7 +274,7 @@ def _adjusted(question: QuestionData, model: Model, factor: str, covariates: Cov
     if not _groups(frame, factor):
         return []
     adjusted = marginal_means(
-        model.column(frame),
+        outcome_column(frame, model.outcome),
         {name: frame[name] for name in model.factors},
         factor,
         covariates={name: frame[name] for name in model.covariates},
@@ -309,18 +309,69 @@ def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pai
     names = _groups(score.question.items, factor)
     parts = {name: score.changes(score.where(factor, name), outcome) for name in names}
     known = {name: part for name, part in parts.items() if isinstance(part, Changes)}
-    rows: list[tuple[str, str, Estimate]] = []
-    plain: list[float | None] = []
-    for a, b in combinations(known, 2):
-        apart = difference(known[a], known[b])
-        error = error_of(apart)
-        rows.append((a, b, estimate(apart, "difference of means")))
-        plain.append(None if isinstance(error, str) else p_value(apart.value, error))
+    pairs = [(a, b, difference(known[a], known[b])) for a, b in combinations(known, 2)]
+    plain = [p_value(apart) for _, _, apart in pairs]
     corrected = holm(plain)
     head = (score.question.id, outcome, factor, None, JACKKNIFE)
     return [
-        Pair(*head, *row, p, significant, p_alone=alone)
-        for row, p, alone, significant in zip(
-            rows, corrected.adjusted, plain, corrected.significant, strict=True
+        Pair(*head, a, b, estimate(apart, "difference of means"), p, significant, p_alone=alone)
+        for (a, b, apart), p, alone, significant in zip(
+            pairs, corrected.adjusted, plain, corrected.significant, strict=True
         )
     ]
+
+
+def covariate_columns(
+    snapshot: Snapshot, names: tuple[str, ...], progress: Progress | None = None
+) -> tuple[dict[str, dict[str, float]], list[str]]:
+    """Each covariate's number for the stimuli that have one, and notes on what is missing."""
+    out: dict[str, dict[str, float]] = {}
+    stimuli, notes = snapshot.stimuli, []
+    for name in names:
+        if name in stimuli.columns:
+            if not stimuli[name].dtype.is_numeric():
+                raise InputError(
+                    f"The column '{name}' of the stimuli is not a number.", "Name a numeric column."
+                )
+            column = stimuli.select("stimulus", pl.col(name).cast(pl.Float64))
+            out[name] = dict(column.filter(pl.col(name).is_finite()).iter_rows())
+        elif name == LOUDNESS and snapshot.source.media_root is not None:
+            out[name] = loudness_of(snapshot, progress)
+        else:
+            raise InputError(
+                f"The stimuli have no column '{name}'.",
+                suggestion(name, [*stimuli.columns, LOUDNESS], "They have"),
+            )
+        lost = stimuli.height - len(out[name])
+        if lost:
+            notes.append(
+                f"{lost:,} of {stimuli.height:,} stimuli have no {name}; models with it leave them out."
+            )
+    return out, notes
+
+
+def loudness_of(snapshot: Snapshot, progress: Progress | None = None) -> dict[str, float]:
+    """Integrated loudness (LUFS) of every stimulus whose audio is available and not silent."""
+    root = snapshot.source.media_root
+    if root is None or "path" not in snapshot.stimuli.columns:
+        return {}
+    rows = snapshot.stimuli.select("stimulus", "path").drop_nulls().rows()
+    measured: dict[str, float] = {}
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        values = pool.map(_loudness, [root / path for _, path in rows])
+        for done, ((name, _), value) in enumerate(zip(rows, values, strict=True), 1):
+            if progress is not None and done % 20 == 0:
+                progress("measuring loudness", done, len(rows))
+            if value is not None:
+                measured[name] = value
+    return measured
+
+
+def _loudness(path: Path) -> float | None:
+    from heartfelt.media.audio import loudness, read_audio
+
+    try:
+        audio = read_audio(path)
+        return loudness(audio.samples, audio.rate).value
+    except HeartfeltError:
+        return None

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from heartfelt.errors import HeartfeltError
 
+P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
 
@@ -22,10 +23,10 @@ class Failed:
     why: str
 
 
-def attempt(compute: Callable[[], T]) -> T | Failed:
+def attempt(compute: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | Failed:
     """The result, or why there is none: the message of our own errors, else the kind and text of the exception."""
     try:
-        return compute()
+        return compute(*args, **options)
     except HeartfeltError as failure:
         return Failed(failure.problem.strip().rstrip("."))
     except Exception as failure:  # noqa: BLE001 - one part of an analysis: the others still stand
@@ -40,15 +41,12 @@ class Failures:
     reasons: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
 
-    def guard(self, part: str, compute: Callable[[], T], otherwise: D) -> T | D:
+    def guard(
+        self, part: str, otherwise: D, compute: Callable[P, T], *args: P.args, **options: P.kwargs
+    ) -> T | D:
         """The part, or ``otherwise``, with the reason under the part's name."""
-        made = attempt(compute)
+        made = attempt(compute, *args, **options)
         if isinstance(made, Failed):
             self.reasons[part] = made.why
             return otherwise
         return made
-
-    @property
-    def notes(self) -> list[str]:
-        """A sentence for every part that failed."""
-        return [f"The part '{part}' is missing: {why}." for part, why in self.reasons.items()]

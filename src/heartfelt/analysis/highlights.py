@@ -14,7 +14,7 @@ from heartfelt.analysis.material import MANY_QUESTIONS
 from heartfelt.analysis.results import Agreement, Effect, Reliability
 from heartfelt.analysis.summary import Summary
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import number, p_value, percent, share
+from heartfelt.wording import number, p_value, share
 
 Information: TypeAlias = Literal["shown", "not shown", "unknown"]
 
@@ -122,13 +122,3 @@ def f_test(row: Effect) -> str:
     df = "inf" if second is None else f"{second:.0f}" if float(second).is_integer() else f"{second:.1f}"
     text = f"F({first}, {df}) = {number(row.f, 2)}, {p_value(row.p)}"
     return text if row.eta_squared is None else f"{text}, eta squared = {share(row.eta_squared, 3)}"
-
-
-def hit_clause(summary: Summary) -> str:
-    """How many stimuli are perceived in the intended quadrant; nothing where that is not known."""
-    hits = summary.quadrants
-    if hits is None or hits.hit_rate.is_missing:
-        return ""
-    text = f"{percent(hits.hit_rate.value)} of the stimuli are perceived in the quadrant they were meant for"
-    chance = hits.hit_rate_by_chance
-    return text + (f" ({percent(chance.share)} would be by chance)" if chance else "")

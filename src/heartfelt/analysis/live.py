@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.material import Material, QuestionData, prepare
-from heartfelt.analysis.means import METHODS, StimulusScores, stimulus_scores
+from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.means import METHODS, stimulus_scores
 from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
 from heartfelt.analysis.two_way import Changes, error_of, estimate
 from heartfelt.snapshot import Snapshot
@@ -67,54 +67,35 @@ class LiveReliability:
 
 def reliability_so_far(material: Material) -> list[LiveReliability]:
     """Every question, or every scale where there are many questions: alpha now and over time, and ICCs now."""
-    times = _first_times(material.snapshot)
+    times = None
+    rated = material.snapshot.scan_ratings()
+    keys = ["rater", "stimulus", "question"]
+    if "at" in rated.collect_schema().names():
+        times = rated.select(*keys, "at").group_by(keys).agg(pl.min("at")).collect()
     out = []
     for question in material.blocks:
-        ratings = _by_time(question, times)
-        now = question_alpha(question, ratings)
-        single, averaged = _correlations(question)
+        ratings = question.ratings
+        if times is not None:
+            if "question" not in ratings.columns:
+                ratings = ratings.with_columns(pl.lit(question.id).alias("question"))
+            ratings = ratings.join(times, on=keys, how="left", maintain_order="left")
+            ratings = ratings.sort("at", nulls_last=True, maintain_order=True)
+        now, total = question_alpha(question, ratings), ratings.height
+        why = NO_ORDER if not question.numbers else question.why_no_raters
+        if why is not None:
+            single, averaged = Estimate.missing(why, "ICC"), Estimate.missing(why, "ICC of the mean")
+        else:
+            icc1, icc1k, icc2, icc2k, _, _ = intraclass_correlations(question, 0)
+            single, averaged = (icc1 if icc2.is_missing else icc2), (icc1k if icc2k.is_missing else icc2k)
+        # Alpha after each of a dozen growing numbers of ratings; the last is now.
+        steps = range(1, POINTS + 1) if total > 1 else ()
+        points = tuple(
+            ReliabilityPoint(size, now if size == total else question_alpha(question, ratings.head(size)))
+            for size in sorted({max(2, round(total * step / POINTS)) for step in steps})
+        )
         members = len(question.members) or 1
-        points = _over_time(question, ratings, now)
         out.append(LiveReliability(question.id, members, question.level, now, single, averaged, points))
     return out
-
-
-def _correlations(question: QuestionData) -> tuple[Estimate, Estimate]:
-    why = NO_ORDER if not question.numbers else question.why_no_raters
-    if why is not None:
-        return Estimate.missing(why, "ICC"), Estimate.missing(why, "ICC of the mean")
-    icc1, icc1k, icc2, icc2k, _, _ = intraclass_correlations(question, 0)
-    return (icc1 if icc2.is_missing else icc2), (icc1k if icc2k.is_missing else icc2k)
-
-
-def _over_time(question: QuestionData, ratings: pl.DataFrame, now: Estimate) -> tuple[ReliabilityPoint, ...]:
-    """Alpha after each of a dozen growing numbers of ratings; the last is now."""
-    total = ratings.height
-    sizes = (
-        sorted({max(2, round(total * step / POINTS)) for step in range(1, POINTS + 1)}) if total > 1 else []
-    )
-    return tuple(
-        ReliabilityPoint(size, now if size == total else question_alpha(question, ratings.head(size)))
-        for size in sizes
-    )
-
-
-def _first_times(snapshot: Snapshot) -> pl.DataFrame | None:
-    ratings = snapshot.scan_ratings()
-    if "at" not in ratings.collect_schema().names():
-        return None
-    keys = ["rater", "stimulus", "question"]
-    return ratings.select(*keys, "at").group_by(keys).agg(pl.min("at")).collect()
-
-
-def _by_time(question: QuestionData, times: pl.DataFrame | None) -> pl.DataFrame:
-    ratings = question.ratings
-    if times is None:
-        return ratings
-    if "question" not in ratings.columns:
-        ratings = ratings.with_columns(pl.lit(question.id).alias("question"))
-    joined = ratings.join(times, on=["rater", "stimulus", "question"], how="left", maintain_order="left")
-    return joined.sort("at", nulls_last=True, maintain_order=True)
 
 
 # --- systems ----------------------------------------------------------------------------------------------------------
@@ -144,26 +125,18 @@ class LiveSystemMean:
 
 def system_means(material: Material) -> list[LiveSystemMean]:
     """Every system under every question: mean, interval, and the variance parts for ``ratings_needed``."""
-    return [
-        _system_mean(scores, name)
-        for scores in map(stimulus_scores, material.blocks)
-        for name in scores.question.systems
-    ]
-
-
-def _system_mean(scores: StimulusScores, name: str) -> LiveSystemMean:
-    chosen = scores.where("system", name)
-    changes = scores.changes(chosen, "value")
-    bounds = scores.question.bounds
-    return LiveSystemMean(
-        scores.question.id,
-        name,
-        mean=estimate(changes, METHODS["value"]),
-        stimuli=int(np.count_nonzero(chosen)),
-        ratings=0 if isinstance(changes, str) else changes.ratings.units,
-        bounds=(float(bounds[0]), float(bounds[1])) if bounds else None,
-        parts=None if isinstance(changes, str) else _variance_parts(changes),
-    )
+    out = []
+    for scores in map(stimulus_scores, material.blocks):
+        for name in scores.question.systems:
+            chosen = scores.where("system", name)
+            changes = scores.changes(chosen, "value")
+            size, bounds = int(np.count_nonzero(chosen)), scores.question.bounds
+            ratings, parts = 0, None
+            if isinstance(changes, Changes):
+                ratings, parts = changes.ratings.units, _variance_parts(changes)
+            mean = estimate(changes, METHODS["value"])
+            out.append(LiveSystemMean(scores.question.id, name, mean, size, ratings, bounds, parts))
+    return out
 
 
 def _variance_parts(changes: Changes) -> VarianceParts | None:
@@ -223,22 +196,15 @@ class ExclusionEffect:
 
 def exclusion_effect(snapshot: Snapshot, before: pl.DataFrame, after: pl.DataFrame) -> ExclusionEffect:
     """Alpha of every question and the mean of every system under the ratings ``before`` and ``after``."""
-    first, second = (
-        prepare(Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings))
-        for ratings in (before, after)
-    )
-    old, new = (
-        {question.id: question_alpha(question, question.ratings) for question in material.blocks}
-        for material in (first, second)
-    )
-    means, moved = (
-        {(row.question, row.system): row.mean for row in system_means(material)}
-        for material in (first, second)
-    )
+    alphas, means = [], []
+    for ratings in (before, after):
+        material = prepare(Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings))
+        alphas.append({each.id: question_alpha(each, each.ratings) for each in material.blocks})
+        means.append({(row.question, row.system): row.mean for row in system_means(material)})
     return ExclusionEffect(
         {"before": before.height, "after": after.height},
-        tuple(Change(name, None, old[name], new[name]) for name in old),
-        tuple(Change(*key, means.get(key), moved.get(key)) for key in sorted({*means, *moved})),
+        tuple(Change(name, None, alphas[0][name], alphas[1][name]) for name in alphas[0]),
+        tuple(Change(*key, means[0].get(key), means[1].get(key)) for key in sorted({*means[0], *means[1]})),
     )
 
 
@@ -283,7 +249,10 @@ def verdict_share(rows: pl.DataFrame, verdict: str) -> Estimate:
     implied = pl.when(same).then(pl.lit("accepted")).otherwise(pl.lit("fixed"))
     verdicts = rows.select(pl.coalesce("verdict", implied).alias("verdict"))["verdict"]
     hit = (verdicts == verdict).to_numpy().astype(np.float64)
-    raters, stimuli = (_codes(rows[name]) for name in ("verified_by", "stimulus"))
+    raters, stimuli = (
+        rows[name].fill_null("").rank("dense").cast(pl.Int64).to_numpy() - 1
+        for name in ("verified_by", "stimulus")
+    )
     counts |= {"raters": int(raters.max()) + 1, "stimuli": int(stimuli.max()) + 1}
     value = float(hit.mean())
     size = effective_size(hit, raters, stimuli)
@@ -300,17 +269,10 @@ def effective_size(hit: Floats, raters: np.ndarray[Any, Any], stimuli: np.ndarra
     if value in {0.0, 1.0} or groups < 2:
         return float(min(n, groups))
     rest = hit - value
-    by_rater, by_stimulus = (_clustered_variance(rest, codes) for codes in (raters, stimuli))
+    by_rater, by_stimulus = (
+        float(np.sum(np.bincount(codes, rest) ** 2)) / n**2 * count / max(count - 1, 1)
+        for codes, count in ((raters, groups), (stimuli, int(stimuli.max()) + 1))
+    )
     single = float(np.sum(rest**2)) / n**2
     variance = max(by_rater + by_stimulus - single, by_rater, by_stimulus, single)
     return float(np.clip(value * (1 - value) / variance, 1.0, n))
-
-
-def _clustered_variance(rest: Floats, codes: np.ndarray[Any, Any]) -> float:
-    sums = np.bincount(codes, rest)
-    groups = sums.size
-    return float(np.sum(sums**2)) / rest.size**2 * groups / max(groups - 1, 1)
-
-
-def _codes(names: pl.Series) -> np.ndarray[Any, Any]:
-    return names.fill_null("").rank("dense").cast(pl.Int64).to_numpy() - 1

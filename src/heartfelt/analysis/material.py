@@ -9,7 +9,7 @@ coordinate on a midline belongs to neither side.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,9 +17,10 @@ import polars as pl
 
 from heartfelt.analysis.results import Kind, Level
 from heartfelt.labels import Labels, first_answers, labels
+from heartfelt.labels.labels import ITEM
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.ratings import Ratings, as_ratings
-from heartfelt.study import Study
+from heartfelt.study import Question, Study
 
 FACTS = ("system", "intent")
 MANY_QUESTIONS = 12
@@ -155,9 +156,22 @@ def prepare(snapshot: Snapshot) -> Material:
     answers = first_answers(snapshot)
     made = labels(snapshot, answers=answers)
     plane = find_plane(study)
-    facts = _facts(snapshot, plane)
-    means = _means(answers, made, facts)
-    labelled = answers.join(means.select("stimulus", "question"), on=["stimulus", "question"], how="semi")
+    columns = [
+        pl.col(name).cast(pl.String)
+        if name in snapshot.stimuli.columns
+        else pl.lit(None, pl.String).alias(name)
+        for name in FACTS
+    ]
+    of_intent = {} if isinstance(plane, str) else dict(plane.of_intent)
+    quadrant = pl.col("intent").replace_strict(of_intent, default=None, return_dtype=pl.String)
+    facts = snapshot.stimuli.select("stimulus", *columns).with_columns(quadrant.alias("quadrant"))
+    # One row per item that has a label or a tie, with its mean rating.
+    computed = answers.group_by(ITEM).agg(pl.mean("value").alias("mean"))
+    means = made.table.select(*ITEM, "value", "n", "sd", "method")
+    means = means.join(computed, on=ITEM, how="left", maintain_order="left")
+    means = means.with_columns(pl.coalesce("mean", "value").alias("mean"))
+    means = means.join(facts, on="stimulus", how="left", maintain_order="left")
+    labelled = answers.join(means.select(ITEM), on=ITEM, how="semi")
     labelled = labelled.join(
         facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left"
     )
@@ -175,15 +189,18 @@ def prepare(snapshot: Snapshot) -> Material:
     return Material(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane)
 
 
+def _referenced(study: Study) -> Iterator[tuple[str, Question]]:
+    """The axes with references, each with the questions on it that are answered with numbers."""
+    for question in study.asked:
+        interval = study.scale_of(question.id).level == "interval"
+        if question.axis and interval and study.reference(question.axis):
+            yield question.axis, question
+
+
 def kind_of(study: Study) -> Kind:
     """Which kind of study this is: two axes with references, numbers without, or categories."""
     levels = {study.scale_of(question.id).level for question in study.asked}
-    axes = {
-        q.axis
-        for q in study.asked
-        if q.axis and study.scale_of(q.id).level == "interval" and study.reference(q.axis)
-    }
-    if len(axes) >= 2:
+    if len({axis for axis, _ in _referenced(study)}) >= 2:
         return "conveyance"
     return "opinion" if "interval" in levels or not levels & {"ordinal", "nominal"} else "presence"
 
@@ -191,15 +208,12 @@ def kind_of(study: Study) -> Kind:
 def find_plane(study: Study) -> Plane | str:
     """The plane of a study's first two axes with references, or why there is none."""
     chosen: dict[str, tuple[str, float]] = {}
-    for question in study.asked:
-        scale = study.scale_of(question.id)
-        if not question.axis or scale.level != "interval" or not study.reference(question.axis):
-            continue
-        limits = scale.bounds()
-        if limits is None and question.axis not in chosen:
+    for axis, question in _referenced(study):
+        limits = study.scale_of(question.id).bounds()
+        if limits is None and axis not in chosen:
             return f"the scale of '{question.id}' has no ends, so no midpoint to divide it at"
         if limits is not None:
-            chosen.setdefault(question.axis, (question.id, sum(limits) / 2))
+            chosen.setdefault(axis, (question.id, sum(limits) / 2))
     if len(chosen) < 2:
         return "quadrants need two questions whose axes the intents have coordinates on"
     (across, (first, middle)), (up, (second, level)) = list(chosen.items())[:2]
@@ -233,27 +247,6 @@ def _quadrant_names(study: Study, side_of: Mapping[str, Side], axes: tuple[str, 
     if len(set(names.values()) - {""}) < len(groups):
         return plain
     return plain | names
-
-
-def _facts(snapshot: Snapshot, plane: Plane | str) -> pl.DataFrame:
-    """System, intent and quadrant of every stimulus; empty where unknown."""
-    stimuli = snapshot.stimuli
-    columns = [
-        pl.col(name).cast(pl.String) if name in stimuli.columns else pl.lit(None, pl.String).alias(name)
-        for name in FACTS
-    ]
-    of_intent = {} if isinstance(plane, str) else dict(plane.of_intent)
-    quadrant = pl.col("intent").replace_strict(of_intent, default=None, return_dtype=pl.String)
-    return stimuli.select("stimulus", *columns).with_columns(quadrant.alias("quadrant"))
-
-
-def _means(answers: pl.DataFrame, made: Labels, facts: pl.DataFrame) -> pl.DataFrame:
-    """One row per item that has a label or a tie, with its mean rating."""
-    computed = answers.group_by("stimulus", "question").agg(pl.mean("value").alias("mean"))
-    table = made.table.select("stimulus", "question", "value", "n", "sd", "method")
-    table = table.join(computed, on=["stimulus", "question"], how="left", maintain_order="left")
-    table = table.with_columns(pl.coalesce("mean", "value").alias("mean"))
-    return table.join(facts, on="stimulus", how="left", maintain_order="left")
 
 
 def _question(study: Study, name: str, ratings: pl.DataFrame, items: pl.DataFrame) -> QuestionData:
@@ -304,16 +297,8 @@ def _pools(
         items = means.filter(pl.col("question").is_in(names)).with_columns(
             item, none.alias("reference"), none.alias("deviation")
         )
-        out.append(
-            QuestionData(
-                scale,
-                first.level,
-                first.categories,
-                first.bounds,
-                ratings.select("rater", "item", "stimulus", "value", "known", *FACTS, "question"),
-                items,
-                _why_no_raters(ratings, items),
-                tuple(names),
-            )
-        )
+        why = _why_no_raters(ratings, items)
+        ratings = ratings.select("rater", "item", "stimulus", "value", "known", *FACTS, "question")
+        pool = replace(first, id=scale, ratings=ratings, items=items, why_no_raters=why)
+        out.append(replace(pool, members=tuple(names), too_few=""))
     return tuple(out)

@@ -44,7 +44,6 @@ from heartfelt.analysis.two_way import (
     Changes,
     Matrix,
     Stimuli,
-    error_of,
     estimate,
     mean_changes,
     p_value,
@@ -89,7 +88,7 @@ class StimulusScores:
 
     def where(self, column: str, name: str) -> Bools:
         """The stimuli of one system, intent or quadrant."""
-        return np.array([value == name for value in self.question.items[column].to_list()], dtype=np.bool_)
+        return (self.question.items[column] == name).fill_null(False).to_numpy()
 
     def changes(self, chosen: Bools, outcome: Outcome) -> Changes | str:
         """The mean of an outcome over the chosen stimuli, or why there is none."""
@@ -117,15 +116,9 @@ class StimulusScores:
 
     def means(self, chosen: Bools) -> Means:
         """All figures over the chosen stimuli."""
-        ratings = int(np.count_nonzero(chosen[self.data.stimulus])) if self.data.stimulus.size else 0
-        return Means(
-            int(np.count_nonzero(chosen)),
-            ratings,
-            self.estimate(chosen, "value"),
-            self.estimate(chosen, "signed"),
-            self.estimate(chosen, "absolute"),
-            self.estimate(chosen, "corrected"),
-        )
+        ratings = int(np.count_nonzero(chosen[self.data.stimulus]))
+        figures = (self.estimate(chosen, outcome) for outcome in METHODS)
+        return Means(int(np.count_nonzero(chosen)), ratings, *figures)
 
 
 Scores = Mapping[str, StimulusScores]
@@ -150,19 +143,14 @@ def stimulus_scores(question: QuestionData) -> StimulusScores:
     items = question.items
     data = stimuli_of(items, [question.ratings], ["mean"], question.why_no_raters)
     reference = items["reference"].fill_null(np.nan).to_numpy().astype(np.float64)
-    return StimulusScores(question, data, reference, _noise(question))
-
-
-def _noise(question: QuestionData) -> Floats:
-    """Variance of every item's mean from its ratings' noise, with one variance within items for all of them."""
-    items = question.items
+    noise = np.full(items.height, np.nan)
     n, sd = items.select("n", "sd").cast(pl.Float64).fill_null(np.nan).to_numpy().T
     usable = np.isfinite(n) & np.isfinite(sd) & (n > 1)
-    if not question.numbers or not usable.any():
-        return np.full(items.height, np.nan)
-    free = n[usable] - 1
-    within = float((free * sd[usable] ** 2).sum()) / float(free.sum())
-    return np.where(n >= 1, within / np.maximum(n, 1.0), np.nan)
+    if question.numbers and usable.any():
+        free = n[usable] - 1
+        within = float((free * sd[usable] ** 2).sum()) / float(free.sum())
+        noise = np.where(n >= 1, within / np.maximum(n, 1.0), np.nan)
+    return StimulusScores(question, data, reference, noise)
 
 
 def question_means(scores: Scores) -> tuple[QuestionMeans, ...]:
@@ -237,31 +225,27 @@ def slopes(scores: Scores) -> tuple[Slope, ...]:
 
 def _slope(score: StimulusScores, chosen: Bools, name: str) -> Slope:
     line = slope_changes(score.data, chosen, score.reference)
-    others = _over_intents(score, chosen)
+    mean = score.data.mean[:, 0]
+    known = chosen & np.isfinite(score.reference) & np.isfinite(mean)
+    ids = score.question.items["intent"].fill_null("").to_numpy()[known]
+    others = Estimate.missing(f"{len(set(ids))} intents; at least 3 are needed", SLOPE)
+    if len(set(ids)) >= 3:
+        others = shrinkage_slope(mean[known], score.reference[known], cluster=ids).slope
     if isinstance(line, str):
         gone = Estimate.missing(line, SLOPE)
         return Slope(name, score.question.id, gone, gone, None, None, None, others)
     slope, intercept = line
-    error, shrinkage = error_of(slope), 1 - slope.value
+    shrinkage = 1 - slope.value
     return Slope(
         name,
         score.question.id,
         estimate(slope, SLOPE),
         estimate(intercept, "intercept of the same line"),
         intercept.value / shrinkage if abs(shrinkage) > 1e-6 else None,
-        None if isinstance(error, str) else p_value(slope.value, error),
-        None if isinstance(error, str) else p_value(slope.value - 1, error),
+        p_value(slope),
+        p_value(slope, null=1.0),
         others,
     )
-
-
-def _over_intents(score: StimulusScores, chosen: Bools) -> Estimate:
-    mean = score.data.mean[:, 0]
-    known = chosen & np.isfinite(score.reference) & np.isfinite(mean)
-    ids = score.question.items["intent"].fill_null("").to_numpy()[known]
-    if len(set(ids)) < 3:
-        return Estimate.missing(f"{len(set(ids))} intents; at least 3 are needed", SLOPE)
-    return shrinkage_slope(mean[known], score.reference[known], cluster=ids).slope
 
 
 def distributions(material: Material) -> tuple[Distribution, ...]:
@@ -271,8 +255,13 @@ def distributions(material: Material) -> tuple[Distribution, ...]:
         ratings = question.ratings.select("system", "value")
         if not ratings.height:
             continue
-        values, edges = _binned(ratings["value"])
-        ratings = ratings.with_columns(values.alias("value"))
+        edges = None
+        if ratings["value"].n_unique() > MOST_VALUES:
+            numbers = ratings["value"].to_numpy()
+            limits = np.linspace(float(numbers.min()), float(numbers.max()), BINS + 1)
+            at = np.clip(np.searchsorted(limits, numbers, side="right") - 1, 0, BINS - 1)
+            ratings = ratings.with_columns(pl.Series("value", limits[at]))
+            edges = tuple(limits.tolist())
         names = question.systems if len(question.systems) <= MOST_INTENTS else []
         for name in [ALL, *names]:
             mine = ratings if name == ALL else ratings.filter(pl.col("system") == name)
@@ -282,12 +271,3 @@ def distributions(material: Material) -> tuple[Distribution, ...]:
             )
             out.append(Distribution(question.id, name, edges, answers))
     return tuple(out)
-
-
-def _binned(values: pl.Series) -> tuple[pl.Series, tuple[float, ...] | None]:
-    if values.n_unique() <= MOST_VALUES:
-        return values, None
-    numbers = values.to_numpy()
-    edges = np.linspace(float(numbers.min()), float(numbers.max()), BINS + 1)
-    at = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, BINS - 1)
-    return pl.Series("value", edges[at]), tuple(edges.tolist())

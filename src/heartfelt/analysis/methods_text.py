@@ -102,7 +102,7 @@ def _tests(summary: Summary) -> Iterator[str]:
 
 def results(summary: Summary) -> str:
     """What the analysis found."""
-    parts = (_reliability, _effects, _slopes, _systems, _screening)
+    parts = (_reliability, _effects, _systems, _screening)
     return " ".join(text for part in parts for text in part(summary))
 
 
@@ -143,16 +143,11 @@ def _effects(summary: Summary) -> list[str]:
     return out[:MOST_EFFECTS]
 
 
-def _slopes(summary: Summary) -> list[str]:
-    return [
-        f"The slope of perceived on intended {row.question} was {interval(row.slope, bare=True)}."
-        for row in summary.slopes or ()
-        if row.system == ALL and not row.slope.is_missing
-    ][:MOST_SHOWN]
-
-
 def _systems(summary: Summary) -> Iterator[str]:
-    """The ranking of systems by mean rating, for studies of opinion."""
+    """Slopes; and for studies of opinion the ranking of systems by mean rating."""
+    slopes = [row for row in summary.slopes or () if row.system == ALL and not row.slope.is_missing]
+    for line in slopes[:MOST_SHOWN]:
+        yield f"The slope of perceived on intended {line.question} was {interval(line.slope, bare=True)}."
     if summary.kind == "conveyance":
         return
     for name in covered(summary)[0]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats.triples import Floats
 
 MOST_RATERS = 8
 MOST_TRIALS = 120
@@ -37,41 +38,27 @@ class ParallelAnswers:
 
 def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswers:
     """Align the raters' trials with those of the first; at most ``MOST_RATERS`` raters and ``MOST_TRIALS`` trials."""
-    shown = list(raters[:MOST_RATERS])
-    trials = _trials(snapshot, shown)
-    shown = [name for name in shown if trials.get(name)]
+    trials = _trials(snapshot, raters[:MOST_RATERS])
+    shown = [name for name in raters[:MOST_RATERS] if name in trials]
     if not shown:
         return ParallelAnswers((), (), (), len(raters))
-    questions = [
-        q.id for q in snapshot.study.asked if any(q.id in t.answers for name in shown for t in trials[name])
-    ]
-    spans = _spans(snapshot, questions, [t for name in shown for t in trials[name]])
-    first = trials[shown[0]]
-    # Columns are the first rater's trials, with columns before each and at the end for what the others have in between.
-    between: list[int] = [0] * (len(first) + 1)
-    aligned = []
-    for name in shown[1:]:
-        steps = _align(_matrix(first, questions, spans), _matrix(trials[name], questions, spans))
-        aligned.append(steps)
-        run, at = 0, 0
-        for here, there in steps:
-            if here is None and there is not None:
-                run += 1
-            else:
-                between[at] = max(between[at], run)
-                run, at = 0, (here or 0) + 1
-        between[at] = max(between[at], run)
-    starts, column = [], 0
-    for extra in between:
-        starts.append(column + extra)
-        column += extra + 1
-    width = column - 1
-    lines = [_in_columns([(place, place) for place in range(len(first))], first, starts, between, width)]
-    lines += [
-        _in_columns(steps, trials[name], starts, between, width)
-        for steps, name in zip(aligned, shown[1:], strict=True)
-    ]
-    return ParallelAnswers(tuple(shown), tuple(questions), tuple(lines), len(raters) - len(shown))
+    every = [trial for name in shown for trial in trials[name]]
+    questions = [q.id for q in snapshot.study.asked if any(q.id in trial.answers for trial in every)]
+    answers = {name: _matrix(snapshot, trials[name], questions, every) for name in shown}
+    # A column is a trial of the first rater, or the n-th of the trials that another has before it.
+    lines: list[dict[tuple[int, float], Trial]] = []
+    for name in shown:
+        line, at, waiting = {}, 0, 0
+        for here, there in _align(answers[shown[0]], answers[name]):
+            if here is not None:
+                at, waiting = here + 1, 0
+            if there is not None:
+                line[(at, waiting) if here is None else (here, math.inf)] = trials[name][there]
+                waiting += here is None
+        lines.append(line)
+    columns = sorted({column for line in lines for column in line})
+    aligned = tuple(tuple(line.get(column) for column in columns) for line in lines)
+    return ParallelAnswers(tuple(shown), tuple(questions), aligned, len(raters) - len(shown))
 
 
 def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[Trial]]:
@@ -84,46 +71,27 @@ def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[Trial]]
     if "repeat" in have:
         frame = frame.filter(pl.col("repeat").fill_null(0) == 0)
     out: dict[str, dict[str, Trial]] = {}
-    for rater, stimulus, question, value in frame.select(
-        "rater", "stimulus", "question", "value"
-    ).iter_rows():
+    columns = ("rater", "stimulus", "question", "value")
+    for rater, stimulus, question, value in frame.select(columns).iter_rows():
         mine = out.setdefault(rater, {})
         trial = mine.setdefault(stimulus, Trial(len(mine) + 1, stimulus, {}))
         trial.answers[question] = value
     return {rater: list(mine.values())[:MOST_TRIALS] for rater, mine in out.items()}
 
 
-def _spans(
-    snapshot: Snapshot, questions: Sequence[str], trials: Sequence[Trial]
-) -> dict[str, tuple[float, float]]:
-    out = {}
-    for question in questions:
-        values = [t.answers[question] for t in trials if question in t.answers]
-        out[question] = snapshot.study.scale_of(question).bounds() or (min(values), max(values))
+def _matrix(
+    snapshot: Snapshot, trials: Sequence[Trial], questions: Sequence[str], every: Sequence[Trial]
+) -> Floats:
+    """Answers between 0 and 1 on their scale, or on the range of ``every`` answer; NaN where there is none."""
+    out = np.array([[trial.answers.get(question, np.nan) for question in questions] for trial in trials])
+    for place, question in enumerate(questions):
+        given = [trial.answers[question] for trial in every if question in trial.answers]
+        low, high = snapshot.study.scale_of(question).bounds() or (min(given), max(given))
+        out[:, place] = (out[:, place] - low) / ((high - low) or 1.0)
     return out
 
 
-Numbers = npt.NDArray[np.float64]
-
-
-def _matrix(
-    trials: Sequence[Trial], questions: Sequence[str], spans: dict[str, tuple[float, float]]
-) -> Numbers:
-    """Answers between 0 and 1, NaN where there is none."""
-    return np.array(
-        [
-            [
-                (t.answers[q] - spans[q][0]) / ((spans[q][1] - spans[q][0]) or 1.0)
-                if q in t.answers
-                else np.nan
-                for q in questions
-            ]
-            for t in trials
-        ]
-    )
-
-
-def _align(a: Numbers, b: Numbers) -> list[tuple[int | None, int | None]]:
+def _align(a: Floats, b: Floats) -> list[tuple[int | None, int | None]]:
     """The alignment of two whole sequences with the least sum of differences; a trial without a partner costs ``GAP``."""
     apart = np.abs(a[:, None, :] - b[None, :, :])
     known = np.isfinite(apart)
@@ -149,27 +117,3 @@ def _align(a: Numbers, b: Numbers) -> list[tuple[int | None, int | None]]:
             j -= 1
             steps.append((None, j))
     return steps[::-1]
-
-
-def _in_columns(
-    steps: Sequence[tuple[int | None, int | None]],
-    trials: Sequence[Trial],
-    starts: Sequence[int],
-    between: Sequence[int],
-    width: int,
-) -> tuple[Trial | None, ...]:
-    """One rater's trials in columns: next to their partners, or in the columns before the next of the first rater's."""
-    line: list[Trial | None] = [None] * width
-    at = 0
-    waiting: list[Trial] = []
-    for here, there in [*steps, (len(starts) - 1, None)]:
-        if here is None:
-            waiting.append(trials[there or 0])
-            continue
-        at = here
-        for offset, trial in enumerate(waiting):
-            line[starts[at] - between[at] + offset] = trial
-        waiting = []
-        if there is not None and at < len(starts) - 1:
-            line[starts[at]] = trials[there]
-    return tuple(line)

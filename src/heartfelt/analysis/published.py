@@ -26,7 +26,9 @@ class PublishedFigures(Protocol):
         """Published figures with recomputed ones, from parts computed with all raters."""
 
 
-FIGURES: Registry[PublishedFigures] = Registry("set of published figures", offered="figures")
+FIGURES: Registry[PublishedFigures] = Registry(
+    "set of published figures", homes=("heartfelt.datasets.*.figures",)
+)
 
 
 def published(

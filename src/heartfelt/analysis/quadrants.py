@@ -1,39 +1,46 @@
-"""Intended against perceived quadrants, deviation by quadrant, and the ellipses of quadrants with their overlaps.
+"""How often stimuli are perceived as intended, deviation by quadrant, and the ellipses of quadrants with their overlaps.
 
 The perceived quadrant is that of a stimulus's mean ratings on both axes. A mean exactly on a midline belongs to neither side: it
-is counted as ``on a midline`` and is not a hit. Every hit rate comes with what chance would give (``analysis.hits``).
+is counted as ``on a midline`` and is not a hit. An ellipse holds 95% of the stimuli of a system and quadrant; the overlap of
+two has a bootstrap interval over the stimuli of both (``stats.geometry``).
 
-An ellipse holds 95% of the stimuli of a system and quadrant. The overlap of two is intersection over union; its
-interval is a percentile bootstrap over the stimuli of both quadrants. For that many ellipses the area they share is
-summed over vertical slices, on which both are plain intervals: 48 Gauss-Legendre slices are good to a thousandth, far
-inside the width of any interval.
+By chance means that the intents are reassigned at random among the stimuli of each system: every system keeps its
+intents and keeps what was perceived, but which belongs to which is random. The expected share is exact. The p-value
+is one-sided, from 1,999 such reassignments (up to 2,000 stimuli), else from the normal distribution with their exact
+variance.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.hits import chance_of_hits, confusion
 from heartfelt.analysis.material import Material, Plane
 from heartfelt.analysis.means import Scores
-from heartfelt.analysis.results import ALL, Chance, Overlap, QuadrantEllipse, QuadrantMeans, Quadrants
-from heartfelt.analysis.two_way import Bools, Matrix, Stimuli, estimate, mean_changes, stimuli_of
+from heartfelt.analysis.results import (
+    ALL,
+    Chance,
+    Confusion,
+    Overlap,
+    QuadrantEllipse,
+    QuadrantMeans,
+    Quadrants,
+)
+from heartfelt.analysis.two_way import Bools, Matrix, estimate, mean_changes, stimuli_of
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.geometry import ellipse, overlap_of
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.geometry import ellipse, overlap
+from heartfelt.stats.triples import Floats, Ints, code
 from heartfelt.streams import stream
 
 MIDLINE = "on a midline"
 HIT = "share of stimuli whose mean ratings lie in the intended quadrant"
-SLICES = 48
-OVERLAP = "overlap of 95% ellipses (intersection over union)"
-SIZE = 5.991464547107979
-"""The 95% quantile of chi-square with two degrees of freedom."""
-
-Cloud = tuple[Floats, Floats]
+DRAWS = 1999
+MOST_DRAWN = 2000
+METHOD = "intents reassigned at random within systems"
 
 
 def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None:
@@ -41,7 +48,10 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
     plane = material.plane
     if isinstance(plane, str):
         return None
-    data, items = _stimuli(material, plane)
+    items = _items(material, plane)
+    axes = [question for name in plane.axes for question in material.questions if question.id == name]
+    why = axes[0].why_no_raters or axes[1].why_no_raters
+    data = stimuli_of(items, [question.ratings for question in axes], ["x", "y"], why)
     columns = (*plane.names, MIDLINE)
     intended = np.array([plane.names.index(name) for name in items["quadrant"]], dtype=np.int64)
     perceived = [columns[place] for place in _perceived(data.mean, plane)]
@@ -64,7 +74,7 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
 
     everything = np.ones(len(system), dtype=np.bool_)
     of_system = {
-        name: np.array([own == name for own in system], dtype=np.bool_)
+        name: (items["system"] == name).fill_null(False).to_numpy()
         for name in sorted({name for name in system if name})
     }
     rows = _by_quadrant(scores, plane)
@@ -102,17 +112,15 @@ def _by_quadrant(scores: Scores, plane: Plane) -> list[QuadrantMeans]:
     return rows
 
 
-def _stimuli(material: Material, plane: Plane) -> tuple[Stimuli, pl.DataFrame]:
-    """The stimuli that have a quadrant and a mean on both axes, with the ratings on both."""
+def _items(material: Material, plane: Plane) -> pl.DataFrame:
+    """The stimuli that have a quadrant and a mean on both axes."""
     by_id = {question.id: question for question in material.questions}
-    first, second = by_id[plane.axes[0]], by_id[plane.axes[1]]
-    items = first.items.drop_nulls("quadrant").select(
+    first, second = (by_id[name].items for name in plane.axes)
+    known = first.drop_nulls("quadrant").select(
         "item", "system", "intent", "quadrant", pl.col("mean").alias("x")
     )
-    other = second.items.select("item", pl.col("mean").alias("y"))
-    items = items.join(other, on="item", how="inner", maintain_order="left")
-    why = first.why_no_raters or second.why_no_raters
-    return stimuli_of(items, [first.ratings, second.ratings], ["x", "y"], why), items
+    other = second.select("item", pl.col("mean").alias("y"))
+    return known.join(other, on="item", how="inner", maintain_order="left")
 
 
 def _perceived(mean: Matrix, plane: Plane) -> Ints:
@@ -132,12 +140,12 @@ def ellipses(
     plane = material.plane
     if isinstance(plane, str):
         return None
-    _, items = _stimuli(material, plane)
+    items = _items(material, plane)
     drawn: list[QuadrantEllipse] = []
     overlaps: list[Overlap] = []
     for system in sorted({name for name in items["system"].to_list() if name}) or [ALL]:
         mine = items if system == ALL else items.filter(items["system"] == system)
-        clouds: dict[str, Cloud] = {}
+        clouds = {}
         for name in plane.names:
             cloud = mine.filter(mine["quadrant"] == name)
             clouds[name] = (cloud["x"].to_numpy(), cloud["y"].to_numpy())
@@ -157,68 +165,68 @@ def ellipses(
                 )
             )
         overlaps += [
-            Overlap(system, a, b, overlap(clouds[a], clouds[b], resamples, seed))
+            Overlap(system, a, b, overlap(clouds[a], clouds[b], resamples=resamples, seed=seed))
             for a, b in combinations(plane.names, 2)
         ]
     return tuple(drawn), tuple(overlaps)
 
 
-def overlap(first: Cloud, second: Cloud, resamples: int, seed: int) -> Estimate:
-    """The overlap of the ellipses of two clouds, with an interval."""
-    shapes = ellipse(*first), ellipse(*second)
-    counts = {"first_points": shapes[0].points, "second_points": shapes[1].points}
-    for shape in shapes:
-        if shape.is_missing:
-            return Estimate.missing(shape.why_missing or "", OVERLAP, counts)
-    value = overlap_of(*shapes)
-    rng = stream(seed, "analysis", "overlap")
-    drawn = [_resampled(np.column_stack(cloud), resamples, rng) for cloud in (first, second)]
-    every = overlap_batch(*drawn[0], *drawn[1])
-    usable = every[np.isfinite(every)]
-    counts["resamples"] = resamples
-    if usable.size < 0.9 * resamples:
-        return Estimate(
-            value, method=OVERLAP, counts=counts, why_no_interval="too few resamples span an area"
-        )
-    low, high = np.quantile(usable, [0.025, 0.975])
-    return Estimate(
-        value, float(low), float(high), OVERLAP, "percentile bootstrap over stimuli", 0.95, counts
+def confusion(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Confusion:
+    """How many stimuli of each intended name (rows) were perceived as which (columns)."""
+    counts = [[0] * len(columns) for _ in rows]
+    row_of, column_of = ({name: at for at, name in enumerate(names)} for names in (rows, columns))
+    for intended, perceived in pairs:
+        counts[row_of[intended]][column_of[perceived]] += 1
+    return Confusion(
+        tuple(columns),
+        tuple(rows),
+        tuple(columns),
+        tuple(map(tuple, counts)),
+        tuple(tuple(n / sum(row) if sum(row) else None for n in row) for row in counts),
     )
 
 
-def _resampled(points: Matrix, resamples: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """Centres and covariances (xx, xy, yy) of resamples of a cloud."""
-    n = points.shape[0]
-    drawn = points[rng.integers(0, n, (resamples, n))]
-    centre = drawn.mean(axis=1)
-    x, y = np.moveaxis(drawn - centre[:, None, :], 2, 0)
-    covariance = [np.einsum("rn,rn->r", a, b) / (n - 1) for a, b in ((x, x), (x, y), (y, y))]
-    return centre, np.column_stack(covariance)
+def chance_of_hits(
+    intended: Sequence[str], perceived: Sequence[str | None], system: Sequence[str | None], seed: int
+) -> Chance | None:
+    """Chance for stimuli with these intended and perceived names; None where there are no stimuli."""
+    if not intended:
+        return None
+    every = dict.fromkeys([*intended, *(name or "" for name in perceived)])
+    names = {name: place for place, name in enumerate(every)}
+    a = np.array([names[name] for name in intended], np.int64)
+    b = np.array([names[name] if name else -1 for name in perceived], np.int64)
+    group = code([name or "" for name in system]).codes
+    expected, variance = _moments(a, b, group, len(names))
+    hits = int(np.count_nonzero(a == b))
+    share = expected / a.size
+    if variance <= 1e-12:
+        return Chance(share, None, METHOD, "every reassignment of the intents gives the same number of hits")
+    if a.size > MOST_DRAWN:
+        from scipy.special import ndtr
+
+        return Chance(share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal")
+    rng = stream(seed, "analysis", "chance of hits")
+    counted = np.zeros(DRAWS, np.int64)
+    for place in range(int(group.max()) + 1):
+        mine = np.flatnonzero(group == place)
+        drawn = rng.permuted(np.broadcast_to(a[mine], (DRAWS, mine.size)), axis=1)
+        counted += np.count_nonzero(drawn == b[mine], axis=1)
+    return Chance(share, (1 + int(np.count_nonzero(counted >= hits))) / (1 + DRAWS), METHOD)
 
 
-def overlap_batch(centre_a: Matrix, cov_a: Matrix, centre_b: Matrix, cov_b: Matrix) -> Floats:
-    """Intersection over union of many pairs of ellipses, from centres and covariances; NaN where one has no area."""
-    areas, shapes = [], []
-    for centre, cov in ((centre_a, cov_a), (centre_b, cov_b)):
-        xx, xy, yy = cov.T
-        determinant = xx * yy - xy * xy
-        flat = (xx <= 0) | (determinant <= 1e-12 * np.maximum(xx * yy, 1e-300))
-        areas.append(np.where(flat, np.nan, np.pi * SIZE * np.sqrt(np.maximum(determinant, 0.0))))
-        shapes.append((centre, np.where(flat, 1.0, xx), xy, np.maximum(determinant, 0.0)))
-    left = np.maximum(*(c[:, 0] - np.sqrt(SIZE * xx) for c, xx, _, _ in shapes))
-    right = np.minimum(*(c[:, 0] + np.sqrt(SIZE * xx) for c, xx, _, _ in shapes))
-    width = np.maximum(right - left, 0.0)
-    nodes, weights = np.polynomial.legendre.leggauss(SLICES)
-    # Slices thin out towards both ends, where the ellipses' edges are steep.
-    turn = np.pi / 2 * (nodes + 1)
-    at = left[:, None] + width[:, None] * (1 - np.cos(turn)) / 2
-    low = np.full(at.shape, -np.inf)
-    high = np.full(at.shape, np.inf)
-    for centre, xx, xy, determinant in shapes:
-        apart = at - centre[:, :1]
-        middle = centre[:, 1:] + (xy / xx)[:, None] * apart
-        inside = np.maximum(SIZE * xx[:, None] - apart**2, 0.0)
-        half = np.sqrt(determinant[:, None] * inside) / xx[:, None]
-        low, high = np.maximum(low, middle - half), np.minimum(high, middle + half)
-    shared = np.maximum(high - low, 0.0) @ (weights * np.pi / 2 * np.sin(turn) / 2) * width
-    return np.asarray(np.minimum(shared / (areas[0] + areas[1] - shared), 1.0))
+def _moments(a: Ints, b: Ints, group: Ints, size: int) -> tuple[float, float]:
+    """Mean and variance of the hits over all reassignments (Hoeffding 1951)."""
+    mean, variance = 0.0, 0.0
+    for place in range(int(group.max()) + 1):
+        mine = group == place
+        n = int(np.count_nonzero(mine))
+        meant = np.bincount(a[mine], minlength=size).astype(np.float64)
+        seen = np.bincount(b[mine][b[mine] >= 0], minlength=size).astype(np.float64)
+        both = float(meant @ seen)
+        mean += both / n
+        if n > 1:
+            other = np.append(seen, n - seen.sum())
+            apart = np.eye(size, size + 1) - (seen / n)[:, None] - np.append(meant, 0.0) / n + both / n**2
+            variance += float(meant @ apart**2 @ other) / (n - 1)
+    return mean, variance

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -23,16 +22,7 @@ from heartfelt.analysis.means import NO_MEAN, StimulusScores, stimulus_scores
 from heartfelt.analysis.reliability import intraclass_correlations
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import GroupAlpha, GroupDifference, GroupFigures, GroupSize, RaterGroups
-from heartfelt.analysis.two_way import (
-    LEAST_RATERS,
-    Changes,
-    Error,
-    error_of,
-    estimate,
-    mean_changes,
-    p_value,
-    stimuli_of,
-)
+from heartfelt.analysis.two_way import LEAST_RATERS, Changes, estimate, mean_changes, p_value, stimuli_of
 from heartfelt.errors import InputError, suggestion
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.agreement import alpha
@@ -124,16 +114,18 @@ def rater_groups(material: Material, grouping: Grouping | None, seed: int) -> Ra
     """Reliability and means of every group under every question, and all differences between groups."""
     if grouping is None:
         return None
+    group = pl.col("rater").replace_strict(dict(grouping.of_rater), default=None, return_dtype=pl.String)
     rows: list[GroupFigures] = []
     differences: list[GroupDifference] = []
     for question in material.questions:
         if not question.ratings.height:
             continue
-        parts = _split(question, grouping)
+        own = question.ratings.filter("known")
+        parts = {name: own.filter(group == name) for name in grouping.names}
         for name in grouping.names:
-            made = attempt(partial(_figures, question, name, parts[name], seed))
+            made = attempt(_figures, question, name, parts[name], seed)
             rows.append(_no_figures(question, name, made.why) if isinstance(made, Failed) else made)
-        compared = attempt(partial(_differences, question, parts))
+        compared = attempt(_differences, question, parts)
         if isinstance(compared, Failed):
             gone = Estimate.missing(compared.why, DIFFERENCE)
             a, b = grouping.names[:2]
@@ -148,13 +140,6 @@ def rater_groups(material: Material, grouping: Grouping | None, seed: int) -> Ra
         tuple(rows),
         tuple(differences),
     )
-
-
-def _split(question: QuestionData, grouping: Grouping) -> dict[str, pl.DataFrame]:
-    """Each group's ratings of a question."""
-    group = pl.col("rater").replace_strict(dict(grouping.of_rater), default=None, return_dtype=pl.String)
-    own = question.ratings.filter("known")
-    return {name: own.filter(group == name) for name in grouping.names}
 
 
 def _why_too_few(ratings: pl.DataFrame) -> str | None:
@@ -213,21 +198,16 @@ def _scores(question: QuestionData, ratings: pl.DataFrame) -> StimulusScores:
 
 def _differences(question: QuestionData, parts: Mapping[str, pl.DataFrame]) -> list[GroupDifference]:
     """Every pair of groups over all stimuli and per system, with Holm's correction over all of a question."""
-    rows: list[tuple[str, str, str, Estimate]] = []
-    plain: list[float | None] = []
-    for a, b in combinations(parts, 2):
-        for system in [ALL, *_systems(question)]:
-            changes = _difference(question, parts[a], parts[b], system)
-            rows.append((system, a, b, estimate(changes, DIFFERENCE)))
-            p = None
-            if isinstance(changes, Changes):
-                error = error_of(changes)
-                p = p_value(changes.value, error) if isinstance(error, Error) else None
-            plain.append(p)
+    rows = [
+        (system, a, b, _difference(question, parts[a], parts[b], system))
+        for a, b in combinations(parts, 2)
+        for system in [ALL, *_systems(question)]
+    ]
+    plain = [p_value(changes) for *_, changes in rows]
     corrected = holm(plain)
     return [
-        GroupDifference(question.id, *row, alone, p, bool(significant))
-        for row, alone, p, significant in zip(
+        GroupDifference(question.id, system, a, b, estimate(changes, DIFFERENCE), alone, p, bool(significant))
+        for (system, a, b, changes), alone, p, significant in zip(
             rows, plain, corrected.adjusted, corrected.significant, strict=True
         )
     ]

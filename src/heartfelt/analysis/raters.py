@@ -20,6 +20,7 @@ from heartfelt.stats.aggregate import p910
 from heartfelt.wording import percent
 
 FIGURES = ("mean", "sd", "bias", "inconsistency", "agreement")
+PARALLEL = ("rater", "other", "trials", "correlation", "equal", "expected_equal", "p_adjusted")
 MOST_COLUMNS = 6
 MOST_RANKED = 25
 
@@ -30,12 +31,16 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
     known = set(judged["rater"].to_list())
     left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
     ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
+    copies = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
     return Screening(
         policy=panel.policy,
         flagged={rater: tuple(reasons) for rater, reasons in panel.flagged().items()},
         flagged_by_standards={rater: tuple(why) for rater, why in panel.flagged_by_standards().items()},
         collusion=tuple(tuple(group) for group in panel.groups),
-        parallel=_parallel_pairs(panel),
+        parallel=tuple(
+            ParallelPair((rater, other), *figures)
+            for rater, other, *figures in copies.select(PARALLEL).iter_rows()
+        ),
         not_judged=tuple(name for name in panel.view.raters if name not in known)
         if panel.flags.height
         else (),
@@ -44,22 +49,11 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
         ledger_by_default=tuple(DroppedRater(**row) for row in left_out.iter_rows(named=True)),
         rules={rule.rule: rule for rule in panel.rules()},
         ranking=tuple(
-            RankedRater(rank, rater, score, tuple(flagged_by))
-            for rank, rater, score, flagged_by in ranked.select(
-                "rank", "rater", "score", "flagged_by"
-            ).iter_rows()
+            RankedRater(row["rank"], row["rater"], row["score"], tuple(row["flagged_by"]))
+            for row in ranked.iter_rows(named=True)
         ),
         notes=(*panel.notes, *(note for note in default.notes if note not in panel.notes)),
         why_missing=why_missing,
-    )
-
-
-def _parallel_pairs(panel: Panel) -> tuple[ParallelPair, ...]:
-    """The figures of each pair of raters whose answers run in parallel, most alike first."""
-    pairs = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
-    columns = ("rater", "other", "trials", "correlation", "equal", "expected_equal", "p_adjusted")
-    return tuple(
-        ParallelPair((rater, other), *figures) for rater, other, *figures in pairs.select(columns).iter_rows()
     )
 
 
@@ -78,7 +72,15 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
     """One row per rater of the whole snapshot; figures from the material analysed, empty for raters left out."""
     rated = [q for q in material.blocks if q.ratings.height and q.ratings["known"].any()]
     parts = [_figures(question) for question in rated]
-    tables = [_overall(parts)]
+    schema = {"rater": pl.String, "n": pl.Int64} | dict.fromkeys(FIGURES, pl.Float64)
+    n = pl.col("n")
+    weighted = [
+        ((pl.col(name) * n).sum() / n.filter(pl.col(name).is_not_null()).sum()).alias(name)
+        for name in FIGURES
+    ]
+    together = pl.concat([pl.DataFrame(schema=schema), *parts])
+    overall = together.group_by("rater", maintain_order=True).agg(pl.sum("n"), *weighted)
+    tables = [overall.with_columns(pl.col(FIGURES).fill_nan(None), n.cast(pl.Int64))]
     if 1 < len(material.questions) <= MOST_COLUMNS:
         for question, part in zip(rated, parts, strict=True):
             tables.append(part.rename({name: f"{name}_{question.id}" for name in ("n", *FIGURES)}))
@@ -109,19 +111,6 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
         pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
         (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
     )
-
-
-def _overall(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    schema = {"rater": pl.String, "n": pl.Int64} | dict.fromkeys(FIGURES, pl.Float64)
-    weighted = [
-        ((pl.col(name) * pl.col("n")).sum() / pl.col("n").filter(pl.col(name).is_not_null()).sum()).alias(
-            name
-        )
-        for name in FIGURES
-    ]
-    together = pl.concat([pl.DataFrame(schema=schema), *parts])
-    table = together.group_by("rater", maintain_order=True).agg(pl.sum("n"), *weighted)
-    return table.with_columns(pl.col(FIGURES).fill_nan(None)).cast(schema)  # type: ignore[arg-type]  # alias
 
 
 def _figures(question: QuestionData) -> pl.DataFrame:

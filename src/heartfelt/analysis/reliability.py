@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -22,13 +21,7 @@ from heartfelt.analysis.results import Ceilings, Level, Reliability, VarianceSha
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.reliability import (
-    icc,
-    raters_needed,
-    reliability_with,
-    split_half,
-    variance_components,
-)
+from heartfelt.stats.reliability import icc, raters_needed, reliability_with, split_half, variance_components
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.stats.reliability.spearman_brown import stepped_up
 
@@ -52,14 +45,14 @@ def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[s
     pooled = {name for pool in material.pools if material.many for name in pool.members}
     crowded = {name for pool in material.pools if len(pool.members) > MANY_QUESTIONS for name in pool.members}
     out: dict[str, Reliability] = {}
+    gone = Estimate.missing(LEFT_TO_POOL)
     for question in material.questions:
         if question.id in pooled and question.ratings.height:
-            gone = Estimate.missing(LEFT_TO_POOL)
-            head = (*_alphas(question, seed), *_forms(lambda _: Estimate.missing(LEFT_TO_POOL)))
+            head = (*_alphas(question, seed), *_forms(lambda _: gone))
             out[question.id] = Reliability(*head, gone, Ceilings(gone))
         else:
             votes = question.id not in crowded
-            made = attempt(partial(question_reliability, question, seed, brief=brief, votes=votes))
+            made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
             out[question.id] = _nothing(made.why) if isinstance(made, Failed) else made
     return out
 
@@ -80,21 +73,26 @@ def question_reliability(
     Without ``votes`` the ceiling of accuracy, which is simulated, is left to the pool of questions.
     """
     if not question.ratings.height:
-        return _from_means(question)
+        # From means, spreads and counts alone; all the rest is missing, with the reason.
+        made = _nothing(question.why_no_raters or question.why_empty, method=True)
+        if not question.items.height:
+            return made
+        known = one_way_from_means(*(question.items[name] for name in ("mean", "sd", "n")))
+        top = replace(made.ceiling, correlation=known.ceiling, rmse=known.rmse)
+        made = replace(made, icc1=known.icc1, icc1k=known.icc1k, ceiling=top)
+        return with_more_raters(made, known.icc1)
     forms = intraclass_correlations(question, seed)
     head = (*_alphas(question, seed), *forms)
     if brief:
-        top = Estimate.missing(NO_ORDER, "ceiling, correlation")
+        best = Estimate.missing(NO_ORDER, "ceiling, correlation")
         if question.numbers:
-            top = ceiling(question.coded, metric="correlation", seed=seed).overall
-        return Reliability(*head, Estimate.missing("left out of the comparison"), Ceilings(top))
-    # Over so many ratings the mean of a few splits is as steady as that of many over few.
-    splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // question.ratings.height))
-    halves = (
-        split_half(question.coded, splits=splits, seed=seed)
-        if question.numbers
-        else Estimate.missing(NO_ORDER)
-    )
+            best = ceiling(question.coded, metric="correlation", seed=seed).overall
+        return Reliability(*head, Estimate.missing("left out of the comparison"), Ceilings(best))
+    halves = Estimate.missing(NO_ORDER)
+    if question.numbers:
+        # Over so many ratings the mean of a few splits is as steady as that of many over few.
+        splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // question.ratings.height))
+        halves = split_half(question.coded, splits=splits, seed=seed)
     made = Reliability(
         *head, halves, _ceilings(question, seed, votes), variance_components=_components(question, seed)
     )
@@ -103,18 +101,18 @@ def question_reliability(
 
 def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
     """Add what more raters would give, and how many a target needs, from the reliability of one rating."""
+
+    def whole(number: float | None) -> int | None:
+        return None if number is None else int(number)
+
     needed = {f"{target:g}": raters_needed(single, target) for target in TARGETS}
     return replace(
         made,
         reliability_with={str(k): reliability_with(single, k) for k in RATERS},
-        raters_needed={name: _whole(e.value) for name, e in needed.items()},
-        raters_needed_between={name: (_whole(e.low), _whole(e.high)) for name, e in needed.items()},
+        raters_needed={name: whole(e.value) for name, e in needed.items()},
+        raters_needed_between={name: (whole(e.low), whole(e.high)) for name, e in needed.items()},
         single_rating=single.method,
     )
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else int(number)
 
 
 def _nothing(why: str, method: bool = False) -> Reliability:
@@ -192,8 +190,11 @@ def _components(question: QuestionData, seed: int) -> VarianceShares:
 
 def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
     """Ceilings by metric; by system, within cells and of the bare cell means for the metric labels are made for."""
-    system, cell = _of_items(question)
+    names, facts = question.items["item"].to_list(), question.items.select("item", "system", "intent")
+    system = dict(zip(names, facts["system"].fill_null("unknown").to_list(), strict=True))
     grouped = system if 1 < len(set(system.values())) <= MOST_GROUPS else None
+    known = facts.select(pl.concat_str(pl.col("system", "intent").fill_null(""), separator=" / ")).to_series()
+    cell = dict(zip(names, known.to_list(), strict=True)) if known.n_unique() > 1 else None
     correlation, rmse = (Estimate.missing(NO_ORDER, f"ceiling, {name}") for name in ("correlation", "rmse"))
     accuracy = Estimate.missing(LEFT_TO_POOL if question.categorical else NOT_CATEGORIES, "ceiling, accuracy")
     main = of_votes = None
@@ -219,28 +220,6 @@ def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
         main.cell_means_in_sample,
         main.human,
     )
-
-
-def _of_items(question: QuestionData) -> tuple[dict[str, str], dict[str, str] | None]:
-    """System and cell of every item; no cells where stimuli have neither system nor intent."""
-    names = question.items["item"].to_list()
-    system = dict(zip(names, question.items["system"].fill_null("unknown").to_list(), strict=True))
-    facts = question.items.select(pl.col("system", "intent").fill_null(""))
-    if facts.n_unique() < 2:
-        return system, None
-    cells = facts.select(pl.concat_str("system", "intent", separator=" / ")).to_series().to_list()
-    return system, dict(zip(names, cells, strict=True))
-
-
-def _from_means(question: QuestionData) -> Reliability:
-    """What can be said from means, spreads and counts alone, and the reason for all the rest."""
-    made = _nothing(question.why_no_raters or question.why_empty, method=True)
-    if not question.items.height:
-        return made
-    known = one_way_from_means(question.items["mean"], question.items["sd"], question.items["n"])
-    top = replace(made.ceiling, correlation=known.ceiling, rmse=known.rmse)
-    made = replace(made, icc1=known.icc1, icc1k=known.icc1k, ceiling=top)
-    return with_more_raters(made, known.icc1)
 
 
 @dataclass(frozen=True, slots=True)

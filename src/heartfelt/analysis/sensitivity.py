@@ -40,6 +40,7 @@ MOST_RATINGS = 300_000
 
 Key: TypeAlias = tuple[str, str | None, str | None, str | None]
 """Figure, question, of what, model."""
+Family: TypeAlias = tuple[str, Outcome, str, str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +99,16 @@ def _figures(side: Side) -> dict[Key, Estimate | float | None]:
 
 def sensitivity_pairs(with_all: Side, without: Side) -> tuple[SensitivityPairs, ...]:
     """For every family of pairs, how many differ on each side, and which pairs differ on one side only."""
-    left, right = _families(with_all.pairwise), _families(without.pairwise)
+    left, right = (_families(side.pairwise) for side in (with_all, without))
     rows = []
     for key, pairs in left.items():
         other = right.get(key, {})
         both = [pair for pair in pairs if pair in other]
-        rows.append(
-            SensitivityPairs(
-                *key,
-                len(pairs),
-                sum(pairs.values()),
-                sum(other.values()),
-                tuple(pair for pair in both if pairs[pair] and not other[pair]),
-                tuple(pair for pair in both if other[pair] and not pairs[pair]),
-            )
-        )
+        only_left = tuple(pair for pair in both if pairs[pair] and not other[pair])
+        only_right = tuple(pair for pair in both if other[pair] and not pairs[pair])
+        counts = len(pairs), sum(pairs.values()), sum(other.values())
+        rows.append(SensitivityPairs(*key, *counts, only_left, only_right))
     return tuple(rows)
-
-
-Family: TypeAlias = tuple[str, Outcome, str, str, str | None]
 
 
 def _families(pairs: Iterable[Pair]) -> dict[Family, dict[tuple[str, str], bool]]:

@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.stats.agreement.interval import variance
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, code
+from heartfelt.stats.two_way_jackknife import jackknife_variance
 from heartfelt.wording import plural
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
@@ -160,7 +160,9 @@ def mean_changes(data: Stimuli, chosen: Bools, score: Score) -> Changes | str:
     by_rater = np.zeros(data.raters) if why else (total + sums) / (size - fewer) - value
     by_rating = (total + change) / np.maximum(size - lost, 1.0) - value
     stimuli = _within(own - value, np.full(size, 1.0 / size), data.cell[at])
-    return Changes(value, stimuli, Sampled(variance(by_rating), 1.0, rows.size), by_rater, took, why)
+    return Changes(
+        value, stimuli, Sampled(jackknife_variance(by_rating), 1.0, rows.size), by_rater, took, why
+    )
 
 
 def slope_changes(data: Stimuli, chosen: Bools, x: Floats) -> tuple[Changes, Changes] | str:
@@ -190,7 +192,9 @@ def slope_changes(data: Stimuli, chosen: Bools, x: Floats) -> tuple[Changes, Cha
         change = weight[place] * moved
         by_rater = np.bincount(who, change, minlength=data.raters).astype(np.float64)
         stimuli = _within(residual, weight, data.cell[at])
-        out.append(Changes(value, stimuli, Sampled(variance(change), 1.0, rows.size), by_rater, took, why))
+        out.append(
+            Changes(value, stimuli, Sampled(jackknife_variance(change), 1.0, rows.size), by_rater, took, why)
+        )
     return out[0], out[1]
 
 
@@ -198,7 +202,7 @@ def _rows_of(data: Stimuli, at: Ints) -> tuple[Ints, Ints]:
     """The ratings of the stimuli ``at``, and each one's place among them."""
     place = np.full(len(data.names), -1, np.int64)
     place[at] = np.arange(at.size)
-    rows = np.flatnonzero(place[data.stimulus] >= 0) if data.stimulus.size else data.stimulus
+    rows = np.flatnonzero(place[data.stimulus] >= 0)
     return rows, place[data.stimulus[rows]]
 
 
@@ -261,7 +265,7 @@ def error_of(changes: Changes) -> Error | str:
         name += f" ({why})"
     else:
         name = "two-way jackknife over stimuli and raters"
-        raters = variance(by_rater)
+        raters = jackknife_variance(by_rater)
         extra = max(raters - changes.ratings.variance, 0.0)
         total = items + extra
         # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
@@ -295,8 +299,11 @@ def estimate(changes: Changes | str, method: str, scale: Literal["plain", "share
     return plain.with_interval(low, high, f"{error.name}, logit scale")
 
 
-def p_value(value: float, error: Error) -> float:
-    """The two-sided p-value of a statistic being zero."""
+def p_value(changes: Changes | str, null: float = 0.0) -> float | None:
+    """The two-sided p-value of a statistic being ``null``; None where it has no standard error."""
+    error = changes if isinstance(changes, str) else error_of(changes)
+    if isinstance(changes, str) or isinstance(error, str):
+        return None
     from scipy.special import stdtr
 
-    return float(2 * stdtr(error.df, -abs(value) / error.value))
+    return float(2 * stdtr(error.df, -abs(changes.value - null) / error.value))

@@ -6,7 +6,7 @@ is worth reading, and it says what to check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
 from heartfelt.analysis import verdict_raters, verdict_systems
 from heartfelt.analysis.failures import Failed, attempt
@@ -16,7 +16,6 @@ from heartfelt.analysis.highlights import (
     covered,
     covers_pools,
     differs,
-    hit_clause,
     information,
     main_effects,
     main_questions,
@@ -38,17 +37,17 @@ MOST_NAMED = 4
 
 def verdict(summary: Summary) -> Verdict:
     """What these ratings let one conclude, and what they do not."""
+
+    def written(what: str, sentences: Callable[[Summary], Iterable[str]]) -> tuple[str, ...]:
+        made = attempt(lambda: tuple(sentences(summary)))
+        return (f"The verdict on {what} is missing: {made.why}.",) if isinstance(made, Failed) else made
+
     return Verdict(
-        " ".join(_written("the bottom line", lambda: [bottom_line(summary)])),
-        _written("the systems", lambda: verdict_systems.sentences(summary)),
-        _written("the reliability", lambda: reliability_sentences(summary)),
-        _written("the raters", lambda: verdict_raters.sentences(summary)),
+        " ".join(written("the bottom line", lambda of: [bottom_line(of)])),
+        written("the systems", verdict_systems.sentences),
+        written("the reliability", reliability_sentences),
+        written("the raters", verdict_raters.sentences),
     )
-
-
-def _written(what: str, sentences: Callable[[], Iterable[str]]) -> tuple[str, ...]:
-    made = attempt(lambda: tuple(sentences()))
-    return (f"The verdict on {what} is missing: {made.why}.",) if isinstance(made, Failed) else made
 
 
 def bottom_line(summary: Summary) -> str:
@@ -59,7 +58,13 @@ def bottom_line(summary: Summary) -> str:
     nothing = _no_information(summary)
     if nothing:
         return nothing
-    clauses = [*_systems(summary), *filter(None, [hit_clause(summary)]), *_trust(summary)]
+    clauses, hits = _systems(summary), summary.quadrants
+    if hits is not None and not hits.hit_rate.is_missing:
+        by_chance = hits.hit_rate_by_chance
+        chance = f" ({percent(by_chance.share)} would be by chance)" if by_chance else ""
+        rate = percent(hits.hit_rate.value)
+        clauses.append(f"{rate} of the stimuli are perceived in the quadrant they were meant for{chance}")
+    clauses += _trust(summary)
     if not clauses:
         clauses = ["the ratings are too few, or too much alike, to say what they are good for"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
@@ -106,16 +111,13 @@ def _systems(summary: Summary) -> list[str]:
     for name, row in main_effects(summary).items():
         wide = mixed.get(name)
         (same if not differs(row) else differ if wide is None or wide < 0.05 else only_here).append(name)
-    parts = []
-    if differ:
-        parts.append(f"systems differ in {_some(differ)}")
+    parts = [f"systems differ in {_some(differ)}"] if differ else []
     if only_here:
-        parts.append(
-            f"systems differ in {_some(only_here)} for these raters, which is not shown for other raters"
-        )
+        here = f"systems differ in {_some(only_here)} for these raters"
+        parts.append(f"{here}, which is not shown for other raters")
     if same and not parts:
-        parts.append("no difference between systems is shown")
-    elif same:
+        return ["no difference between systems is shown"]
+    if same:
         parts[-1] += f" (not shown in {_some(same)})"
     return parts
 
@@ -134,18 +136,24 @@ def _trust(summary: Summary) -> list[str]:
     """What the labels are good for, over the questions the verdict covers."""
     every = main_questions(summary)
     known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
-    shown = [mean_rating(trust) for trust in known.values() if information(trust) != "not shown"]
     parts = []
-    if shown:
-        kinds = {fitness(labels) for labels in shown}
-        between = f"reliability {_range(labels.value for labels in shown)}"
+    by_use: dict[str, dict[str, Reliability]] = {}
+    for name, trust in known.items():
+        if information(trust) != "not shown":
+            by_use.setdefault(fitness(mean_rating(trust)), {})[called(name, trust)] = trust
+    for use, questions in by_use.items():
+        of = f" of {_some(list(questions))}" if len(by_use) > 1 else ""
+        between = _range(mean_rating(trust).value for trust in questions.values())
+        parts.append(f"the labels{of} are {use} (reliability {between})")
+    # For answers without an order: whether raters agree beyond chance.
+    agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
+    if not known and agree:
+        rest = 0 if covers_pools(summary) else len(covered(summary)[1])
+        more = f" (and see below for {plural(rest, 'further question')})" if rest else ""
+        range_ = _range(figure.value for figure in agree.values())
         parts.append(
-            f"the labels are {kinds.pop()} ({between})"
-            if len(kinds) == 1
-            else f"how far the labels can be trusted depends on the question ({between})"
+            f"raters agree beyond chance on {_some(list(agree))} (Krippendorff's alpha {range_}){more}"
         )
-    elif not known:
-        parts += _categories(summary, every)
     unknown = [figure for _, figure in map(single_rating, every.values()) if figure.is_missing]
     if every and len(unknown) == len(every):
         parts.append(f"how reliable the ratings are is not known ({unknown[0].why_missing})")
@@ -153,17 +161,6 @@ def _trust(summary: Summary) -> list[str]:
     if lost:
         parts.append(f"the ratings of {_some(lost)} carry no detectable information about the stimuli")
     return parts
-
-
-def _categories(summary: Summary, every: Mapping[str, Reliability]) -> list[str]:
-    """For answers without an order: whether raters agree beyond chance."""
-    agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
-    if not agree:
-        return []
-    rest = 0 if covers_pools(summary) else len(covered(summary)[1])
-    more = f" (and see below for {plural(rest, 'further question')})" if rest else ""
-    between = _range(figure.value for figure in agree.values())
-    return [f"raters agree beyond chance on {_some(list(agree))} (Krippendorff's alpha {between}){more}"]
 
 
 def fitness(labels: Estimate) -> str:
@@ -195,12 +192,16 @@ def _selected(summary: Summary) -> Iterator[str]:
     by_answer = {name: test.answers for name, test in tests.items() if test.answers.significant}
     apart = {name: test.disagreement for name, test in tests.items() if test.disagreement.significant}
     parts = []
+
+    def rises(test: CountTest) -> bool:
+        return test.change is not None and (test.change.value or 0.0) > 0
+
     if by_answer:
         test = next(iter(by_answer.values()))
-        side = "other" if test.category is not None else "higher" if _rises(test) else "lower"
+        side = "other" if test.category is not None else "higher" if rises(test) else "lower"
         parts.append(f"stimuli with more ratings have {side} answers on {listed(list(by_answer), 4)}")
     if apart:
-        more = "more" if _rises(next(iter(apart.values()))) else "less"
+        more = "more" if rises(next(iter(apart.values()))) else "less"
         parts.append(f"raters disagree {more} on stimuli with more ratings ({listed(list(apart), 4)})")
     if parts:
         smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *apart.values()))
@@ -209,10 +210,6 @@ def _selected(summary: Summary) -> Iterator[str]:
             f" {p_value(smallest)} after Holm's correction). If a further rating was asked for because of the answers before it,"
             " agreement and reliability are those of a selected sample and must not be read as those of the raters."
         )
-
-
-def _rises(test: CountTest) -> bool:
-    return test.change is not None and (test.change.value or 0.0) > 0
 
 
 def _agreement(summary: Summary) -> Iterator[str]:
@@ -282,9 +279,8 @@ def _others(summary: Summary) -> Iterator[str]:
             known.setdefault(what, []).append((single.value, name))
     if not known:
         return
-    lead = (
-        "Question by question" if covers_pools(summary) else f"Of the other {plural(len(rest), 'question')}"
-    )
+    lead = f"Of the other {plural(len(rest), 'question')}"
+    lead = "Question by question" if covers_pools(summary) else lead
     parts = []
     for what, values in known.items():
         (low, first), (high, last) = min(values), max(values)

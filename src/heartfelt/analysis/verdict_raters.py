@@ -16,11 +16,12 @@ MOST_SHOWN = 4
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on raters."""
-    for part in (_counts, _policy, _flags, _constant, _crossfit, _groups):
+    for part in (_counts, _flags, _constant, _crossfit, _groups):
         yield from part(summary)
 
 
 def _counts(summary: Summary) -> Iterator[str]:
+    """Who answered, and who was left out under which policy."""
     c = summary.counts
     if not c.answers:
         if c.means:
@@ -40,13 +41,7 @@ def _counts(summary: Summary) -> Iterator[str]:
     text = f"{who} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if made else ''}{made}"
     none = c.raters_without_ratings
     yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
-
-
-def _policy(summary: Summary) -> Iterator[str]:
-    """Who was left out, under which policy."""
-    c, dropped = summary.counts, len(summary.screening.dropped)
-    lost = c.ratings - c.ratings_kept
-    name = summary.policy.name
+    dropped, lost, name = len(summary.screening.dropped), c.ratings - c.ratings_kept, summary.policy.name
     if dropped:
         yield (
             f"Under the policy '{name}', {dropped} of {plural(c.raters, 'rater')} were left out, with {lost:,} of"
@@ -136,10 +131,12 @@ def _groups(summary: Summary) -> Iterator[str]:
     every = [row for row in groups.differences if row.system == ALL]
     differ = [row for row in every if row.significant]
     for row in differ[:MOST_SHOWN]:
-        side = "higher" if float(row.difference) > 0 else "lower"
+        size, side = row.difference, "higher" if float(row.difference) > 0 else "lower"
+        if side == "lower" and size.low is not None and size.high is not None:
+            size = replace(size, value=-float(size), low=-size.high, high=-size.low)
         yield (
             f"On the same stimuli, {row.a} raters answer {row.question} {side} than {row.b} raters by"
-            f" {interval(_size(row.difference), 2)} ({p_value(row.p)}, Holm; raters and stimuli as samples)."
+            f" {interval(size, 2)} ({p_value(row.p)}, Holm; raters and stimuli as samples)."
         )
     tested = sum(row.p is not None for row in every)
     if tested and not differ:
@@ -160,11 +157,3 @@ def _groups(summary: Summary) -> Iterator[str]:
     small = dict.fromkeys(f"{row.group}: {row.why_missing}" for row in groups.rows if row.why_missing)
     if small:
         yield f"Too small to report: {listed(list(small), 4)}."
-
-
-def _size(difference: Estimate) -> Estimate:
-    """How large a difference is, whatever its sign."""
-    if float(difference) > 0 or difference.low is None or difference.high is None:
-        return difference
-    value, low, high = -float(difference), -difference.high, -difference.low
-    return replace(difference, value=value, low=low, high=high, counts=dict(difference.counts))

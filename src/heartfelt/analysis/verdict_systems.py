@@ -15,30 +15,22 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.results import ALL, Chance, Effect
 from heartfelt.analysis.summary import Summary
-from heartfelt.wording import (
-    interval,
-    listed,
-    number,
-    p_value,
-    percent,
-    percent_interval,
-    plural,
-    share,
-)
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
 
 MOST_SHOWN = 4
 
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on systems and intents."""
-    for part in (_differences, _others, _mixed, _covariates, _distance, _shrinkage, _hits, _tests):
+    for part in (_differences, _models, _distance, _shrinkage, _hits, _tests):
         yield from part(summary)
 
 
 def _differences(summary: Summary) -> Iterator[str]:
     """Whether systems differ, with and without the raters the default policy would leave out."""
     effects = main_effects(summary)
-    for name in covered(summary)[0]:
+    chosen, other_questions = covered(summary)
+    for name in chosen:
         row = effects.get(name)
         if row is None:
             continue
@@ -51,21 +43,15 @@ def _differences(summary: Summary) -> Iterator[str]:
                 f"No difference between systems in {name} ({what}) was shown ({f_test(row)}); that is not evidence"
                 " that they are equal."
             )
-
-
-def _others(summary: Summary) -> Iterator[str]:
-    """The questions without a sentence of their own."""
-    effects = main_effects(summary)
-    rest = [effects[name] for name in covered(summary)[1] if name in effects]
-    if not rest:
-        return
-    differ = [row.outcome for row in rest if differs(row)]
-    sizes = [row.eta_squared for row in rest if row.eta_squared is not None]
-    text = f"Of the other {plural(len(rest), 'question')}, systems differ in {len(differ)} (p < .05 each, not corrected)"
-    text += f": {listed(differ, 6)}" if differ else ""
-    if sizes:
-        text += f"; eta squared runs from {share(min(sizes), 3)} to {share(max(sizes), 3)}"
-    yield f"{text}."
+    others = [effects[name] for name in other_questions if name in effects]
+    if others:
+        differ = [row.outcome for row in others if differs(row)]
+        sizes = [row.eta_squared for row in others if row.eta_squared is not None]
+        text = f"Of the other {plural(len(others), 'question')}, systems differ in {len(differ)}"
+        text += f" (p < .05 each, not corrected){': ' + listed(differ, 6) if differ else ''}"
+        if sizes:
+            text += f"; eta squared runs from {share(min(sizes), 3)} to {share(max(sizes), 3)}"
+        yield f"{text}."
 
 
 def _pairs(summary: Summary, row: Effect) -> str:
@@ -88,40 +74,33 @@ def _other_raters(summary: Summary, row: Effect) -> str:
     count = len(dropped or by_default)
     if not count:
         return ""
-    model = f"{row.deviation} ~ {row.model}"
-    f = None
-    for figure in summary.sensitivity or ():
-        of = (figure.question, figure.of, figure.model)
-        if figure.figure.startswith("F of ") and of == (row.outcome, row.effect, model):
-            f = figure.with_all if dropped else figure.without
-            break
     text = (
         f"With the {plural(count, 'rater')} left out by the policy"
         if dropped
         else f"Without the {plural(count, 'rater')} the default policy would leave out"
     )
-    known = isinstance(f, float)
-    text += f" F is {number(f, 2)}" if isinstance(f, float) else ""
+    of = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
+    figures = [
+        figure.with_all if dropped else figure.without
+        for figure in summary.sensitivity or ()
+        if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == of
+    ]
+    f = figures[0] if figures and isinstance(figures[0], float) else None
+    text += f" F is {number(f, 2)}" if f is not None else ""
     key = (row.outcome, row.deviation, row.effect, row.model)
-    family = next(
-        (
-            pairs
-            for pairs in summary.sensitivity_pairs or ()
-            if (pairs.question, pairs.deviation, pairs.factor, pairs.model) == key
-        ),
-        None,
-    )
-    if family is not None:
-        differ = family.with_all if dropped else family.without
-        text += f"{' and' if known else ','} {differ} of {family.pairs} pairs differ"
-        if not dropped or set(dropped) == set(by_default):
-            moved = [f"{a} and {b}" for a, b in (*family.only_with_all, *family.only_without)]
-            text += f" (changed: {listed(moved, 4)})" if moved else " (the same pairs)"
-    return f"{text}." if known or family is not None else ""
+    for family in summary.sensitivity_pairs or ():
+        if (family.question, family.deviation, family.factor, family.model) == key:
+            differ = family.with_all if dropped else family.without
+            text += f"{',' if f is None else ' and'} {differ} of {family.pairs} pairs differ"
+            if not dropped or set(dropped) == set(by_default):
+                moved = [f"{a} and {b}" for a, b in (*family.only_with_all, *family.only_without)]
+                text += f" (changed: {listed(moved, 4)})" if moved else " (the same pairs)"
+            return f"{text}."
+    return f"{text}." if f is not None else ""
 
 
-def _mixed(summary: Summary) -> Iterator[str]:
-    """The test that takes raters as a sample too."""
+def _models(summary: Summary) -> Iterator[str]:
+    """Whether systems differ with raters taken as a sample too, and with covariates held constant."""
     chosen = set(covered(summary)[0])
     parts = [
         f"{row.outcome} ({'systems differ' if row.p < 0.05 else 'no difference shown'}, {p_value(row.p)})"
@@ -133,11 +112,6 @@ def _mixed(summary: Summary) -> Iterator[str]:
             f"With raters taken as a sample too (mixed model): {listed(parts)}; the analyses of variance are about these"
             " raters only."
         )
-
-
-def _covariates(summary: Summary) -> Iterator[str]:
-    """Whether systems still differ with covariates held constant."""
-    chosen = set(covered(summary)[0])
     for row in system_effects(summary, with_covariates=True):
         if row.outcome in chosen and row.without_covariates is not None:
             bare = share(row.without_covariates.eta_squared, 3)
@@ -157,8 +131,24 @@ def _distance(summary: Summary) -> Iterator[str]:
         and row.eta_squared is not None
         and differs(row)
     ]
-    if rows:
-        yield _largest(max(rows, key=lambda row: row.eta_squared or 0.0), rows)
+    largest = max(rows, key=lambda row: row.eta_squared or 0.0) if rows else None
+    if largest is not None and ":" not in largest.effect:
+        yield (
+            f"The largest effect on the distance from the intent is that of {largest.effect} on absolute"
+            f" {largest.outcome} deviation: {f_test(largest)}."
+        )
+    elif largest is not None:
+        others = [
+            f"{row.effect} {share(row.eta_squared, 3)}"
+            for row in rows
+            if (row.outcome, row.model) == (largest.outcome, largest.model) and row.effect != largest.effect
+        ]
+        smaller = f" (in the same model: {listed(others)})" if others else ""
+        yield (
+            "Which system comes closest to its intent depends on the quadrant: the interaction of system and quadrant on"
+            f" absolute {largest.outcome} deviation ({f_test(largest)}) is the largest effect on the distance from the"
+            f" intent{smaller}. One overall rank per system hides this."
+        )
     parts = []
     for question in summary.questions or ():
         plain, true = question.means.absolute_deviation, question.means.absolute_deviation_corrected
@@ -171,26 +161,6 @@ def _distance(summary: Summary) -> Iterator[str]:
             "Absolute deviations contain the noise of the labels, so fewer ratings make them larger; mean distance from"
             f" the intent: {'; '.join(parts[:MOST_SHOWN])}."
         )
-
-
-def _largest(largest: Effect, rows: list[Effect]) -> str:
-    if ":" not in largest.effect:
-        return (
-            f"The largest effect on the distance from the intent is that of {largest.effect} on absolute"
-            f" {largest.outcome} deviation: {f_test(largest)}."
-        )
-    others = [
-        f"{row.effect} {share(row.eta_squared, 3)}"
-        for row in rows
-        if (row.outcome, row.model) == (largest.outcome, largest.model) and row.effect != largest.effect
-    ]
-    return (
-        "Which system comes closest to its intent depends on the quadrant: the interaction of system and quadrant on"
-        f" absolute {largest.outcome} deviation ({f_test(largest)}) is the largest effect on the distance from the"
-        " intent"
-        + (f" (in the same model: {listed(others)})" if others else "")
-        + ". One overall rank per system hides this."
-    )
 
 
 def _shrinkage(summary: Summary) -> Iterator[str]:
@@ -235,12 +205,9 @@ def _chance(chance: Chance | None) -> str:
 
 
 def _tests(summary: Summary) -> Iterator[str]:
-    p_values = [
-        *(row.p for row in summary.anova or ()),
-        *(row.p for row in summary.mixed or ()),
-        *(row.p for row in summary.pairwise or ()),
-    ]
-    tests = sum(p is not None for p in p_values)
+    tests = sum(row.p is not None for row in summary.anova or ())
+    tests += sum(row.p is not None for row in summary.mixed or ())
+    tests += sum(row.p is not None for row in summary.pairwise or ())
     if tests:
         yield (
             f"This page holds {plural(tests, 'test')}. Pairs are corrected within their family; nothing is corrected across"

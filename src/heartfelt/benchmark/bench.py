@@ -66,7 +66,7 @@ def bench(
     """Ask the models (``NAME[:ARG]``) about everything in ``source`` that can be scored, and score their answers."""
     options = options or BenchOptions()
     if not models:
-        raise InputError("There is no model to ask.", "Name one or more with --model NAME[:ARG].")
+        raise InputError("No model was named.", "Name at least one with --model NAME[:ARG].")
     _no_duplicates(models, "The model '{}' is named twice.", "Name each once.")
     truth = truth_of(source, options.score)
     if options.layout is not None:

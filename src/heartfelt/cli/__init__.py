@@ -9,38 +9,15 @@ import sys
 import tempfile
 
 PLAIN_LETTERS = str.maketrans(
-    {
-        "…": "...",
-        "–": "-",
-        "—": "-",
-        "−": "-",
-        "×": "x",
-        "±": "+/-",
-        "≤": "<=",
-        "≥": ">=",
-        "“": '"',
-        "”": '"',
-        "‘": "'",
-        "’": "'",
-        "·": "-",
-        "•": "*",
-        "→": "->",
-        "█": "#",
-        "▉": "#",
-        "▊": "#",
-        "▋": "#",
-        "▌": "+",
-        "▍": "+",
-        "▎": ".",
-        "▏": ".",
-        "░": ".",
-        "▒": "+",
-        "▓": "#",
-        "━": "-",
-        "╸": "-",
-        "╺": "-",
-    }
+    {"…": "...", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "•": "*", "→": "->"}
+    | dict.fromkeys("–—−·━╸╺", "-")
+    | dict.fromkeys("“”", '"')
+    | dict.fromkeys("‘’", "'")
+    | dict.fromkeys("█▉▊▋▓", "#")
+    | dict.fromkeys("▌▍▒", "+")
+    | dict.fromkeys("▎▏░", ".")
 )
+"""What a terminal that knows few letters shows in place of others."""
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_SPACE_WORDS = (
     "No space left",
@@ -53,60 +30,58 @@ _NO_SPACE_WORDS = (
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. A mistake of the user's is two lines and exit code 2, never a traceback."""
-    _print_anything()
+    codecs.register_error("heartfelt-plain", _plain_letters)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="heartfelt-plain")
+    code = _run(arguments)
+    if arguments is None:
+        sys.exit(code)
+    return code
+
+
+def _run(arguments: list[str] | None) -> int:
+    from typer import Abort, Exit
+
     from heartfelt.cli.app import app
     from heartfelt.errors import HeartfeltError
     from heartfelt.extras import names_the_extra
 
     try:
         result = names_the_extra(app)(args=arguments, prog_name="heartfelt", standalone_mode=False)
-        code = result if isinstance(result, int) else 0
+        return result if isinstance(result, int) else 0
     except HeartfeltError as error:
-        code = _say(error.problem, error.fix, error.exit_code)
+        return _say(error.problem, error.fix, error.exit_code)
+    except Exit as error:
+        return error.exit_code
+    except Abort:
+        return _say("Stopped.", "Nothing was changed.", 130)
     except KeyboardInterrupt:
-        code = _say("Stopped.", "What was complete is kept; run the command again to continue.", 130)
+        return _say("Stopped.", "What was complete is kept; run the command again to continue.", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 141
-    except OSError as error:
-        code = (
-            _no_space()
-            if _is_full(error)
-            else _say(
-                f"{error.filename or 'The system'}: {error.strerror or error}.",
-                "Check the path, its permissions and the space left.",
-                2,
-            )
-        )
+        return 141
     except Exception as error:  # noqa: BLE001 - the outermost edge: whatever happens, a person gets two lines
-        code = _edge(error)
-    if arguments is None:
-        sys.exit(code)
-    return code
+        return _explain(error)
 
 
-def _edge(error: Exception) -> int:
-    """Usage mistakes carry their own words; anything else is a fault of heartfelt's."""
-    words = getattr(error, "format_message", None)
-    if words is not None:
-        return _say(
-            words() or "The command is incomplete.",
-            "See 'heartfelt --help' or 'heartfelt COMMAND --help'.",
-            2,
-        )
-    if type(error).__name__ == "Exit":
-        return int(getattr(error, "exit_code", 0))
-    if type(error).__name__ == "Abort":
-        return _say("Stopped.", "Nothing was changed.", 130)
+def _explain(error: Exception) -> int:
+    """Two lines about a mistake in the command, a full disk, the system, or a fault of heartfelt's."""
+    usage = getattr(error, "format_message", None)
+    if usage is not None:
+        hint = "See 'heartfelt --help' or 'heartfelt COMMAND --help'."
+        return _say(usage() or "The command is incomplete.", hint, 2)
     if _is_full(error):
-        return _no_space()
+        places = f"where the output goes, and in the temporary folder {tempfile.gettempdir()}"
+        fix = f"Free some space {places}, and run the command again."
+        return _say("The disk is full; the output was not written.", fix, 2)
+    if isinstance(error, OSError):
+        problem = f"{error.filename or 'The system'}: {error.strerror or error}."
+        return _say(problem, "Check the path, its permissions and the space left.", 2)
     if os.environ.get("HEARTFELT_TRACEBACK"):
         raise error
-    return _say(
-        f"heartfelt failed: {type(error).__name__}: {error}",
-        "This is a fault in heartfelt. Set HEARTFELT_TRACEBACK=1 and run again to see where; please report it.",
-        1,
-    )
+    fix = "This is a fault in heartfelt. Set HEARTFELT_TRACEBACK=1 and run again to see where; please report it."
+    return _say(f"heartfelt failed: {type(error).__name__}: {error}", fix, 1)
 
 
 def _is_full(error: BaseException | None) -> bool:
@@ -117,22 +92,6 @@ def _is_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _no_space() -> int:
-    return _say(
-        "The disk is full; the output was not written.",
-        f"Free some space where the output goes, and in the temporary folder {tempfile.gettempdir()}, and run the command again.",
-        2,
-    )
-
-
-def _print_anything() -> None:
-    """Let a terminal that knows few letters show the nearest ones it has, in place of an error."""
-    codecs.register_error("heartfelt-plain", _plain_letters)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="heartfelt-plain")
 
 
 def _plain_letters(error: UnicodeError) -> tuple[str, int]:

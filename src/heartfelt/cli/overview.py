@@ -7,151 +7,105 @@ from pathlib import Path
 import polars as pl
 from rich.table import Table
 
-from heartfelt.cli.screen import bar, out
+from heartfelt.cli.command import bar, out
 from heartfelt.snapshot import Snapshot
 
 SHADES = " ░▒▓█"
+MOST_QUESTIONS, MOST_BARS, MOST_SYSTEMS, MOST_INTENTS = 12, 20, 30, 24
 
 
 def print_overview(snapshot: Snapshot, folder: Path) -> None:
     """Print what a snapshot holds, with a picture of its coverage."""
-    c = snapshot.counts
-    out.print(
-        f"[bold]{snapshot.study.name}[/bold]  from {snapshot.source.format} '{snapshot.source.name}'  hash {snapshot.hash[:16]}"
-    )
-    out.print(
-        f"  {c['rated']:,} rated stimuli, {c['unrated']:,} unrated"
-        + (f"  ({c['systems']} systems, {c['intents']} intents)" if c["systems"] else "")
-    )
+    c, source, survey = snapshot.counts, snapshot.source, snapshot.survey
+    name = f"[bold]{snapshot.study.name}[/bold]"
+    out.print(f"{name}  from {source.format} '{source.name}'  hash {snapshot.hash[:16]}")
+    groups = f"  ({c['systems']} systems, {c['intents']} intents)" if c["systems"] else ""
+    out.print(f"  {c['rated']:,} rated stimuli, {c['unrated']:,} unrated{groups}")
     if c["ratings"]:
-        names = list(snapshot.survey.questions)
-        per = sorted({facts.ratings for facts in snapshot.survey.questions.values()})
-        times = f"{per[0]:,} x {len(names)}" if len(per) == 1 else f"{c['ratings']:,}"
-        who = f"{c['raters']:,} raters" if not snapshot.survey.unknown_raters else "raters unknown"
+        per = sorted({facts.ratings for facts in survey.questions.values()})
+        times = f"{per[0]:,} x {len(survey.questions)}" if len(per) == 1 else f"{c['ratings']:,}"
+        who = f"{c['raters']:,} raters" if not survey.unknown_raters else "raters unknown"
         out.print(f"  {times} ratings, {who}")
     if c["means"]:
-        out.print(
-            f"  {c['means']:,} published means, no single ratings: what needs to know who rated what is not available"
-        )
+        limits = "no single ratings: what needs to know who rated what is not available"
+        out.print(f"  {c['means']:,} published means, {limits}")
     if c["fields"]:
         out.print(f"  {c['fields']:,} field values filled in by a machine")
-    _media(snapshot)
-    for note in snapshot.source.notes:
+    _media(snapshot.stimuli)
+    for note in source.notes:
         out.print(f"  note: {note}", markup=False)
-    _ledger(snapshot)
-    _questions(snapshot)
-    _coverage(snapshot)
-    _cells(snapshot)
+    for (what, reason), rows in snapshot.ledger.group_by("what", "reason", maintain_order=True):
+        out.print(f"  left out: {rows.height:,} x {what}: {reason}")
+    if survey.questions:
+        _questions(snapshot)
+    if c["ratings"]:
+        _coverage(snapshot)
+        if {"system", "intent"} <= set(snapshot.stimuli.columns) and c["systems"] <= MOST_SYSTEMS:
+            _cells(snapshot)
     out.print(f"  {folder}")
 
 
-def _media(snapshot: Snapshot) -> None:
-    stimuli = snapshot.stimuli
+def _media(stimuli: pl.DataFrame) -> None:
     if "found" not in stimuli.columns:
         return
     result = stimuli.filter(pl.col("found"))
     facts = f"  media: {result.height:,} of {stimuli.height:,} found"
-    if "duration" in result.columns and result["duration"].drop_nulls().len():
+    lengths = result["duration"].drop_nulls().to_list() if "duration" in result.columns else []
+    if lengths:
         rates = ", ".join(f"{rate / 1000:g} kHz" for rate in result["rate"].drop_nulls().unique().sort())
-        lengths = result["duration"].drop_nulls().to_list()
         facts += f", {min(lengths):.3g} to {max(lengths):.4g} s, {rates}"
     out.print(facts)
     lost = stimuli.filter(~pl.col("found").fill_null(False))["stimulus"].to_list()
     if lost:
-        out.print(
-            f"  missing media: {', '.join(lost[:3])}{f' and {len(lost) - 3:,} more' if len(lost) > 3 else ''}"
-        )
-
-
-def _ledger(snapshot: Snapshot) -> None:
-    if snapshot.ledger.height:
-        for row in (
-            snapshot.ledger.group_by("what", "reason", maintain_order=True).len().iter_rows(named=True)
-        ):
-            out.print(f"  left out: {row['len']:,} x {row['what']}: {row['reason']}")
+        more = f" and {len(lost) - 3:,} more" if len(lost) > 3 else ""
+        out.print(f"  missing media: {', '.join(lost[:3])}{more}")
 
 
 def _questions(snapshot: Snapshot) -> None:
-    if not snapshot.survey.questions:
-        return
-    table = Table(box=None, padding=(0, 2, 0, 2))
-    for name in ("question", "scale", "ratings", "lowest", "highest"):
-        table.add_column(name, justify="left" if name in {"question", "scale"} else "right")
-    for name, facts in list(snapshot.survey.questions.items())[:12]:
+    table = Table("question", "scale", box=None, padding=(0, 2, 0, 2))
+    for name in ("ratings", "lowest", "highest"):
+        table.add_column(name, justify="right")
+    asked = list(snapshot.survey.questions.items())
+    for name, facts in asked[:MOST_QUESTIONS]:
         scale = snapshot.study.scale_of(name)
         limits = scale.bounds()
-        words = f"{getattr(scale, 'type', '')}" + (
-            f" {limits[0]:g} to {limits[1]:g}" if limits and not scale.labels() else ""
-        )
-        table.add_row(
-            name,
-            words,
-            f"{facts.ratings:,}",
-            *("" if v is None else f"{v:g}" for v in (facts.low, facts.high)),
-        )
+        ends = f" {limits[0]:g} to {limits[1]:g}" if limits and not scale.labels() else ""
+        numbers = ("" if v is None else f"{v:g}" for v in (facts.low, facts.high))
+        table.add_row(name, f"{getattr(scale, 'type', '')}{ends}", f"{facts.ratings:,}", *numbers)
     out.print(table)
-    if len(snapshot.survey.questions) > 12:
-        out.print(f"    and {len(snapshot.survey.questions) - 12} more questions")
-
-
-def _per_item(snapshot: Snapshot) -> pl.DataFrame:
-    counted = (
-        snapshot.scan_ratings().group_by("stimulus", "question").len("ratings").collect(engine="streaming")
-    )
-    return (
-        snapshot.items.select("stimulus", "question")
-        .join(counted, on=["stimulus", "question"], how="left")
-        .with_columns(pl.col("ratings").fill_null(0))
-    )
+    if len(asked) > MOST_QUESTIONS:
+        out.print(f"    and {len(asked) - MOST_QUESTIONS} more questions")
 
 
 def _coverage(snapshot: Snapshot) -> None:
-    if not snapshot.counts["ratings"]:
-        return
-    histogram = _per_item(snapshot).group_by("ratings").len("items").sort("ratings")
-    most = int(histogram["items"].max() or 1)  # type: ignore[arg-type]  # a column of integers
+    keys = ["stimulus", "question"]
+    counted = snapshot.scan_ratings().group_by(keys).len("ratings").collect(engine="streaming")
+    rated = snapshot.items.select(keys).join(counted, on=keys, how="left")
+    rows = rated.group_by(pl.col("ratings").fill_null(0)).len("items").sort("ratings").rows()
+    most = max(items for _, items in rows)
     out.print("  ratings per item")
-    rows = histogram.rows()
-    for ratings, items in rows[:20]:
+    for ratings, items in rows[:MOST_BARS]:
         out.print(f"  {ratings:>6} {bar(items / most, 40)} {items:,}")
-    if len(rows) > 20:
-        out.print(f"    and {len(rows) - 20} higher counts, up to {rows[-1][0]:,}")
+    if len(rows) > MOST_BARS:
+        out.print(f"    and {len(rows) - MOST_BARS} higher counts, up to {rows[-1][0]:,}")
 
 
 def _cells(snapshot: Snapshot) -> None:
     stimuli = snapshot.stimuli
-    if (
-        not snapshot.counts["ratings"]
-        or not {"system", "intent"} <= set(stimuli.columns)
-        or snapshot.counts["systems"] > 30
-    ):
-        return
-    grid = (
-        snapshot.scan_ratings()
-        .group_by("stimulus")
-        .len("ratings")
-        .collect()
-        .join(stimuli, on="stimulus")
-        .group_by("system", "intent")
-        .agg(pl.sum("ratings"))
+    counted = (
+        snapshot.scan_ratings().group_by("stimulus").len("ratings").collect().join(stimuli, on="stimulus")
     )
-    intents = stimuli["intent"].drop_nulls().unique(maintain_order=True).to_list()[:24]
-    most = int(grid["ratings"].max() or 1)  # type: ignore[arg-type]  # a column of integers
-    table = Table(
-        box=None,
-        padding=(0, 1, 0, 1),
-        title="  ratings per intent and system",
-        title_justify="left",
-        title_style="",
+    summed = counted.group_by("system", "intent").agg(pl.sum("ratings"))
+    held = {(system, intent): ratings for system, intent, ratings in summed.iter_rows()}
+    most = max(held.values(), default=1)
+    systems, intents = (
+        stimuli[name].drop_nulls().unique(maintain_order=True).to_list() for name in ("system", "intent")
     )
-    table.add_column("")
-    systems = stimuli["system"].drop_nulls().unique(maintain_order=True).to_list()
+    title = "  ratings per intent and system"
+    table = Table("", box=None, padding=(0, 1, 0, 1), title=title, title_justify="left", title_style="")
     for system in systems:
         table.add_column(system, justify="right")
-    for intent in intents:
-        counts = dict(grid.filter(pl.col("intent") == intent).select("system", "ratings").iter_rows())
-        table.add_row(
-            f" {intent}",
-            *(f"{SHADES[round(4 * counts.get(s, 0) / most)]} {counts.get(s, 0)}" for s in systems),
-        )
+    for intent in intents[:MOST_INTENTS]:
+        counts = [held.get((system, intent), 0) for system in systems]
+        table.add_row(f" {intent}", *(f"{SHADES[round(4 * count / most)]} {count}" for count in counts))
     out.print(table)

@@ -1,58 +1,60 @@
-"""``heartfelt predict``: valence and arousal, speech quality and tags of files, offline."""
+"""``heartfelt predict`` and ``heartfelt conveyance``: what listeners would say of sound files, and of generated clips."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heartfelt.cli.command import Out, TrainedFolder, app, err, progress_bar, read_source, say
 from heartfelt.errors import HeartfeltError
+from heartfelt.files import must_be_free
 from heartfelt.serialization import dumps
 
 if TYPE_CHECKING:
     from heartfelt.models.listening import ModelAnswers
+    from heartfelt.predictors.trained.model import TrainedModel
+    from heartfelt.stats.estimate import Estimate
 
 predict = typer.Typer(
     name="predict",
     help="Predict what listeners would say of sound files: valence and arousal, speech quality, tags.",
     no_args_is_help=True,
 )
-
+app.add_typer(predict)
 _Files = Annotated[
     list[Path], typer.Argument(metavar="FILE…", help="Sound files, or folders with sound files in them.")
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print a JSON list, one object per file.")]
 
 
-@predict.command("valence-arousal")
-def valence_arousal(
-    files: _Files,
-    as_json: _Json = False,
-    model: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="A model made by 'heartfelt train' in place of the shipped one."),
-    ] = None,
-) -> None:
-    """Valence and arousal on 1 to 9 with prediction intervals; a curve over time for files beyond fifteen seconds."""
-    from heartfelt.cli import screen
+def _trained(folder: Path | None) -> TrainedModel | None:
     from heartfelt.predictors.trained.model import load_trained
+
+    return None if folder is None else load_trained(folder)
+
+
+@predict.command("valence-arousal")
+def valence_arousal(files: _Files, as_json: _Json = False, model: TrainedFolder = None) -> None:
+    """Valence and arousal on 1 to 9 with prediction intervals; a curve over time for files beyond fifteen seconds."""
     from heartfelt.predictors.valence_arousal import predict as run
 
-    chosen = None if model is None else load_trained(model)
-    with screen.progress_bar("predicting") as report:
-        predictions = run(files, model=chosen, progress=report)
+    with progress_bar("predicting") as report:
+        predictions = run(files, model=_trained(model), progress=report)
     if as_json:
         print(dumps(predictions))
-    else:
-        for each in predictions:
-            remarks = (*each.warnings, *([each.note] if each.note else []))
-            values = {name: _numbers(**value) for name, value in each.values.items()}
-            _show(each.file, values, (each.problem, each.fix), each.flag, remarks)
-            for point in each.curve:
-                words = ", ".join(f"{key} {value:.2f}" for key, value in point.items() if key != "start")
-                screen.out.print(f"    from {point['start']:7.1f} s: {words}", markup=False)
+    for each in () if as_json else predictions:
+        if not each.ok:
+            _complain(f"{each.problem} {each.fix}")
+            continue
+        numbers = ", ".join(f"{name} {_bounded(**value)}" for name, value in each.values.items())
+        say(f"{each.file}: {numbers}" + (f" ({each.flag})" if each.flag else ""))
+        say(*(f"    {remark}" for remark in (*each.warnings, each.note) if remark))
+        for point in each.curve:
+            words = ", ".join(f"{key} {value:.2f}" for key, value in point.items() if key != "start")
+            say(f"    from {point['start']:7.1f} s: {words}")
     _leave([each.ok for each in predictions])
 
 
@@ -80,60 +82,41 @@ def _each(
     files: list[Path], as_json: bool, ask: Callable[[Path], ModelAnswers], most: int | None = None
 ) -> None:
     """Ask about every file; a file that fails has an entry too."""
-    from heartfelt.cli import screen
     from heartfelt.predictors.valence_arousal import expanded
 
     answers: list[tuple[Path, ModelAnswers | HeartfeltError]] = []
     paths = list(expanded(files))
-    with screen.progress_bar("predicting") as report:
+    with progress_bar("predicting") as report:
         for place, path in enumerate(paths, 1):
             try:
                 answers.append((path, ask(path)))
             except HeartfeltError as error:
                 answers.append((path, error))
             report("predicting", place, len(paths))
+    failed = [isinstance(answer, HeartfeltError) for _, answer in answers]
+    rows: list[object] = []
+    for path, answer in answers:
+        if isinstance(answer, HeartfeltError):
+            rows.append({"file": str(path), "problem": answer.problem, "fix": answer.fix})
+            if not as_json:
+                _complain(f"{answer.problem} {answer.fix}")
+            continue
+        rows.append(answer)
+        if not as_json:
+            known = list(answer.values.items())[:most]
+            say(f"{answer.file}: {', '.join(f'{n} {_bounded(e.value, e.low, e.high)}' for n, e in known)}")
+            say(*(f"    {warning}" for warning in answer.warnings))
     if as_json:
-        rows = [
-            {"file": str(path), "problem": answer.problem, "fix": answer.fix}
-            if isinstance(answer, HeartfeltError)
-            else answer
-            for path, answer in answers
-        ]
         print(dumps(rows))
-    else:
-        for path, answer in answers:
-            if isinstance(answer, HeartfeltError):
-                _show(str(path), {}, (answer.problem, answer.fix))
-                continue
-            values = {
-                name: _numbers(estimate.value, estimate.low, estimate.high)
-                for name, estimate in list(answer.values.items())[:most]
-            }
-            _show(answer.file, values, remarks=answer.warnings)
-    _leave([not isinstance(answer, HeartfeltError) for _, answer in answers])
+    _leave([not each for each in failed])
 
 
-def _numbers(value: float | None, low: float | None = None, high: float | None = None) -> str:
+def _bounded(value: float | None, low: float | None = None, high: float | None = None) -> str:
     return f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None else "")
 
 
-def _show(
-    file: str,
-    values: Mapping[str, str],
-    problem: tuple[str | None, str | None] = (None, None),
-    flag: str | None = None,
-    remarks: Sequence[str] = (),
-) -> None:
-    from heartfelt.cli import screen
-
-    if problem[0] is not None:
-        screen.err.print(" ".join(part or "" for part in problem), markup=False, soft_wrap=True)
-        return
-    words = ", ".join(f"{name} {numbers}" for name, numbers in values.items())
-    mark = "" if flag is None else f" ({flag})"
-    screen.out.print(f"{file}: {words}{mark}", markup=False)
-    for remark in remarks:
-        screen.out.print(f"    {remark}", markup=False)
+def _complain(words: str) -> None:
+    err.print(words, markup=False, soft_wrap=True)
 
 
 def _leave(answered: list[bool]) -> None:
@@ -142,6 +125,46 @@ def _leave(answered: list[bool]) -> None:
         raise typer.Exit(1 if any(answered) else 2)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    app.add_typer(predict)
+@app.command()
+def conveyance(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="A study, a snapshot, or clips with a CSV of intents or in subfolders named after intents.",
+        ),
+    ],
+    out: Out,
+    ratings: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Ratings of some clips: rater, stimulus, valence, arousal."),
+    ] = None,
+    study: Annotated[
+        Path | None, typer.Option(metavar="YAML", help="A study whose intents have reference coordinates.")
+    ] = None,
+    model: TrainedFolder = None,
+) -> None:
+    """Predict deviation, slopes and quadrants of generated clips, with the predictor's own error in every interval."""
+    from heartfelt.conveyance import convey
+    from heartfelt.report.conveyance import flagged_words, headline, write_conveyance
+
+    must_be_free(out)
+    with progress_bar(f"reading {folder}") as report:
+        conveyed = convey(
+            folder, study=study, ratings=ratings, model=_trained(model), progress=report, read=read_source
+        )
+        write_conveyance(conveyed, out)
+    say(headline(conveyed.result) + flagged_words(conveyed))
+    for row in conveyed.result.deviation_by_system:
+        say(f"• {row.system}, {row.question}: {_signed(row.deviation)} from the intents")
+    failed = int((~conveyed.run.table["ok"]).sum())
+    if failed:
+        say(f"{failed:,} questions could not be answered; ledger.csv says why.")
+    say(f"Report: {out / 'report.html'}")
+
+
+def _signed(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return f"unknown ({estimate.why_missing})"
+    bounds = "" if estimate.low is None else f" [{estimate.low:+.2f}, {estimate.high:+.2f}]"
+    return f"{estimate.value:+.2f}{bounds}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from heartfelt.cli.command import app, out, progress_bar, say
 from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
 
 
+@app.command()
 def new(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="One of 'heartfelt recipes'.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder to make.")],
@@ -21,61 +23,51 @@ def new(
     seed: Annotated[int | None, typer.Option(help="Seed of the study; the recipe's own if left out.")] = None,
 ) -> None:
     """Start a study from a published design: a folder that is valid and ready to run."""
-    from heartfelt.cli import screen
     from heartfelt.make.starter import StarterOptions, start_study
 
-    with screen.progress_bar(f"starting {folder}") as report:
+    with progress_bar(f"starting {folder}") as report:
         made = start_study(recipe, folder, StarterOptions(per_cell=per_cell, media=media, seed=seed), report)
-    screen.out.print(
-        f"[bold]{folder}[/bold]: a study after '{recipe}' with {made.stimuli.height} stimuli and {len(made.study.asked)} questions"
-    )
-    screen.out.print(
-        "  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' validates it"
-    )
-    screen.out.print("  stimuli.csv  the stimuli: put your own here, and their files into media/")
+    counts = f"{made.stimuli.height} stimuli and {len(made.study.asked)} questions"
+    out.print(f"[bold]{folder}[/bold]: a study after '{recipe}' with {counts}")
+    say("  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' validates it")
+    say("  stimuli.csv  the stimuli: put your own here, and their files into media/")
 
 
+@app.command()
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder or a study.yaml.")],
 ) -> None:
     """Check a study: its study.yaml, its stimuli and their media."""
-    from heartfelt.cli import screen
     from heartfelt.formats.manifest import open_study
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
     notes = check_languages(opened.study, opened.folder)
-    lost = opened.missing_media
+    lost, stimuli = opened.missing_media, opened.stimuli.height
     if lost:
         raise InputError(
-            f"{folder}: study.yaml is valid, but {len(lost):,} of {opened.stimuli.height:,} media files are missing or unreadable:"
+            f"{folder}: study.yaml is valid, but {len(lost):,} of {stimuli:,} media files are missing or unreadable:"
             f" {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}.",
             "Put the files where the stimuli's paths say, or correct the paths.",
         )
-    screen.out.print(
-        f"{folder}: valid. {opened.stimuli.height} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
+    say(
+        f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
     )
-    for note in notes:
-        screen.out.print(f"  {note}")
+    say(*(f"  {note}" for note in notes))
 
 
+@app.command()
 def schema() -> None:
     """Print the JSON Schema of study.yaml, for editors."""
     from heartfelt.study import json_schema
 
-    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    print(dumps(json_schema()))
 
 
+@app.command()
 def recipes() -> None:
     """List the published designs a study can start from."""
-    from heartfelt.cli import screen
     from heartfelt.study.recipes import RECIPES
 
     for name, recipe in RECIPES.items():
-        screen.out.print(f"[bold]{name:12}[/bold] {recipe.about}")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (new, check, schema, recipes):
-        app.command()(command)
+        out.print(f"[bold]{name:12}[/bold] {recipe.about}")

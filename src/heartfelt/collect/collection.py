@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import polars as pl
+from sqlalchemy import Connection, text
 
 from heartfelt.collect.commands import CollectOptions, Command, Erase, Erased, Settings
 from heartfelt.collect.errors import UnknownRater
@@ -31,11 +32,10 @@ from heartfelt.collect.writer import Writer
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, is_study, open_study
 from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study, load_study
 
-if TYPE_CHECKING:
-    from heartfelt.snapshot import Snapshot
-
+P = ParamSpec("P")
 R = TypeVar("R")
 
 
@@ -43,55 +43,56 @@ class Collection:
     """A study with its store, open for raters. Make one with :meth:`open`; it is a context manager."""
 
     def __init__(
-        self, opened: OpenStudy, database: Database, clock: Callable[[], float], options: CollectOptions
+        self,
+        opened: OpenStudy,
+        database: str | None,
+        clock: Callable[[], float],
+        options: CollectOptions,
+        *,
+        read_only: bool = False,
     ) -> None:
+        source = find_database(opened.folder, database, opened.study.database)
         self.folder: Path = opened.folder
-        self._database = database
+        self._database = Database(source, opened.study.name, durable=options.durable)
         self._clock = clock
-        self._store = StoreState(database, opened, options)
+        self._store = StoreState(self._database, opened, options)
         self._writer = Writer(self._store, clock)
-        self._read_only = False
+        self._read_only = read_only
+        try:
+            if read_only:
+                self._read(self._store.initialize, clock())
+                self._store.load_material()
+            else:
+                self._start()
+        except BaseException:  # closed, and raised again
+            self._database.close()
+            raise
 
     @classmethod
     def open(
         cls,
-        folder: Path | str,
+        study: Path | str | OpenStudy,
         *,
         database: str | None = None,
         clock: Callable[[], float] = time.time,
         options: CollectOptions | None = None,
         progress: Progress | None = None,
     ) -> Collection:
-        """Open the collection of a study folder; its store is created if there is none.
+        """Open the collection of a study folder, or of one that was read already; its store is created if there is none.
 
         ``database`` is a URL; else ``HEARTFELT_DATABASE``, else ``database`` in ``study.yaml``, else a SQLite file in
         the folder. ``progress`` counts the media files that have been probed.
         """
-        return cls.of(open_study(folder, progress), database=database, clock=clock, options=options)
+        opened = study if isinstance(study, OpenStudy) else open_study(study, progress)
+        return cls(opened, database, clock, options or CollectOptions())
 
     @classmethod
-    def of(
-        cls,
-        opened: OpenStudy,
-        *,
-        database: str | None = None,
-        clock: Callable[[], float] = time.time,
-        options: CollectOptions | None = None,
-    ) -> Collection:
-        """The same for a study folder that was read already."""
-        options = options or CollectOptions()
-        source = find_database(opened.folder, database, opened.study.database)
-        store = Database(source, opened.study.name, durable=options.durable)
-        collection = cls(opened, store, clock, options)
-        try:
-            store.prepare()
-            collection._start()
-        except BaseException:  # closed, and raised again
-            store.close()
-            raise
-        return collection
+    def watch(cls, folder: Path | str, *, database: str | None = None) -> Collection:
+        """Open a collection that another process serves, read-only: no lock is taken and no command accepted."""
+        return cls(open_study(folder), database, time.time, CollectOptions(), read_only=True)
 
     def _start(self) -> None:
+        self._database.prepare()
         try:
             with self._database.connect() as connection, self._database.writing(connection):
                 self._store.initialize(connection, self._clock())
@@ -101,22 +102,6 @@ class Collection:
         self._store.read()
         self._writer.start()
         self._writer.do(ApplyStudySettings())
-
-    @classmethod
-    def watch(cls, folder: Path | str, *, database: str | None = None) -> Collection:
-        """Open a collection that another process serves, read-only: no lock is taken and no command accepted."""
-        opened = open_study(folder)
-        store = Database(find_database(opened.folder, database, opened.study.database), opened.study.name)
-        collection = cls(opened, store, time.time, CollectOptions())
-        try:
-            with store.reading() as connection:
-                collection._store.initialize(connection, time.time())
-            collection._store.load_material()
-            collection._read_only = True
-        except BaseException:  # closed, and raised again
-            store.close()
-            raise
-        return collection
 
     @property
     def opened(self) -> OpenStudy:
@@ -132,25 +117,26 @@ class Collection:
     def _material(self) -> Material:
         return self._store.context.material
 
+    def _read(
+        self, function: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """What a function reads over a connection, all of it from one moment."""
+        with self._database.reading() as connection:
+            return function(connection, *args, **kwargs)
+
     def _summary(self) -> StateSummary:
         """The counts now; a read-only collection first reads what the journal has beyond its state."""
-        if not self._read_only:
-            return self.do(Refresh())
-        with self._database.reading() as connection:
-            rows = connection.exec_driver_sql(self._store.journal_query)
-            return summarize(self._store.catch_up(connection, rows))
+        return summarize(self._read(self._store.catch_up)) if self._read_only else self.do(Refresh())
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
     def do(self, command: Command[R]) -> R:
         """Do a command and wait for it; its effects are durable when this returns."""
-        result: R = self._writer.do(command)
-        return result
+        return self._writer.do(command)
 
     async def ask(self, command: Command[R]) -> R:
         """The same for a coroutine."""
-        result: R = await self._writer.ask(command)
-        return result
+        return await self._writer.ask(command)
 
     def erase(self, *, rater: str | None = None, participant: str | None = None) -> Erased:
         """Delete everything about one person, from the database's files too; earlier snapshots keep it."""
@@ -169,18 +155,14 @@ class Collection:
 
     def value(self, name: str) -> str | None:
         """The value stored under a name."""
-        with self._database.reading() as connection:
-            return named_value(connection, name)
+        return self._read(named_value, name)
 
     def values_with_prefix(self, prefix: str) -> dict[str, str]:
         """Every stored value whose name begins so."""
-        from sqlalchemy import select
-
-        from heartfelt.collect.store.tables import named_values
-
-        query = select(named_values).where(named_values.c.name.startswith(prefix, autoescape=True))
+        query = text("SELECT name, value FROM kept WHERE substr(name, 1, :size) = :prefix")
         with self._database.reading() as connection:
-            return {row.name: row.value for row in connection.execute(query)}
+            rows = connection.execute(query, {"size": len(prefix), "prefix": prefix})
+            return {row.name: row.value for row in rows}
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -194,60 +176,48 @@ class Collection:
 
     def coverage(self) -> Coverage:
         """How far the study is."""
-        summary = self._summary()
-        with self._database.reading() as connection:
-            return measure_coverage(connection, self._material, summary, self._clock())
+        summary = self._summary()  # first: it may bring in a quota that was raised
+        return self._read(measure_coverage, self._material, summary, self._clock())
 
     def ratings(self) -> pl.DataFrame:
         """Every answer to every question, practice and probes included (``kind``)."""
-        quota = None if self.study.design.adaptive else self._material.layout.quota
-        with self._database.reading() as connection:
-            return tables.ratings(connection, quota)
+        return self._read(tables.ratings, None if self.study.design.adaptive else self._material.layout.quota)
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
         progress = {rater.number: tables.progress_of(rater, self.study) for rater in self._summary().raters}
-        with self._database.reading() as connection:
-            return tables.raters(connection, progress)
+        return self._read(tables.raters, progress)
 
     def trials(self, rater: str) -> pl.DataFrame:
         """Every trial of a rater with everything that was logged."""
-        from sqlalchemy import select
-
-        from heartfelt.collect.store.tables import raters
-
         stimuli = {number: unit.stimulus for number, unit in self._material.units.items()}
         with self._database.reading() as connection:
-            number = connection.execute(select(raters.c.number).where(raters.c.rater == rater)).scalar()
+            query = text("SELECT number FROM raters WHERE rater = :rater")
+            number = connection.execute(query, {"rater": rater}).scalar()
             if number is None:
                 raise unknown_rater(rater)
             return tables.trials(connection, number, stimuli)
 
     def versions(self) -> pl.DataFrame:
         """Every version of the study that was served, with what changed."""
-        with self._database.reading() as connection:
-            return versions(connection)
+        return self._read(versions)
 
     def flags(self) -> pl.DataFrame:
         """Problems with stimuli that raters reported."""
-        with self._database.reading() as connection:
-            return tables.flags(connection)
+        return self._read(tables.flags)
 
     def problems(self) -> pl.DataFrame:
         """Media that could not be shown."""
-        with self._database.reading() as connection:
-            return tables.problems(connection, self._material.missing)
+        return self._read(tables.problems, self._material.missing)
 
     def participants(self) -> pl.DataFrame:
         """The recruiter's id of every rater who came with one. For the researcher alone."""
-        with self._database.reading() as connection:
-            return tables.participants(connection)
+        return self._read(tables.participants)
 
     def invitations(self) -> pl.DataFrame:
         """Every personal invitation, and who came by it."""
         secret = self._store.context.secret
-        with self._database.reading() as connection:
-            return tables.invitations(connection, lambda name: person_hash(secret, "link", name))
+        return self._read(tables.invitations, lambda name: person_hash(secret, "link", name))
 
     def change(self) -> int:
         """The number of the latest change; the same number means that nothing has changed."""
@@ -260,8 +230,7 @@ class Collection:
         Excluded raters are in the ledger and in the table of raters; ``excluded`` says whether their ratings are among
         the ratings too.
         """
-        with self._database.reading() as connection:
-            return freeze(connection, self._material, excluded=excluded)
+        return self._read(freeze, self._material, excluded=excluded)
 
     # --- closing ------------------------------------------------------------------------------------------------------
 
@@ -302,7 +271,7 @@ def collected_snapshot(folder: Path | str, progress: Progress | None = None) -> 
     home = Path(folder)
     if is_study(home) and not has_collected(home):
         raise InputError(f"{home} has no ratings yet.", "Collect some with 'heartfelt serve DIR'.")
-    with Collection.of(open_study(home, progress)) as collection:
+    with Collection.open(home, progress=progress) as collection:
         return collection.snapshot(excluded=False)
 
 

@@ -57,6 +57,20 @@ class Command(Generic[R]):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RaterCommand(Command[R]):
+    """A command that concerns one rater."""
+
+    rater: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCommand(RaterCommand[R]):
+    """A command that concerns one of the rater's trials."""
+
+    trial: str
+
+
 # --- steps: what a rater is to do next --------------------------------------------------------------------------------
 
 
@@ -159,44 +173,35 @@ class Arrive(Command[Arrived]):
     """The raters this browser is proven to be, by its signed cookies."""
 
 
-@dataclass(frozen=True, slots=True)
-class Next(Command[Step]):
+class Next(RaterCommand[Step]):
     """The rater's current step. Asking again returns the same trial, with its lease renewed."""
 
-    rater: str
-
 
 @dataclass(frozen=True, slots=True)
-class Consent(Command[Step]):
+class Consent(RaterCommand[Step]):
     """The rater agrees or declines."""
 
-    rater: str
     agreed: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Demographics(Command[Step]):
+class Demographics(RaterCommand[Step]):
     """The rater's answers about themselves, by demographic id."""
 
-    rater: str
     answers: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Headphones(Command[Step]):
+class Headphones(RaterCommand[Step]):
     """The rater's answers in the headphone check, and the correct ones."""
 
-    rater: str
     probe: str
     given: Sequence[int]
     right: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Ready(Command[Step]):
+class Ready(RaterCommand[Step]):
     """The rater has read the instructions, or finished their break."""
-
-    rater: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +234,9 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Command[Receipt]):
+class Answer(TrialCommand[Receipt]):
     """The answers to a trial's questions. ``key`` is made by the client: the same key is the same answer, sent again."""
 
-    rater: str
-    trial: str
     key: str
     values: Mapping[str, Any]
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
@@ -244,58 +247,45 @@ class Answer(Command[Receipt]):
     """Whether the receipt carries the next step, from the same transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat(Command[float]):
+class Heartbeat(TrialCommand[float]):
     """The rater is still there; the result is the remaining seconds of the lease."""
 
-    rater: str
-    trial: str
-
 
 @dataclass(frozen=True, slots=True)
-class Flag(Command[Step]):
+class Flag(TrialCommand[Step]):
     """The rater reports a problem with a stimulus. With ``skip`` the trial is given back and the next one comes."""
 
-    rater: str
-    trial: str
     reason: str
     comment: str | None = None
     skip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class MediaProblem(Command[Step]):
+class MediaProblem(TrialCommand[Step]):
     """The media would not load or play: skipped for this rater, reported to the researcher, the slot given back."""
 
-    rater: str
-    trial: str
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class Leave(Command[SessionEnd]):
+class Leave(RaterCommand[SessionEnd]):
     """The rater stops for good; open slots are given back at once."""
-
-    rater: str
 
 
 # --- commands of researchers ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Exclude(Command[int]):
+class Exclude(RaterCommand[int]):
     """Exclude a rater; their slots open again. The result is the number of slots reopened."""
 
-    rater: str
     reason: str
     by: str = "researcher"
 
 
 @dataclass(frozen=True, slots=True)
-class Restore(Command[int]):
+class Restore(RaterCommand[int]):
     """Restore an excluded rater; the result is the number of ratings that count again."""
 
-    rater: str
     by: str = "researcher"
 
 

@@ -1,4 +1,9 @@
-"""What a collection shows: the study's units with their media, texts and machine-filled values."""
+"""What a collection shows: the study's units with their media, texts and machine-filled values.
+
+A unit is what one trial presents. That it is one stimulus is known only here (``Unit``), where a trial is presented
+(``session.steps``) and its listening judged (``session.answers``), and where its stimulus is stored with what was answered
+(``Transaction.stimulus_of``): assignment, leases, quotas and the journal deal in unit numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +12,24 @@ import mimetypes
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.commands import CollectOptions
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import require
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
-from heartfelt.study.probe import AnchorProbe
-from heartfelt.study.question import fill
+from heartfelt.study.model import AnchorProbe, fill
+from heartfelt.tables import need_columns
 
 _PROBED_ONLY = frozenset(PROBED) - {"duration"}
 ALL_QUESTIONS = ""
 """In place of a question, for a unit that is a stimulus with all its questions."""
-_NONE: Mapping[str, str] = {}
+_NONE: Mapping[str, tuple[str, str]] = {}
 _TYPES = {".wav": "audio/wav", ".flac": "audio/flac", ".opus": "audio/ogg", ".webp": "image/webp"}
 
 
@@ -50,13 +56,13 @@ class Unit:
     questions: tuple[str, ...]
     media: str | None
     prompt: str | None
-    machine: Mapping[str, str] = field(default_factory=dict)
-    source: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Values a machine filled in and their sources, by question."""
     duration: float | None = None
     """Seconds the clip lasts; None for an image or where that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Material:
     """All units, and what the design makes of them."""
 
@@ -75,19 +81,17 @@ class Material:
     """Stimuli that are left out because their media cannot be shown, and why."""
     others: Mapping[str, Sequence[str]]
     """Every machine value there is, by question."""
-    _items: list[pl.DataFrame] = field(default_factory=list, repr=False, compare=False)
 
+    @cached_property
     def item_names(self) -> pl.DataFrame:
-        """Stimulus and question of every ordinary item, and the place of its unit in the layout; made once."""
-        if not self._items:
-            rows = [
-                (unit.stimulus, question, place)
-                for place, unit in enumerate(self.units[number] for number in self.layout.units)
-                for question in unit.questions
-            ]
-            schema = {"stimulus": pl.String, "question": pl.String, "unit": pl.Int64}
-            self._items.append(pl.DataFrame(rows, schema=schema, orient="row"))
-        return self._items[0]
+        """Stimulus and question of every ordinary item, and the place of its unit in the layout."""
+        rows = [
+            (unit.stimulus, question, place)
+            for place, unit in enumerate(self.units[number] for number in self.layout.units)
+            for question in unit.questions
+        ]
+        schema = {"stimulus": pl.String, "question": pl.String, "unit": pl.Int64}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
@@ -95,7 +99,7 @@ def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
     if opened.study.design.questions_per_page == "all":
         asked = set(opened.items["stimulus"].to_list())
         return [(name, ALL_QUESTIONS) for name in opened.stimuli["stimulus"].to_list() if name in asked]
-    return [(s, q) for s, q in opened.items.select("stimulus", "question").iter_rows()]
+    return list(opened.items.select("stimulus", "question").iter_rows())
 
 
 def make_material(
@@ -106,46 +110,48 @@ def make_material(
     columns = [name for name in opened.stimuli.columns if name not in _PROBED_ONLY]
     rows = {row["stimulus"]: row for row in opened.stimuli.select(columns).iter_rows(named=True)}
     missing = _missing(opened)
-    files = _media(opened, {name for name, _ in missing}, secret)
+    gone = {name for name, _ in missing}
+    files = _media(opened, gone, secret)
     opaque = {file.stimulus: name for name, file in files.items()}
     asked = _asked(opened)
-    machine, source = _machine(opened)
-    prompts: dict[tuple[str, ...], bool] = {}
+    machine = _machine(opened)
+    with_prompt = {question.id for question in study.asked if "prompt" in question.shows}
     units: dict[int, Unit] = {}
     for stimulus, question in unit_names(opened):
         questions = asked[stimulus] if question == ALL_QUESTIONS else (question,)
-        if questions not in prompts:
-            prompts[questions] = _shows_prompt(study, questions)
         units[numbers[stimulus, question]] = Unit(
             numbers[stimulus, question],
             stimulus,
             questions,
             opaque.get(stimulus),
-            _prompt(study, rows[stimulus]) if prompts[questions] else None,
+            None if with_prompt.isdisjoint(questions) else _prompt(study, rows[stimulus]),
             {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
-            {q: source[stimulus, q] for q in questions if (stimulus, q) in source} if machine else _NONE,
             rows[stimulus].get("duration"),
         )
-    gone = {name for name, _ in missing}
-    practice = _aside(study.design.practice_stimuli, units, gone, rows, "design.practice_stimuli")
-    anchors = {
-        probe.id: [
-            unit
-            for unit in _aside(probe.stimuli, units, gone, rows, f"probe {probe.id}")
-            if probe.question in units[unit].questions
-        ]
-        for probe in study.probes
-        if isinstance(probe, AnchorProbe)
-    }
-    apart = study.set_aside
-    ordinary = [n for n, unit in units.items() if unit.stimulus not in apart and unit.stimulus not in gone]
+    playable = frozenset(number for number, unit in units.items() if unit.stimulus not in gone)
+
+    def named(names: Sequence[str], where: str) -> list[int]:
+        for name in names:
+            require(
+                name in rows,
+                f"study.yaml, {where}: there is no stimulus '{name}' in the manifest.",
+                "Add it to the manifest, or name another.",
+            )
+        wanted = set(names)
+        return [n for n, unit in units.items() if n in playable and unit.stimulus in wanted]
+
+    practice = named(study.design.practice_stimuli, "design.practice_stimuli")
+    anchors: dict[str, list[int]] = {}
+    for probe in study.probes:
+        if isinstance(probe, AnchorProbe):
+            own = named(probe.stimuli, f"probe {probe.id}")
+            anchors[probe.id] = [number for number in own if probe.question in units[number].questions]
     others: dict[str, list[str]] = {}
-    for (_, question), value in machine.items():
+    for (_, question), (value, _) in machine.items():
         others.setdefault(question, []).append(value)
-    layout = make_layout(
-        study, {n: units[n] for n in ordinary}, rows, max(numbers.values(), default=0) + 1, options
-    )
-    playable = frozenset(n for n, unit in units.items() if unit.stimulus not in gone)
+    apart = study.set_aside
+    ordinary = {n: unit for n, unit in units.items() if n in playable and unit.stimulus not in apart}
+    layout = make_layout(study, ordinary, rows, max(numbers.values(), default=0) + 1, options)
     return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
 
 
@@ -154,10 +160,8 @@ def _asked(opened: OpenStudy) -> dict[str, tuple[str, ...]]:
     if opened.study.stimuli.items is None:
         everything = tuple(question.id for question in opened.study.asked)
         return dict.fromkeys(opened.stimuli["stimulus"].to_list(), everything)
-    asked: dict[str, list[str]] = {}
-    for stimulus, question in opened.items.select("stimulus", "question").iter_rows():
-        asked.setdefault(stimulus, []).append(question)
-    return {stimulus: tuple(questions) for stimulus, questions in asked.items()}
+    groups = opened.items.group_by("stimulus", maintain_order=True).agg("question")
+    return {stimulus: tuple(questions) for stimulus, questions in groups.iter_rows()}
 
 
 def make_layout(
@@ -172,12 +176,8 @@ def make_layout(
     columns = set(next(iter(rows.values()), ()))
 
     def codes(names: Sequence[str], where: str) -> dict[int, int]:
-        for name in names:
-            if name != "question" and name not in columns:
-                raise InputError(
-                    f"study.yaml, design.{where}: the manifest has no column '{name}'.",
-                    suggestion(name, columns, "It has"),
-                )
+        of_manifest = [name for name in names if name != "question"]
+        need_columns(columns, of_manifest, f"study.yaml, design.{where}: the manifest")
         known: dict[tuple[object, ...], int] = {}
         out: dict[int, int] = {}
         for number, unit in units.items():
@@ -233,15 +233,9 @@ def opaque_id(secret: bytes, stimulus: str) -> str:
 
 
 def _missing(opened: OpenStudy) -> list[tuple[str, str]]:
-    lost = set(opened.missing_media)
-    if not lost:
-        return []
-    reasons: dict[str, str | None] = {}
-    if "media_problem" in opened.stimuli.columns:
-        reasons = dict(opened.stimuli.select("stimulus", "media_problem").iter_rows())
-    return [
-        (n, reasons.get(n) or "file not found") for n in opened.stimuli["stimulus"].to_list() if n in lost
-    ]
+    lost = opened.stimuli.filter(pl.col("stimulus").is_in(opened.missing_media))
+    reasons = lost["media_problem"] if "media_problem" in lost.columns else [None] * lost.height
+    return [(name, why or "file not found") for name, why in zip(lost["stimulus"], reasons, strict=True)]
 
 
 def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaFile]:
@@ -262,51 +256,27 @@ def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaF
     return out
 
 
-def _aside(
-    names: Sequence[str],
-    units: Mapping[int, Unit],
-    gone: set[str],
-    rows: Mapping[str, object],
-    where: str,
-) -> list[int]:
-    for name in names:
-        if name not in rows:
-            raise InputError(
-                f"study.yaml, {where}: there is no stimulus '{name}' in the manifest.",
-                "Add it to the manifest, or name another.",
-            )
-    wanted = set(names) - gone
-    return [number for number, unit in units.items() if unit.stimulus in wanted]
-
-
-def _shows_prompt(study: Study, questions: Sequence[str]) -> bool:
-    return any("prompt" in study.question(question).shows for question in questions)
-
-
 def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
     given = row.get("prompt")
-    if given is None:
-        return None
     for prompt in study.prompts:
         if prompt.id == given:
             return fill(prompt.text, {"intent": str(row.get("intent") or "")})
-    return str(given)
+    return None if given is None else str(given)
 
 
-def _machine(opened: OpenStudy) -> tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]]:
+def _machine(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
     """Machine values and their sources by item: the items' column ``machine``, else a manifest column so named."""
-    values: dict[tuple[str, str], str] = {}
-    sources: dict[tuple[str, str], str] = {}
+    filled: dict[tuple[str, str], tuple[str, str]] = {}
     first = {question.id for question in opened.study.asked if question.machine_first}
-    if not first:
-        return values, sources
     for question in first & set(opened.stimuli.columns):
         for row in opened.stimuli.filter(pl.col(question).is_not_null()).iter_rows(named=True):
-            values[row["stimulus"], question] = str(row[question])
-            sources[row["stimulus"], question] = str(row.get(f"{question}_source") or "manifest")
-    if "machine" in opened.items.columns:
-        for row in opened.items.filter(pl.col("machine").is_not_null()).iter_rows(named=True):
-            if row["question"] in first:
-                values[row["stimulus"], row["question"]] = str(row["machine"])
-                sources[row["stimulus"], row["question"]] = str(row.get("source") or "items")
-    return values, sources
+            source = row.get(f"{question}_source") or "manifest"
+            filled[row["stimulus"], question] = (str(row[question]), str(source))
+    if first and "machine" in opened.items.columns:
+        asked = pl.col("question").is_in(list(first)) & pl.col("machine").is_not_null()
+        for row in opened.items.filter(asked).iter_rows(named=True):
+            filled[row["stimulus"], row["question"]] = (
+                str(row["machine"]),
+                str(row.get("source") or "items"),
+            )
+    return filled

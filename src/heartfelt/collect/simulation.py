@@ -22,31 +22,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
+import polars as pl
 
+from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection
-from heartfelt.collect.commands import (
-    Answer,
-    Arrive,
-    AskConsent,
-    AskDemographics,
-    AskHeadphones,
-    CollectOptions,
-    Command,
-    Consent,
-    Demographics,
-    Headphones,
-    Leave,
-    Next,
-    Ready,
-    Receipt,
-    SessionEnd,
-    ShowTrial,
-    Step,
-    TrialLog,
-)
 from heartfelt.collect.errors import StudyClosed
 from heartfelt.errors import InputError
-from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.formats.manifest import open_study
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
 from heartfelt.streams import stream
@@ -55,17 +37,16 @@ from heartfelt.study import Scale, Study
 _START = 1_767_225_600.0
 _TOGETHER = 6.0
 _SPREAD = 0.35
-_PAGE_SECONDS = 20.0
 
 
 # --- one visit --------------------------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class Clock:
     """A clock that shows the time it was set to."""
 
-    def __init__(self, now: float) -> None:
-        self.now = now
+    now: float
 
     def __call__(self) -> float:
         """The simulated time, in seconds since 1970."""
@@ -92,10 +73,10 @@ class SimulatedRater:
     """A rater to be."""
 
     name: str
-    answer: Callable[[ShowTrial], TrialReply | Departure]
+    answer: Callable[[commands.ShowTrial], TrialReply | Departure]
     about: Mapping[str, Any]
     """Answers to the study's demographic questions."""
-    page_seconds: float = _PAGE_SECONDS
+    page_seconds: float = 20.0
     """Simulated time on a page that is not a trial."""
 
 
@@ -113,10 +94,10 @@ class SessionClient(Protocol):
 
     rater: str
 
-    def arrive(self) -> Step:
+    def arrive(self) -> commands.Step:
         """Arrive, and return the first step; raises ``StudyClosed`` if the study admits nobody."""
 
-    def send(self, command: Command[Any]) -> Step:
+    def send(self, command: commands.Command[Any]) -> commands.Step:
         """Do a command of the rater, and return the next step."""
 
     def close(self) -> None:
@@ -131,15 +112,15 @@ class CollectionClient:
         self._collection = collection
         self._name = name
 
-    def arrive(self) -> Step:
+    def arrive(self) -> commands.Step:
         """Arrive under the simulated rater's name."""
-        self.rater = self._collection.do(Arrive(recruiter="simulated", person=self._name)).rater
-        return self.send(Next(self.rater))
+        self.rater = self._collection.do(commands.Arrive(recruiter="simulated", person=self._name)).rater
+        return self.send(commands.Next(self.rater))
 
-    def send(self, command: Command[Any]) -> Step:
+    def send(self, command: commands.Command[Any]) -> commands.Step:
         """Do a command."""
         result = self._collection.do(command)
-        return cast(Step, result.next_step if isinstance(result, Receipt) else result)
+        return cast(commands.Step, result.next_step if isinstance(result, commands.Receipt) else result)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -154,37 +135,37 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
         except StudyClosed:
             done(Visit(rater.name, 0, "turned away"))
             return
-        while not isinstance(step, SessionEnd):
-            if not isinstance(step, ShowTrial):
+        while not isinstance(step, commands.SessionEnd):
+            if not isinstance(step, commands.ShowTrial):
                 yield rater.page_seconds
                 step = client.send(page_reply(client.rater, step, rater.about))
                 continue
             reply = rater.answer(step)
             if not isinstance(reply, TrialReply):
                 if reply == "leave":
-                    client.send(Leave(client.rater))
+                    client.send(commands.Leave(client.rater))
                 done(Visit(rater.name, answers, None))
                 return
             yield reply.duration
-            log = TrialLog(seconds=reply.seconds, plays=1, device="computer")
+            log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer")
             key = f"{rater.name}-{step.trial}"
-            step = client.send(Answer(client.rater, step.trial, key, reply.values, log=log))
+            step = client.send(commands.Answer(client.rater, step.trial, key, reply.values, log=log))
             answers += 1
         done(Visit(rater.name, answers, step.ending))
     finally:
         client.close()
 
 
-def page_reply(rater: str, step: Step, about: Mapping[str, Any]) -> Command[Step]:
+def page_reply(rater: str, step: commands.Step, about: Mapping[str, Any]) -> commands.Command[commands.Step]:
     """How a cooperative rater continues from a page that is not a trial."""
-    if isinstance(step, AskConsent):
-        return Consent(rater, True)
-    if isinstance(step, AskDemographics):
-        return Demographics(rater, dict(about))
-    if isinstance(step, AskHeadphones):
+    if isinstance(step, commands.AskConsent):
+        return commands.Consent(rater, True)
+    if isinstance(step, commands.AskDemographics):
+        return commands.Demographics(rater, dict(about))
+    if isinstance(step, commands.AskHeadphones):
         right = [1] * step.trials
-        return Headphones(rater, step.probe, right, right)
-    return Ready(rater)
+        return commands.Headphones(rater, step.probe, right, right)
+    return commands.Ready(rater)
 
 
 def run_visits(
@@ -259,28 +240,21 @@ def simulate_collection(
     folder: Path | str, options: SimulationOptions | None = None, progress: Progress | None = None
 ) -> Outcome:
     """Collect for the study in ``folder`` with simulated raters, in a temporary store. Media are not needed."""
-    return simulate(open_study(folder), options, progress)
-
-
-def simulate(
-    opened: OpenStudy, options: SimulationOptions | None = None, progress: Progress | None = None
-) -> Outcome:
-    """The same for a study that was read already."""
-    options = options or SimulationOptions()
+    options, opened = options or SimulationOptions(), open_study(folder)
     study = opened.study
     if options.trials is not None:
         design = study.design.model_copy(update={"stimuli_per_rater": options.trials})
         study = study.changed(design=design)
     # Without paths, so that a design can be tried before its media are made.
-    bare = opened.stimuli.drop([name for name in AT_HAND if name in opened.stimuli.columns])
+    bare = opened.stimuli.drop(AT_HAND, strict=False)
     clock = Clock(_START)
     with (
         tempfile.TemporaryDirectory(prefix="heartfelt-") as temporary,
-        Collection.of(
+        Collection.open(
             replace(opened, study=study, stimuli=bare),
             database=f"sqlite:///{temporary}/simulated.sqlite",
             clock=clock,
-            options=CollectOptions(seed=options.seed, durable=False),
+            options=commands.CollectOptions(seed=options.seed, durable=False),
         ) as collection,
     ):
         return _run(collection, options, clock, progress)
@@ -295,35 +269,27 @@ def _run(
     hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
     rng = stream(options.seed, "collect", "simulation")
     gaps = rng.exponential(per_rater * study.design.expected_seconds / _TOGETHER, raters)
-    visits: list[Visit] = []
+    done: list[Visit] = []
 
     def report() -> None:
         if progress is not None:
-            progress("simulating raters", len(visits), raters)
+            progress("simulating raters", len(done), raters)
 
-    run_visits(
-        [
-            visit(
-                CollectionClient(collection, str(number)),
-                _random_rater(study, number, hazard, options.seed),
-                visits.append,
-            )
-            for number in range(raters)
-        ],
-        clock,
-        starts=(_START + np.cumsum(gaps)).tolist(),
-        done=report,
-    )
+    visits = []
+    for number in range(raters):
+        client = CollectionClient(collection, str(number))
+        visits.append(visit(client, _random_rater(study, number, hazard, options.seed), done.append))
+    run_visits(visits, clock, starts=(_START + np.cumsum(gaps)).tolist(), done=report)
     days = (clock.now - _START) / 86400
     clock.now += 1e6
-    return _outcome(collection, Counter(visit.ending for visit in visits), days)
+    return _outcome(collection, Counter(visit.ending for visit in done), days)
 
 
 def _random_rater(study: Study, number: int, hazard: float, seed: int) -> SimulatedRater:
     """A rater who gives random answers and leaves with a constant hazard."""
     rng = stream(seed, "collect", "person", number)
 
-    def answer(trial: ShowTrial) -> TrialReply | Departure:
+    def answer(trial: commands.ShowTrial) -> TrialReply | Departure:
         if rng.random() < hazard:
             return "leave" if rng.random() < 0.5 else "vanish"
         took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
@@ -334,17 +300,15 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
 
 
 def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> Outcome:
-    coverage = collection.coverage()
-    items = coverage.items.with_columns(all=coverage.items["complete"] + coverage.items["extra"])
-    counts = items.select("stimulus", "question", "all")
-    if collection.study.design.questions_per_page == "all":
+    coverage, design = collection.coverage(), collection.study.design
+    counts = coverage.items.select("stimulus", ratings=pl.col("complete") + pl.col("extra"))
+    if design.questions_per_page == "all":
         counts = counts.unique("stimulus", keep="first", maintain_order=True)
-    numbers = counts["all"].to_list()
-    lost = counts.filter(counts["all"] < collection.study.design.minimum_ratings)
+    numbers = counts["ratings"].to_list()
     return Outcome(
         stimuli=counts["stimulus"].n_unique(),
         ratings=sum(numbers),
-        lost_stimuli=lost["stimulus"].n_unique(),
+        lost_stimuli=counts.filter(pl.col("ratings") < design.minimum_ratings)["stimulus"].n_unique(),
         min=min(numbers, default=0),
         max=max(numbers, default=0),
         raters=coverage.raters,
@@ -371,13 +335,10 @@ def simulated_answer(scale: Scale, rng: np.random.Generator) -> Any:
     labels, bounds = scale.labels(), scale.bounds()
     if labels:
         return float(rng.choice(sorted(labels)))
+    if bounds is not None and getattr(scale, "points", None):
+        return int(rng.integers(int(bounds[0]), int(bounds[1]) + 1))
     if bounds is not None:
-        low, high = bounds
-        return (
-            int(rng.integers(int(low), int(high) + 1))
-            if getattr(scale, "points", None)
-            else float(rng.uniform(low, high))
-        )
+        return float(rng.uniform(*bounds))
     if scale.level == "text":
         return " ".join(["simulated"] * max(1, getattr(scale, "min_words", 1)))
     least: float | None = getattr(scale, "low", None)

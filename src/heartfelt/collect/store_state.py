@@ -7,23 +7,21 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection, text
 
 from heartfelt.collect.assign import Event, State
 from heartfelt.collect.commands import CollectOptions
 from heartfelt.collect.material import make_material, raised, unit_names, with_quota
-from heartfelt.collect.session.participants import session_keys
 from heartfelt.collect.session.researcher import RAISED_QUOTA, first_settings
 from heartfelt.collect.session.transaction import Context, Transaction
-from heartfelt.collect.store import Database, tables
+from heartfelt.collect.store import Database
 from heartfelt.collect.versions import Edit, edits, edits_text, refuse, removed_stimuli
 from heartfelt.errors import StudyError
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.streams import derived_seed
 from heartfelt.study import parse_study, study_text
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 STORE_SECRET = "store secret"
 _JOURNAL = f"SELECT {', '.join(Event._fields)} FROM journal"
@@ -50,7 +48,7 @@ class StoreState:
         secret = named_value(connection, STORE_SECRET)
         if secret is None:
             secret = secrets.token_hex(32)
-            self.database.insert(connection, tables.named_values, ("name", "value"), [(STORE_SECRET, secret)])
+            self.database.insert(connection, "kept", ("name", "value"), [(STORE_SECRET, secret)])
         quota = named_value(connection, RAISED_QUOTA)
         if quota is not None and int(quota) > self.opened.study.design.ratings_per_item:
             self.opened = replace(self.opened, study=with_quota(self.opened.study, int(quota)))
@@ -60,7 +58,7 @@ class StoreState:
         self._store_facts = (bytes.fromhex(secret), numbers, version)
         if connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() is None:
             event = Event(1, now, "set", words=json.dumps(first_settings()))
-            self.database.insert(connection, tables.journal, Event._fields, [event])
+            self.database.insert(connection, "journal", Event._fields, [event])
 
     def load_material(self) -> None:
         """Prepare what is shown. This takes seconds for a large study, and no lock is held meanwhile."""
@@ -81,7 +79,7 @@ class StoreState:
         names = [name for name in unit_names(self.opened) if name not in numbers]
         added = {name: first + place for place, name in enumerate(names)}
         new_rows = [(number, *name) for name, number in added.items()]
-        self.database.insert(connection, tables.units, ("unit", "stimulus", "question"), new_rows)
+        self.database.insert(connection, "units", ("unit", "stimulus", "question"), new_rows)
         return {**numbers, **added}
 
     def _version_number(self, connection: Connection, now: float) -> int:
@@ -99,19 +97,14 @@ class StoreState:
             if breaking and _has_answers(connection):
                 raise refuse(self.opened.folder, breaking)
             number, changes = latest.version + 1, edits_text(differences)
-        row = {
-            "version": number,
-            "at": now,
-            "hash": study.hash,
-            "study": study_text(study),
-            "changes": changes,
-        }
-        self.database.insert(connection, tables.versions, tuple(row), [tuple(row.values())])
+        columns = ("version", "at", "hash", "study", "changes")
+        row = (number, now, study.hash, study_text(study), changes)
+        self.database.insert(connection, "versions", columns, [row])
         return number
 
-    def _edits_since(self, text: str) -> list[Edit]:
+    def _edits_since(self, earlier: str) -> list[Edit]:
         try:
-            return edits(parse_study(text), self.opened.study)
+            return edits(parse_study(earlier), self.opened.study)
         except StudyError as error:
             return [Edit("study.yaml", f"cannot be compared with the previous version: {error.problem}")]
 
@@ -139,22 +132,28 @@ class StoreState:
     def read(self) -> None:
         """Build the state from the whole journal; no lock is held meanwhile."""
         with self.database.reading() as connection:
-            self.catch_up(connection, connection.exec_driver_sql(self.journal_query))
+            self.catch_up(connection)
 
     def catch_up(
-        self, connection: Connection, rows: Iterable[Sequence[Any]], pending: Iterable[Event] = ()
+        self,
+        connection: Connection,
+        rows: Iterable[Sequence[Any]] | None = None,
+        pending: Iterable[Event] = (),
     ) -> State:
-        """Apply the new journal ``rows``, and ``pending`` events after them; without a state, one is built."""
-        state = self.state
-        context = self.context
+        """Apply the new journal ``rows``, read here if not given, and ``pending`` events after them.
+
+        Without a state, one is built.
+        """
+        state, context = self.state, self.context
+        if rows is None:
+            rows = connection.exec_driver_sql(self.journal_query)
         if state is None:
             state = State(self._layout)
             self._last_rater = 0
             for known in (context.sessions, context.persons, context.languages, context.invitations):
                 known.clear()
         before = state.seq
-        for row in rows:
-            state.apply(Event._make(row))
+        state.replay(map(Event._make, rows))
         if state.seq != before:
             self._load_people(connection)
         state.replay(pending)
@@ -165,13 +164,11 @@ class StoreState:
 
     def _follow_quota(self, connection: Connection, quota: int) -> None:
         """Apply a quota that was raised while the study runs, here or in another process."""
-        from sqlalchemy import func, select
-
         context = self.context
         context.material = raised(context.material, quota)
-        table = tables.versions
-        query = select(func.max(table.c.version)).where(table.c.hash == context.material.study.hash)
-        context.version = connection.execute(query).scalar() or context.version
+        query = text("SELECT max(version) FROM versions WHERE hash = :hash")
+        version = connection.execute(query, {"hash": context.material.study.hash}).scalar()
+        context.version = version or context.version
 
     def _load_people(self, connection: Connection) -> None:
         rows = connection.exec_driver_sql(
@@ -179,24 +176,12 @@ class StoreState:
         )
         for row in rows.mappings():
             self._last_rater = max(self._last_rater, row["number"])
-            self.recognize(dict(row))
+            self.context.recognize(dict(row))
         invited = connection.exec_driver_sql("SELECT invitation FROM invitations").scalars()
         self.context.invitations.update(invited)
 
-    def recognize(self, row: Mapping[str, Any]) -> None:
-        """Remember a row of the table of raters, to recognise the person by the hash of their recruiter's id."""
-        context, rater = self.context, row["rater"]
-        context.languages[rater] = row["language"]
-        keys = session_keys(json.loads(row["facts"]))
-        if keys:
-            context.sessions[rater] = keys
-        if row["person"] is not None:
-            context.persons[row["person"]] = rater
-
     def write(self, connection: Connection, work: Transaction) -> None:
         """Write all of a transaction's events and rows."""
-        from sqlalchemy import text
-
         groups: dict[tuple[str, tuple[str, ...]], list[Sequence[Any]]] = {}
         for name, row in work.rows:
             groups.setdefault((name, tuple(row)), []).append(tuple(row.values()))
@@ -206,17 +191,14 @@ class StoreState:
             for statement, values in work.before_rows:
                 connection.execute(text(statement), values)
             for (name, columns), rows in groups.items():
-                self.database.insert(connection, tables.metadata.tables[name], columns, rows)
+                self.database.insert(connection, name, columns, rows)
             for statement, values in work.after_rows:
                 connection.execute(text(statement), values)
 
 
 def named_value(connection: Connection, name: str) -> str | None:
     """The value stored under a name."""
-    from sqlalchemy import select
-
-    table = tables.named_values
-    return connection.execute(select(table.c.value).where(table.c.name == name)).scalar()
+    return connection.execute(text("SELECT value FROM kept WHERE name = :name"), {"name": name}).scalar()
 
 
 def _has_answers(connection: Connection) -> bool:

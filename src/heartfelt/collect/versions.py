@@ -8,14 +8,17 @@ question, or what a stored number stands for, is breaking, and so is every key t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from pydantic import BaseModel
+
 from heartfelt.errors import StudyError
-from heartfelt.study import Question, Scale, Study
+from heartfelt.study import Scale, Study
 from heartfelt.study.load import STUDY_FILE
+from heartfelt.study.model import is_language
 from heartfelt.study.scale import FreeText, Tags
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -24,12 +27,12 @@ _NEW_STUDY = "start a new study: copy the folder without its store"
 _NEW_QUESTION = f"Put it back. To ask something else, add a question with a new id, or {_NEW_STUDY}."
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
-    | {"demographics", "systems", "intents", "seed", "recruiting", "database"}
+    | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli"}
 )
 _HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about"})
 _HARMLESS_DESIGN = frozenset(
     {"stimuli_per_rater", "batch", "practice", "practice_stimuli", "minimum_ratings", "expected_seconds"}
-    | {"replays", "order", "block_by", "distinct"}
+    | {"replays", "order", "block_by", "distinct", "ratings_per_item"}
 )
 
 
@@ -105,23 +108,22 @@ def _line(path: Path, place: Place) -> int | None:
         return None
 
 
-def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
-    before, after = _plain(old), _plain(new)
+def _differences(old: BaseModel, new: BaseModel) -> Iterator[tuple[str, Any, Any]]:
+    """The keys in which two parts of a study differ, with both values as plain data."""
+    before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
     for key in dict.fromkeys((*before, *after)):
-        if key in {"questions", "scales", "design", "stimuli", "probes", "prompts"}:
-            continue
         if before.get(key) != after.get(key):
-            harmless = key in _HARMLESS_KEYS
-            yield Edit(
-                key,
-                "changed" if harmless else _from_to(before.get(key), after.get(key)),
-                None if harmless else f"Put it back, or {_NEW_STUDY}.",
-                place=(key,),
-            )
-    if before["stimuli"] != after["stimuli"]:
-        yield Edit("stimuli", "changed", place=("stimuli",))
+            yield key, before.get(key), after.get(key)
+
+
+def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
+    for key, was, now in _differences(old, new):
+        if key in _HARMLESS_KEYS:
+            yield Edit(key, "changed", place=(key,))
+        elif key not in {"questions", "scales", "design", "probes", "prompts"}:
+            yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=(key,))
     yield from _prompt_edits(old, new)
-    yield from _probe_edits(before["probes"], after["probes"])
+    yield from _probe_edits(old, new)
 
 
 def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -130,37 +132,29 @@ def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:
     before = {prompt.id: prompt for prompt in old.prompts}
     for place, prompt in enumerate(new.prompts):
         was = before.pop(prompt.id, None)
-        if was == prompt:
-            continue
-        breaking = shown and was is not None and was.text != prompt.text
-        yield Edit(
-            f"prompts.{prompt.id}",
-            _from_to(was.text, prompt.text) if was is not None and breaking else "changed",
-            f"Put it back, give the prompt a new id, or {_NEW_STUDY}." if breaking else None,
-            place=("prompts", place),
-        )
+        problem, advice = "changed", None
+        if shown and was is not None and was.text != prompt.text:
+            problem = _from_to(was.text, prompt.text)
+            advice = f"Put it back, give the prompt a new id, or {_NEW_STUDY}."
+        if was != prompt:
+            yield Edit(f"prompts.{prompt.id}", problem, advice, place=("prompts", place))
     for name in before:
         yield Edit(f"prompts.{name}", "removed", place=("prompts",))
 
 
-def _probe_edits(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> Iterator[Edit]:
+def _probe_edits(old: Study, new: Study) -> Iterator[Edit]:
     """A probe may be added or removed; one that stays must test the same thing."""
-    before = {probe["id"]: probe for probe in old}
-    for place, probe in enumerate(new):
-        was = before.pop(probe["id"], None)
-        key = f"probes.{probe['id']}"
+    before = {probe.id: probe for probe in old.probes}
+    for place, probe in enumerate(new.probes):
+        was = before.pop(probe.id, None)
         if was is None:
-            yield Edit(key, "added", place=("probes", place))
+            yield Edit(f"probes.{probe.id}", "added", place=("probes", place))
             continue
-        for name in dict.fromkeys((*was, *probe)):
-            if name == "per_session" or _same_or_translated(was.get(name), probe.get(name)):
-                continue
-            yield Edit(
-                f"{key}.{name}",
-                _from_to(was.get(name), probe.get(name)),
-                f"Put it back, give the changed probe a new id, or {_NEW_STUDY}.",
-                place=("probes", place, name),
-            )
+        for name, then, now in _differences(was, probe):
+            if name != "per_session" and not _same_or_translated(then, now):
+                advice = f"Put it back, give the changed probe a new id, or {_NEW_STUDY}."
+                key = f"probes.{probe.id}.{name}"
+                yield Edit(key, _from_to(then, now), advice, place=("probes", place, name))
     for name in before:
         yield Edit(f"probes.{name}", "removed", place=("probes",))
 
@@ -173,76 +167,43 @@ def _question_edits(old: Study, new: Study) -> Iterator[Edit]:
         if name not in after:
             yield Edit(f"questions.{name}", "the question was removed", _NEW_QUESTION, name, ("questions",))
             continue
-        place: Place = ("questions", places[name])
-        yield from _changes_of_question(question, after[name], place)
+        for key, was, now in _differences(question, after[name]):
+            place: Place = ("questions", places[name], key)
+            if key in _HARMLESS_QUESTION or _same_or_translated(was, now):
+                yield Edit(f"questions.{name}.{key}", "changed", place=place)
+            elif key != "scale":
+                yield Edit(f"questions.{name}.{key}", _from_to(was, now), _NEW_QUESTION, name, place)
         yield from _scale_edits(name, old.scale_of(name), new.scale_of(name), after[name].scale)
     for name in (name for name in after if name not in before):
         yield Edit(f"questions.{name}", "added", place=("questions", places[name]))
 
 
-def _changes_of_question(old: Question, new: Question, place: Place) -> Iterator[Edit]:
-    before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
-    for name in dict.fromkeys((*before, *after)):
-        if name == "scale" or before.get(name) == after.get(name):
-            continue
-        harmless = name in _HARMLESS_QUESTION or _same_or_translated(before.get(name), after.get(name))
-        yield Edit(
-            f"questions.{new.id}.{name}",
-            "changed" if harmless else _from_to(before.get(name), after.get(name)),
-            None if harmless else _NEW_QUESTION,
-            None if harmless else new.id,
-            (*place, name),
-        )
-
-
 def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[Edit]:
-    before, after = old.model_dump(mode="json"), new.model_dump(mode="json")
-    for key in dict.fromkeys((*before, *after)):
-        was, now = before.get(key), after.get(key)
+    """A scale may be translated; the rules of free text may change, and a list of tags may grow."""
+    advice = f"Put it back. To use another scale, add a question with a new id and a scale of its own, or {_NEW_STUDY}."
+    for key, was, now in _differences(old, new):
+        place = ("scales", name, key)
+        grown = isinstance(old, Tags) and isinstance(new, Tags) and key == "tags" and was == now[: len(was)]
         if _same_or_translated(was, now):
-            if was != now:
-                yield Edit(f"scales.{name}.{key}", "translated", place=("scales", name, key))
-            continue
-        if type(old) is type(new) and (isinstance(new, FreeText) or _more_tags(old, new, key)):
-            yield Edit(f"scales.{name}.{key}", "changed", place=("scales", name, key))
-            continue
-        yield Edit(
-            f"scales.{name}.{key}",
-            f"question '{question}': {_from_to(was, now)}",
-            f"Put it back. To use another scale, add a question with a new id and a scale of its own, or {_NEW_STUDY}.",
-            question,
-            ("scales", name, key),
-        )
-
-
-def _more_tags(old: Scale, new: Scale, key: str) -> bool:
-    """Whether a list of tags only grew: every stored answer is still one."""
-    return (
-        key == "tags"
-        and isinstance(old, Tags)
-        and isinstance(new, Tags)
-        and new.tags[: len(old.tags)] == old.tags
-    )
+            yield Edit(".".join(place), "translated", place=place)
+        elif grown or (isinstance(old, FreeText) and isinstance(new, FreeText)):
+            yield Edit(".".join(place), "changed", place=place)
+        else:
+            problem = f"question '{question}': {_from_to(was, now)}"
+            yield Edit(".".join(place), problem, advice, question, place)
 
 
 def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
-    before, after = old.design.model_dump(mode="json"), new.design.model_dump(mode="json")
-    for name in dict.fromkeys((*before, *after)):
-        was, now = before.get(name), after.get(name)
-        if was == now:
-            continue
-        place: Place = ("design", name)
-        if name == "ratings_per_item" and new.design.ratings_per_item < old.design.ratings_per_item:
+    lowered = new.design.ratings_per_item < old.design.ratings_per_item
+    for name, was, now in _differences(old.design, new.design):
+        key, place = f"design.{name}", ("design", name)
+        if name == "ratings_per_item" and lowered:
             advice = "Put it back; to stop earlier, close the study in the dashboard."
-            yield Edit("design.ratings_per_item", f"lowered from {was} to {now}", advice, place=place)
-        elif name == "ratings_per_item" or name in _HARMLESS_DESIGN:
-            yield Edit(f"design.{name}", _from_to(was, now), place=place)
+            yield Edit(key, f"lowered from {was} to {now}", advice, place=place)
+        elif name in _HARMLESS_DESIGN:
+            yield Edit(key, _from_to(was, now), place=place)
         else:
-            yield Edit(f"design.{name}", _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=place)
-
-
-def _plain(study: Study) -> dict[str, Any]:
-    return study.model_dump(mode="json")
+            yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=place)
 
 
 def _same_or_translated(old: Any, new: Any) -> bool:
@@ -255,16 +216,10 @@ def _same_or_translated(old: Any, new: Any) -> bool:
         if not (old.keys() <= new.keys() and all(_same_or_translated(old[key], new[key]) for key in old)):
             return False
         # A further key is a further language only in a text; in anchors or categories it is a further point.
-        return old.keys() == new.keys() or all(_is_language(key) for key in new)
+        return old.keys() == new.keys() or all(is_language(key) for key in new)
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return all(_same_or_translated(was, now) for was, now in zip(old, new, strict=True))
     return False
-
-
-def _is_language(key: str) -> bool:
-    from heartfelt.study.model import _LANGUAGE
-
-    return bool(_LANGUAGE.match(str(key)))
 
 
 def _from_to(old: Any, new: Any) -> str:

@@ -13,8 +13,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
 
 from heartfelt.collect import commands
 from heartfelt.collect.assign import State
@@ -25,12 +28,9 @@ from heartfelt.collect.session.transaction import Mark, Transaction
 from heartfelt.collect.store_state import StoreState
 from heartfelt.errors import HeartfeltError, InputError
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
 MOST_AT_ONCE = 256
 """Commands in one transaction."""
-
+R = TypeVar("R")
 
 HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Arrive: participants.arrive,
@@ -55,17 +55,15 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class Job:
     """A command, and where its result goes."""
 
-    __slots__ = ("command", "error", "future", "loop", "result")
-
-    def __init__(self, command: Command[Any], future: Any, loop: asyncio.AbstractEventLoop | None) -> None:
-        self.command = command
-        self.future = future
-        self.loop = loop
-        self.result: Any = None
-        self.error: Exception | None = None
+    command: Command[Any]
+    future: Any
+    loop: asyncio.AbstractEventLoop | None = None
+    result: Any = None
+    error: Exception | None = None
 
 
 class Writer:
@@ -84,16 +82,16 @@ class Writer:
         """Begin to take commands."""
         self._thread.start()
 
-    def do(self, command: Command[Any]) -> Any:
+    def do(self, command: Command[R]) -> R:
         """Queue a command and wait for its result."""
-        future: Future[Any] = Future()
-        self._put(Job(command, future, None))
+        future: Future[R] = Future()
+        self._put(Job(command, future))
         return future.result()
 
-    async def ask(self, command: Command[Any]) -> Any:
+    async def ask(self, command: Command[R]) -> R:
         """The same for a coroutine."""
         loop = asyncio.get_running_loop()
-        future = loop.create_future()
+        future: asyncio.Future[R] = loop.create_future()
         self._put(Job(command, future, loop))
         return await future
 
@@ -112,21 +110,16 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        going = True
-        while going:
-            first = self._waiting.get()
-            jobs = [] if first is None else [first]
-            going = first is not None
+        # Nothing is queued after the None that ends the queue.
+        while (job := self._waiting.get()) is not None:
+            jobs = [job]
             with suppress(Empty):
-                while len(jobs) < MOST_AT_ONCE:
-                    job = self._waiting.get_nowait()
-                    if job is None:
-                        going = False
-                    else:
-                        jobs.append(job)
-            if jobs:
-                self._transaction(jobs)
-                _reply(jobs)
+                while len(jobs) < MOST_AT_ONCE and (job := self._waiting.get_nowait()) is not None:
+                    jobs.append(job)
+            self._transaction(jobs)
+            _reply(jobs)
+            if job is None:
+                break
         self._disconnect()
 
     def _transaction(self, jobs: list[Job]) -> None:
@@ -183,11 +176,10 @@ class Writer:
         """Undo a failed command: rebuild the state from the journal and the events before it."""
         work.roll_back(mark)
         self._store.state = None
-        rows = connection.exec_driver_sql(self._store.journal_query)
-        work.state = self._store.catch_up(connection, rows, work.events)
+        work.state = self._store.catch_up(connection, pending=work.events)
         for table, row in work.rows:
             if table == "raters":
-                self._store.recognize(row)
+                work.context.recognize(row)
 
     def _reset(self) -> None:
         """Drop everything the store may not have: the next transaction connects and reads again."""

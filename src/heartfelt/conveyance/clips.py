@@ -18,8 +18,8 @@ import polars as pl
 from heartfelt.conveyance.predicted import Conveyance, Evidence, KnownError, predicted_conveyance
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import number_expr, read_table
+from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
-from heartfelt.formats.reading import candidates, read_with
 from heartfelt.labels import first_answers
 from heartfelt.media.probe import AUDIO
 from heartfelt.predictors.running import Run, RunOptions, run
@@ -108,27 +108,24 @@ def clips_of(
             )
         return snapshot
     intended = recipe_study(reference_recipe()) if study is None else load_study(study)
-    rows = _listed(folder) or _by_folder(folder, intended)
+    clips = _listed(folder)
+    clips = _by_folder(folder, intended) if clips is None or not clips.height else clips
     known = {intent.id for intent in intended.intents}
-    unknown = sorted({row["intent"] for row in rows} - known)
+    unknown = sorted(set(clips["intent"]) - known)
     if unknown:
         raise InputError(
             f"The intent '{unknown[0]}' has no reference coordinates.",
             suggestion(unknown[0], known, "Intents") + " Others need a study that names them (--study).",
         )
-    systems = [System(id=name) for name in sorted({row["system"] for row in rows})]
+    systems = [System(id=name) for name in clips["system"].unique().sort()]
     return Snapshot.build(
         intended.model_copy(update={"systems": systems}),
-        stimuli=pl.DataFrame(rows),
+        stimuli=clips.select(stimulus="path", path="path", intent="intent", system="system"),
         source=Source("clips", folder.name, media_root=folder),
     )
 
 
-def _row(path: str, intent: str, system: str) -> dict[str, str]:
-    return {"stimulus": path, "path": path, "intent": intent, "system": system}
-
-
-def _listed(folder: Path) -> list[dict[str, str]] | None:
+def _listed(folder: Path) -> pl.DataFrame | None:
     """The clips a CSV file in the folder lists; None where there is no such file."""
     for path in sorted(folder.glob("*.csv")):
         try:
@@ -136,30 +133,29 @@ def _listed(folder: Path) -> list[dict[str, str]] | None:
         except InputError:
             continue
         column = next((name for name in _FILE_COLUMNS if name in table.columns), None)
-        if column is None or "intent" not in table.columns:
-            continue
-        system = table["system"] if "system" in table.columns else pl.Series([folder.name] * table.height)
-        columns = (table[column], table["intent"], system)
-        return [_row(str(file), str(intent), str(own)) for file, intent, own in zip(*columns, strict=True)]
+        if column is not None and "intent" in table.columns:
+            system = pl.col("system") if "system" in table.columns else pl.lit(folder.name)
+            return table.select(path=column, intent="intent", system=system).cast(pl.String).fill_null("")
     return None
 
 
-def _by_folder(folder: Path, study: Study) -> list[dict[str, str]]:
+def _by_folder(folder: Path, study: Study) -> pl.DataFrame:
     known = {intent.id.casefold(): intent.id for intent in study.intents}
     rows = []
     for path in sorted(file for file in folder.rglob("*") if file.suffix.lower() in AUDIO and file.is_file()):
-        parts = path.relative_to(folder).parts
+        within = path.relative_to(folder)
+        parts = within.parts
         at = next((place for place, part in enumerate(parts[:-1]) if part.casefold() in known), None)
         if at is not None:
             system = "/".join(parts[:at]) or folder.resolve().name
-            rows.append(_row(path.relative_to(folder).as_posix(), known[parts[at].casefold()], system))
+            rows.append((within.as_posix(), known[parts[at].casefold()], system))
     if not rows:
         raise InputError(
             f"Nothing in {folder} says what its clips were meant to convey.",
             "Put clips into subfolders named after their intents, or add a CSV file with columns file, intent and system."
             f" Intents: {', '.join(sorted(known.values()))}.",
         )
-    return rows
+    return pl.DataFrame(rows, schema=["path", "intent", "system"], orient="row")
 
 
 def _rated(snapshot: Snapshot, given: Path | None, questions: list[str]) -> pl.DataFrame | None:

@@ -76,29 +76,16 @@ class SystemDeviation:
 
     def to_json(self) -> dict[str, Json]:
         """Plain data; without ratings, without what needs them."""
-        return _without_gaps(self)
+        needs_ratings = () if self.ratings_alone is not None else ("ratings_alone", "tuning")
+        names = [each.name for each in fields(self) if each.name not in needs_ratings]
+        return {name: to_json(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
-class CellDeviation:
+class CellDeviation(SystemDeviation):
     """The same for one intent of a system."""
 
-    system: str
-    question: str
-    intent: str
-    deviation: Estimate
-    ratings_alone: Estimate | None = None
-    tuning: float | None = None
-
-    def to_json(self) -> dict[str, Json]:
-        """Plain data; without ratings, without what needs them."""
-        return _without_gaps(self)
-
-
-def _without_gaps(row: SystemDeviation | CellDeviation) -> dict[str, Json]:
-    needs_ratings = () if row.ratings_alone is not None else ("ratings_alone", "tuning")
-    names = [each.name for each in fields(row) if each.name not in needs_ratings]
-    return {name: to_json(getattr(row, name)) for name in names}
+    intent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +126,18 @@ def predicted_conveyance(evidence: Evidence) -> Conveyance:
     """Deviations, slopes and quadrants by system, each an estimate with the predictor's error in its interval."""
     table = _table(evidence)
     names = [name for name in evidence.references if name in set(table["question"])]
-    systems = sorted({str(name) for name in table["system"].drop_nulls()})
+    systems = table["system"].drop_nulls().unique().sort().to_list()
     deviations, cells, slopes = [], [], []
     for name in names:
         mine = table.filter(pl.col("question") == name)
-        for system in [ALL, *systems] if len(systems) > 1 else systems or [ALL]:
+        for system in [ALL, *systems] if len(systems) != 1 else systems:
             part = mine if system == ALL else mine.filter(pl.col("system") == system)
             deviations.append(SystemDeviation(system, name, *_deviation(part, evidence, name)))
             slopes.append(SystemSlope(system, name, *_slope(part, evidence, name)))
-            for intent in (
-                sorted({str(each) for each in part["intent"].drop_nulls()}) if system != ALL else ()
-            ):
+            intents = part["intent"].drop_nulls().unique().sort() if system != ALL else ()
+            for intent in intents:
                 cell = part.filter(pl.col("intent") == intent)
-                cells.append(CellDeviation(system, name, intent, *_deviation(cell, evidence, name)))
+                cells.append(CellDeviation(system, name, *_deviation(cell, evidence, name), intent=intent))
     return Conveyance(
         "predicted",
         table["stimulus"].n_unique(),
@@ -164,9 +150,7 @@ def predicted_conveyance(evidence: Evidence) -> Conveyance:
 
 
 def _table(evidence: Evidence) -> pl.DataFrame:
-    facts = evidence.stimuli.select(
-        "stimulus", *(pl.col(name).cast(pl.String) for name in ("system", "intent"))
-    )
+    facts = evidence.stimuli.select("stimulus", pl.col("system", "intent").cast(pl.String))
     predictions = evidence.predictions.select("stimulus", "question", "value").drop_nulls("value")
     table = predictions.join(facts, on="stimulus", how="inner", maintain_order="left")
     reference = [
@@ -218,6 +202,12 @@ def _deviation(
     return _best(powered), powered.ratings_alone, powered.tuning
 
 
+def _with_error(plain: Estimate, variance: float, free: int, confidence: float) -> Estimate:
+    """The estimate with Student's interval of the predictor's known error."""
+    half = _bounds.t_quantile(confidence, max(free, 1)) * math.sqrt(variance)
+    return plain.with_interval(float(plain) - half, float(plain) + half, _KNOWN_ERROR, confidence)
+
+
 def _by_known_error(part: pl.DataFrame, gaps: Floats, evidence: Evidence, name: str) -> Estimate:
     method = "mean predicted deviation"
     counts = {"predicted": gaps.size}
@@ -228,8 +218,7 @@ def _by_known_error(part: pl.DataFrame, gaps: Floats, evidence: Evidence, name: 
     if error is None:
         return _bounds.bounded(plain, None, "", evidence.confidence, _UNKNOWN_ERROR)
     variance = _spread_of_mean(part, gaps) + _error_variance(part, error)
-    half = _bounds.t_quantile(evidence.confidence, max(error.systems - 1, 1)) * math.sqrt(variance)
-    return plain.with_interval(float(plain) - half, float(plain) + half, _KNOWN_ERROR, evidence.confidence)
+    return _with_error(plain, variance, error.systems - 1, evidence.confidence)
 
 
 def _spread_of_mean(part: pl.DataFrame, gaps: Floats) -> float:
@@ -286,8 +275,7 @@ def _known_slope(part: pl.DataFrame, evidence: Evidence, name: str) -> Estimate:
     cell = weight.group_by("system", "intent").agg(pl.sum("weight"))["weight"].to_numpy()
     # What a whole system shares moves the level, not the slope; intents and single stimuli move the slope.
     variance = own + error.intent**2 * float(cell @ cell) + error.stimulus**2 / spread
-    half = _bounds.t_quantile(evidence.confidence, max(counts["intents"] - 2, 1)) * math.sqrt(variance)
-    return plain.with_interval(slope - half, slope + half, _KNOWN_ERROR, evidence.confidence)
+    return _with_error(plain, variance, counts["intents"] - 2, evidence.confidence)
 
 
 def _quadrants(
@@ -300,44 +288,36 @@ def _quadrants(
         table.filter(pl.col("question") == name).select(
             "stimulus",
             "system",
-            (pl.col("value") - evidence.midpoints[name]).alias(f"predicted {at}"),
-            (pl.col("reference") - evidence.midpoints[name]).alias(f"intended {at}"),
+            (pl.col("value") - evidence.midpoints[name]).alias(f"predicted {name}"),
+            (pl.col("reference") - evidence.midpoints[name]).alias(f"intended {name}"),
         )
-        for at, name in enumerate((across, up))
+        for name in (across, up)
     ]
     both = sides[0].join(sides[1].drop("system"), on="stimulus", how="inner", maintain_order="left")
-    rows = tuple(
-        f"{x} {across}, {y} {up}"
-        for x, y in (("high", "high"), ("low", "high"), ("low", "low"), ("high", "low"))
-    )
-    intended, predicted = (_quadrant(both, side, len(rows)) for side in ("intended", "predicted"))
+    ends = {(1, 1): "high high", (-1, 1): "low high", (-1, -1): "low low", (1, -1): "high low"}
+    rows = tuple(f"{x} {across}, {y} {up}" for x, y in map(str.split, ends.values()))
+    places = {side: place for place, side in enumerate(ends)}
+
+    def quadrant(what: str) -> list[int]:
+        """The quadrant of each clip; the number of quadrants where it is on a midline."""
+        signs = (np.sign(both[f"{what} {name}"].to_numpy().round(9)).astype(int) for name in (across, up))
+        return [
+            places.get((x, y), len(rows)) for x, y in zip(*(sign.tolist() for sign in signs), strict=True)
+        ]
+
     counts = np.zeros((len(rows), len(rows) + 1), dtype=np.int64)
     hits: dict[str, list[bool]] = {system: [] for system in [ALL, *systems]}
-    for row, column, system in zip(intended, predicted, both["system"].to_list(), strict=True):
+    for row, column, system in zip(quadrant("intended"), quadrant("predicted"), both["system"], strict=True):
         if row < len(rows):
             counts[row, column] += 1
-            hits[ALL].append(row == column)
-            if system is not None:
-                hits[system].append(row == column)
-    return Quadrants(
-        rows,
-        (*rows, MIDLINE),
-        tuple(tuple(row) for row in counts.tolist()),
-        {system: _share(each) for system, each in hits.items() if each},
-    )
-
-
-def _quadrant(both: pl.DataFrame, side: str, midline: int) -> list[int]:
-    places = {(1, 1): 0, (-1, 1): 1, (-1, -1): 2, (1, -1): 3}
-    x, y = (np.sign(both[f"{side} {at}"].to_numpy().round(9)).astype(int).tolist() for at in (0, 1))
-    return [places.get(pair, midline) for pair in zip(x, y, strict=True)]
+            for group in {ALL, system} - {None}:
+                hits[group].append(row == column)
+    rates = {system: _share(each) for system, each in hits.items() if each}
+    return Quadrants(rows, (*rows, MIDLINE), tuple(map(tuple, counts.tolist())), rates)
 
 
 def _share(hits: list[bool]) -> Estimate:
-    n = len(hits)
-    plain = Estimate(
-        sum(hits) / n, method="share of predictions in the intended quadrant", counts={"predicted": n}
-    )
-    return plain.with_interval(
-        *_bounds.wilson(sum(hits), n, 0.95), "Wilson; of the predictions, not of what people would say"
-    )
+    method, n = "share of predictions in the intended quadrant", len(hits)
+    interval = "Wilson; of the predictions, not of what people would say"
+    plain = Estimate(sum(hits) / n, method=method, counts={"predicted": n})
+    return plain.with_interval(*_bounds.wilson(sum(hits), n, 0.95), interval)

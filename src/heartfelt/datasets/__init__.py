@@ -1,11 +1,7 @@
 """Published datasets, each at home in a folder of its own; nothing else in heartfelt knows them by name.
 
-A folder holds all that belongs to one dataset: reader and writer, recipe, starter, published layouts and figures. Its
-``__init__`` registers a :class:`Dataset` that says what it offers; the registries of the other packages (formats,
-recipes, starters, policies, published figures, layouts) take that in when they are first asked. Deleting a folder
-removes the dataset and nothing else.
+A folder holds all that belongs to one dataset. Its ``__init__`` registers the recipe; ``reader`` registers the format,
+``starter`` example stimuli, ``policy`` the way of screening, ``figures`` what was published, ``layout`` output files, as far
+as there are such. The registries load these modules when they are first asked. Deleting a folder removes the dataset and
+nothing else.
 """
-
-from heartfelt.datasets.dataset import DATASETS, Dataset
-
-__all__ = ["DATASETS", "Dataset"]

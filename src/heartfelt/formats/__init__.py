@@ -1,7 +1,6 @@
 """Other people's data: each format reads into a snapshot, and writes from one where that makes sense."""
 
 from heartfelt.formats import long, means, votes, wide
-from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.reading import export, read
+from heartfelt.formats.format import FORMATS, Format, export, read
 
 __all__ = ["FORMATS", "Format", "export", "long", "means", "read", "votes", "wide"]

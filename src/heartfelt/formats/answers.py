@@ -102,7 +102,10 @@ def coded_answers(
             scale = _own_codes(mine)
             if scale is None and facts.low is not None:
                 _raise_mixed(lazy, question, mine["answer"][0], where)
-            scale = scale or _scale_of(mine["answer"].to_list())
+            words_used = mine["answer"].to_list()
+            if scale is None and 2 <= len(words_used) <= MOST_CATEGORIES:
+                scale = Categories(type="categories", categories=words_used)
+            scale = scale or FreeText(type="text")
         scales[question] = scale or UNSTATED
         if mine.height and scales[question].level != "text":
             codes.append(_codes(mine, scales[question], where))
@@ -112,12 +115,6 @@ def coded_answers(
     recoded = lazy.join(table, on=["question", "answer"], how="left", maintain_order="left")
     recoded = recoded.with_columns(pl.coalesce("value", "code").alias("value")).drop("code")
     return spool(recoded, where), scales
-
-
-def _scale_of(answers: list[str]) -> AnyScale:
-    if 2 <= len(answers) <= MOST_CATEGORIES:
-        return Categories(type="categories", categories=answers)
-    return FreeText(type="text")
 
 
 def _codes(words: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -46,22 +48,121 @@ def need(columns: pl.DataFrame | Iterable[str], names: Iterable[str], where: str
             raise InputError(f"{where} has no column '{name}'.", suggestion(name, have, "It has"))
 
 
-def refuse(
-    bad: pl.Series, column: pl.Series | None, where: str, problem: str, fix: str, first: int = 2
-) -> None:
-    """Raise for the first row where ``bad`` is true.
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table with the name of its file: a cell that cannot be used is an error that names its line and column."""
 
-    ``problem`` may hold ``{cell}`` and ``{rows}``, the first bad cell and the number of bad rows. ``first`` is the line of
-    the table's first row.
-    """
-    bad = bad.fill_null(False)
-    if not bad.any():
-        return
-    row = int(bad.arg_max() or 0)
-    cell = "" if column is None else column[row]
-    name = "" if column is None else f", column '{column.name}'"
-    words = problem.replace("{cell}", f"{cell:g}" if isinstance(cell, float) else str(cell))
-    raise InputError(f"{where}, line {row + first}{name}: {words.replace('{rows}', str(bad.sum()))}", fix)
+    frame: pl.DataFrame
+    where: str
+    first: int = 2
+    """The line of the first row."""
+
+    @classmethod
+    def read(cls, path: Path) -> Sheet:
+        """A CSV, TSV or Parquet file."""
+        return cls(read_table(path), str(path))
+
+    def __getitem__(self, name: str) -> pl.Series:
+        return self.frame[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.frame.columns
+
+    def with_columns(self, *columns: Any) -> Sheet:
+        """The same table with other columns, rows unchanged."""
+        return replace(self, frame=self.frame.with_columns(*columns))
+
+    def with_ids(self, *names: str) -> Sheet:
+        """The same table with ids as text in the columns it has of these."""
+        return self.with_columns(ids(self[name]).alias(name) for name in names if name in self)
+
+    def refuse(self, bad: pl.Series, column: pl.Series | None, problem: str, fix: str) -> None:
+        """Raise for the first row where ``bad`` is true.
+
+        ``problem`` may hold ``{cell}`` and ``{rows}``, the first bad cell and the number of bad rows.
+        """
+        bad = bad.fill_null(False)
+        if not bad.any():
+            return
+        row = int(bad.arg_max() or 0)
+        cell = "" if column is None else column[row]
+        name = "" if column is None else f", column '{column.name}'"
+        words = problem.replace("{cell}", f"{cell:g}" if isinstance(cell, float) else str(cell))
+        words = words.replace("{rows}", str(bad.sum()))
+        raise InputError(f"{self.where}, line {row + self.first}{name}: {words}", fix)
+
+    def need(self, *names: str) -> None:
+        """Raise for a column that is missing."""
+        need(self.frame, names, self.where)
+
+    def not_taken(self, *names: str) -> None:
+        """Raise for a column whose name means something else in a snapshot."""
+        for name in names:
+            if name in self:
+                raise InputError(
+                    f"{self.where} has a column '{name}', a name that is reserved.",
+                    "Rename the column; columns with other names are read as they are.",
+                )
+
+    def numbers(self, name: str) -> pl.Series:
+        """A column as numbers."""
+        if self[name].dtype.is_numeric():
+            return self[name].cast(pl.Float64).fill_nan(None)
+        out = self.frame.select(number_expr(name))[name]
+        fix = "Correct the cell, or leave it empty where there is no answer."
+        self._refuse_lost(name, out, "'{cell}' is not a number ({rows} such cells).", fix)
+        return out
+
+    def whole_numbers(self, name: str) -> pl.Series:
+        """A column as whole numbers."""
+        out = self.numbers(name)
+        fix = "Correct the cell, or map another column."
+        self.refuse(out != out.floor(), self[name], "'{cell}' is not a whole number.", fix)
+        return out.cast(pl.Int64)
+
+    def moments(self, name: str) -> pl.Series:
+        """A column as moments in UTC."""
+        out = self.frame.select(moment_expr(name, self[name].dtype)).to_series()
+        fix = "Write moments as 2025-09-20T14:05:00+09:00."
+        self._refuse_lost(name, out, "'{cell}' is not a date and time.", fix)
+        return out
+
+    def _refuse_lost(self, name: str, out: pl.Series, problem: str, fix: str) -> None:
+        text = self[name].cast(pl.String).str.strip_chars()
+        self.refuse(out.is_null() & text.is_not_null() & ~text.is_in(MISSING), self[name], problem, fix)
+
+    def one_word_of(self, name: str, words: Iterable[str]) -> pl.Series:
+        """A column whose cells are each in ``words``, whatever their case."""
+        known = {word.casefold(): word for word in words}
+        text = self[name].cast(pl.String).str.strip_chars()
+        out = text.str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.String).alias(name)
+        unknown = out.is_null() & text.is_not_null()
+        fix = suggestion(str(text.filter(unknown).first() or ""), known.values(), "Allowed")
+        self.refuse(unknown, text, "'{cell}' is not one of its words ({rows} such cells).", fix)
+        return out
+
+    def unique(self, *keys: str) -> None:
+        """Raise when two rows share their key."""
+        doubled = self.frame.select(keys).is_duplicated()
+        row = int(doubled.arg_max() or 0)
+        named = ", ".join(f"{key} '{self[key][row]}'" for key in keys) if doubled.any() else ""
+        problem = f"{named} is there more than once ({{rows}} such rows)."
+        self.refuse(doubled, None, problem, f"Keep one row per {' x '.join(keys)}.")
+
+    def filled(self, *names: str) -> None:
+        """Raise for the first empty cell in a column that may have none."""
+        for name in names:
+            problem = f"the column '{name}' is empty ({{rows}} such rows)."
+            self.refuse(self[name].is_null(), None, problem, f"Fill in the {name}, or remove the row.")
+
+    def inside_paths(self, name: str) -> None:
+        """Raise for a file name that leads out of the folder it belongs in."""
+        text = self[name].cast(pl.String).str.replace_all("\\", "/", literal=True)
+        out = (
+            text.str.starts_with("/") | text.str.contains(r"^.{0,2}:") | text.str.contains(r"(^|/)\.\.(/|$)")
+        )
+        fix = "Use names relative to that folder, and keep the media inside it."
+        self.refuse(out, self[name], "the path '{cell}' leads out of the media folder.", fix)
 
 
 def number_expr(name: str) -> pl.Expr:
@@ -75,37 +176,6 @@ def number_expr(name: str) -> pl.Expr:
         .fill_nan(None)
         .alias(name)
     )
-
-
-def numbers(frame: pl.DataFrame, name: str, where: str, first: int = 2) -> pl.Series:
-    """A column as numbers, or an error naming the first cell that is none. ``first``: the first row's line."""
-    if frame.schema[name].is_numeric():
-        return frame[name].cast(pl.Float64).fill_nan(None)
-    out = frame.select(number_expr(name))[name]
-    fix = "Correct the cell, or leave it empty where there is no answer."
-    refuse(
-        _lost(frame[name], out),
-        frame[name],
-        where,
-        "'{cell}' is not a number ({rows} such cells).",
-        fix,
-        first,
-    )
-    return out
-
-
-def _lost(before: pl.Series, after: pl.Series) -> pl.Series:
-    """Which cells became empty that were not."""
-    text = before.cast(pl.String).str.strip_chars()
-    return after.is_null() & text.is_not_null() & ~text.is_in(MISSING)
-
-
-def whole_numbers(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
-    """A column as whole numbers, or an error that names the first cell that is none."""
-    out = numbers(frame, name, where)
-    fix = "Correct the cell, or map another column."
-    refuse(out != out.floor(), frame[name], where, "'{cell}' is not a whole number.", fix)
-    return out.cast(pl.Int64)
 
 
 def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
@@ -128,14 +198,6 @@ def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
     micros = pl.when(epoch > 1e11).then(epoch * 1e3).otherwise(epoch * 1e6).cast(pl.Int64)
     since_1970 = micros.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     return pl.coalesce(*attempts, since_1970).cast(MOMENT).alias(name)
-
-
-def moments(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
-    """A column as moments in UTC, or an error that names the first cell that is none."""
-    out = frame.select(moment_expr(name, frame.schema[name])).to_series()
-    fix = "Write moments as 2025-09-20T14:05:00+09:00."
-    refuse(_lost(frame[name], out), frame[name], where, "'{cell}' is not a date and time.", fix)
-    return out
 
 
 def ids(series: pl.Series) -> pl.Series:
@@ -166,46 +228,10 @@ def id_notes(given: pl.Series, role: str) -> list[str]:
     return [f"{note}."]
 
 
-def unique_keys(frame: pl.DataFrame, keys: Sequence[str], where: str, first: int = 2) -> None:
-    """Raise when two rows of a file share their key. ``first``: the line of the first row."""
-    doubled = frame.select(keys).is_duplicated()
-    row = int(doubled.arg_max() or 0)
-    named = ", ".join(f"{key} '{frame[key][row]}'" for key in keys) if doubled.any() else ""
-    problem = f"{named} is there more than once ({{rows}} such rows)."
-    refuse(doubled, None, where, problem, f"Keep one row per {' x '.join(keys)}.", first)
-
-
-def filled(frame: pl.DataFrame, names: Iterable[str], where: str, first: int = 2) -> None:
-    """Raise for the first empty cell in a column that may have none."""
-    for name in names:
-        problem = f"the column '{name}' is empty ({{rows}} such rows)."
-        refuse(frame[name].is_null(), None, where, problem, f"Fill in the {name}, or remove the row.", first)
-
-
-def one_word_of(frame: pl.DataFrame, name: str, words: Iterable[str], where: str) -> pl.Series:
-    """A column whose cells are each in ``words``, whatever their case; any other word is an error."""
-    known = {word.casefold(): word for word in words}
-    text = frame[name].cast(pl.String).str.strip_chars()
-    out = text.str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.String).alias(name)
-    unknown = out.is_null() & text.is_not_null()
-    fix = suggestion(str(text.filter(unknown).first() or ""), known.values(), "Allowed")
-    refuse(unknown, text, where, "'{cell}' is not one of its words ({rows} such cells).", fix)
-    return out
-
-
-def inside_paths(series: pl.Series, where: str, first: int = 2) -> None:
-    """Raise for a file name that leads out of the folder it belongs in."""
-    text = series.cast(pl.String).str.replace_all("\\", "/", literal=True)
-    out = text.str.starts_with("/") | text.str.contains(r"^.{0,2}:") | text.str.contains(r"(^|/)\.\.(/|$)")
-    fix = "Use names relative to that folder, and keep the media inside it."
-    refuse(out, series, where, "the path '{cell}' leads out of the media folder.", fix, first)
-
-
-def not_taken(frame: pl.DataFrame, names: Iterable[str], where: str) -> None:
-    """Raise for a column whose name means something else in a snapshot."""
-    for name in names:
-        if name in frame.columns:
-            raise InputError(
-                f"{where} has a column '{name}', a name that is reserved.",
-                "Rename the column; columns with other names are read as they are.",
-            )
+def stacked(
+    frame: pl.DataFrame, questions: Mapping[str, str], names: Mapping[str, str], value: str = "value"
+) -> pl.DataFrame:
+    """One row per answer, from a column per question; ``names`` renames the other columns there are of these."""
+    index = [name for name in frame.columns if name not in questions]
+    long = frame.unpivot(list(questions), index=index, variable_name="question", value_name=value)
+    return long.with_columns(pl.col("question").replace(questions)).rename(names, strict=False)

@@ -91,21 +91,26 @@ def open_delimited(
 
     ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest.
     """
-    head = _head(path, encoding)
-    stated = _known_encoding(encoding)
+    head = read_bytes(path, 1 << 20)
+    if b"\0" in head and encoding is None and _bom(head) in {None, "utf-8-sig"}:
+        raise InputError(f"{path} is not a text file (it holds zero bytes).", _PLAIN_TEXT_FIX)
+    try:
+        stated = None if encoding is None else codecs.lookup(encoding).name
+    except LookupError as error:
+        raise InputError(
+            f"There is no encoding '{encoding}'.",
+            "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252.",
+        ) from error
     encoding = stated or _bom(head)
     sample = head.decode(encoding or "latin-1", "replace")
     first = sample.lstrip("\ufeff").splitlines()[0] if sample.strip() else ""
     if not first.strip():
         raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
-    mark = delimiter or max(DELIMITERS, key=lambda d: _outside_quotes(first, d))
+    unquoted = "".join(first.split('"')[::2])
+    mark = delimiter or max(DELIMITERS, key=unquoted.count)
     counts = _counts(path, mark)
-    plain = (
-        encoding in {None, "utf-8"}
-        and counts.utf8
-        and counts.returns == counts.crlf
-        and counts.crlf in {0, counts.newlines}
-    )
+    one_end = counts.returns == counts.crlf and counts.crlf in {0, counts.newlines}
+    plain = encoding in {None, "utf-8"} and counts.utf8 and one_end
     keep_alive: object = None
     readable = path
     notes: tuple[str, ...] = ()
@@ -123,16 +128,8 @@ def open_delimited(
     uneven = counts.quotes or len(header) == 1 or counts.delimiters != rows * (len(header) - 1)
     if uneven and _check_rows(readable, mark, len(header), path):
         readable, keep_alive = _without_blank_lines(readable, mark)
-    return Delimited(
-        path,
-        readable,
-        mark,
-        header,
-        keep_alive,
-        first_row=1 if names is None else 0,
-        escaped=counts.apostrophes,
-        notes=notes,
-    )
+    first_row = 1 if names is None else 0
+    return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes)
 
 
 def read_delimited(
@@ -176,43 +173,32 @@ def detect_encoding(path: Path) -> str:
     return "cp1252" if as_good else str(best.encoding)
 
 
-def _known_encoding(name: str | None) -> str | None:
-    if name is None:
-        return None
-    try:
-        return codecs.lookup(name).name
-    except LookupError as error:
-        raise InputError(
-            f"There is no encoding '{name}'.",
-            "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252.",
-        ) from error
-
-
-def _head(path: Path, encoding: str | None = None) -> bytes:
+def read_bytes(path: Path, size: int = -1) -> bytes:
+    """The first bytes of a file, or all of them."""
     try:
         with path.open("rb") as file:
-            head = file.read(1 << 20)
+            return file.read(size)
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}.", "Check the path.") from error
     except OSError as error:
         raise InputError(
             f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
         ) from error
-    if b"\0" in head and encoding is None and _bom(head) in {None, "utf-8-sig"}:
-        raise InputError(f"{path} is not a text file (it holds zero bytes).", _PLAIN_TEXT_FIX)
-    return head
+
+
+def header_of(path: Path) -> set[str]:
+    """The names in a CSV's first line, to recognise a file by; none where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            return {name.strip().strip('"') for name in file.readline(1 << 20).split(",")}
+    except OSError:
+        return set()
 
 
 def _bom(head: bytes) -> str | None:
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    return None
-
-
-def _outside_quotes(line: str, delimiter: str) -> int:
-    return sum(part.count(delimiter) for part in line.split('"')[::2])
+    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
 class _Counts(NamedTuple):
@@ -232,7 +218,7 @@ def _counts(path: Path, delimiter: str) -> _Counts:
     """Count over the whole file, in threads: a chunk that is being counted does not block the others."""
     starts = range(0, path.stat().st_size, _COUNTED_AT_ONCE)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(lambda at: _chunk_counts(_chunk(path, at), ord(delimiter)), starts))
+        parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter)), starts))
     split = sum(left.ends[1:] + right.ends[:1] == b"\r\n" for left, right in pairwise(parts))
     return _Counts(
         sum(part.newlines for part in parts),
@@ -246,13 +232,10 @@ def _counts(path: Path, delimiter: str) -> _Counts:
     )
 
 
-def _chunk(path: Path, at: int) -> bytes:
+def _chunk_counts(path: Path, at: int, delimiter: int) -> _Counts:
     with path.open("rb", buffering=0) as file:
         file.seek(at)
-        return file.read(_COUNTED_AT_ONCE) or b""
-
-
-def _chunk_counts(chunk: bytes, delimiter: int) -> _Counts:
+        chunk = file.read(_COUNTED_AT_ONCE) or b""
     codes = np.frombuffer(chunk, dtype=np.uint8)
     carriage = b"\r" in chunk
     return _Counts(

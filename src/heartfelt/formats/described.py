@@ -14,14 +14,14 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import ids, numbers, read_table
+from heartfelt.formats.columns import Sheet, ids, read_table
 from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
 from heartfelt.media.probe import AUDIO, IMAGES, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source, Spooled
 from heartfelt.study import Intent, Question, Study, System
-from heartfelt.study.probe import AnchorProbe
+from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 
 UNSTATED = Numeric(type="numeric")
@@ -51,7 +51,6 @@ def build(
     format: str,
     table: SourceTable,
     source: Path,
-    options: Mapping[str, str],
     progress: Progress | None,
     *,
     stimuli: pl.DataFrame,
@@ -62,7 +61,7 @@ def build(
     **others: pl.DataFrame | None,
 ) -> Snapshot:
     """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data."""
-    path = table.path
+    path, options = table.path, table.options
     stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
     if known is None:
         name = options.get("name") or path.stem
@@ -116,12 +115,11 @@ def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[
     """Where the options place intents: ``reference.INTENT`` one by one, ``references`` from a table."""
     out: dict[str, dict[str, float]] = {}
     if "references" in options:
-        frame = read_table(base / options["references"])
-        column = pick(frame.columns, "intent", {}, options["references"])
-        axes = [name for name in frame.columns if name != column]
-        values = {axis: numbers(frame, axis, options["references"]) for axis in axes}
-        for row, intent in enumerate(ids(frame[column])):
-            out[intent] = {axis: values[axis][row] for axis in axes if values[axis][row] is not None}
+        sheet = Sheet(read_table(base / options["references"]), options["references"])
+        column = pick(sheet.frame.columns, "intent", {}, sheet.where)
+        axes = [sheet.numbers(name) for name in sheet.frame.columns if name != column]
+        for row, intent in enumerate(ids(sheet[column])):
+            out[intent] = {axis.name: axis[row] for axis in axes if axis[row] is not None}
     for intent, text in _keyed(options, "reference").items():
         out[intent] = {}
         for part in text.split(","):

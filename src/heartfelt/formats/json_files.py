@@ -12,20 +12,14 @@ from typing import Any, NoReturn
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.formats.delimited import read_bytes
 
 JSON = {".json", ".jsonl", ".ndjson"}
 
 
 def text_of(path: Path, encoding: str | None = None) -> str:
     """The text of a file with LF line ends: in ``encoding``, else UTF-8, UTF-16 with its mark, or Windows-1252."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {path}.", "Check the path.") from error
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
-        ) from error
+    content = read_bytes(path)
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if b"\0" in content and not wide and encoding is None:
         raise InputError(
@@ -48,13 +42,13 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _no_such_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
-
-
 def parse_json(text: str) -> Any:
     """Strict JSON: NaN and infinities are an error."""
-    return json.loads(text, parse_constant=_no_such_number)
+
+    def refuse(word: str) -> NoReturn:
+        raise ValueError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def read_json(path: Path) -> Any:
@@ -116,10 +110,11 @@ def _json_table(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
         if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
             inner = frame.select(pl.exclude(name), pl.col(name)).explode(name)
             fields = [field.name for field in dtype.inner.fields]
-            taken = {field: field if field not in frame.columns else f"{name}.{field}" for field in fields}
-            return inner.with_columns(
-                pl.col(name).struct.field(field).alias(new) for field, new in taken.items()
-            ).drop(name)
+            columns = [
+                pl.col(name).struct.field(field).alias(f"{name}.{field}" if field in frame.columns else field)
+                for field in fields
+            ]
+            return inner.with_columns(columns).drop(name)
     return frame
 
 
@@ -127,7 +122,14 @@ def _records(text: str, path: Path) -> list[Any]:
     try:
         content = json.loads(text)
     except ValueError:
-        return _lines(text, path)
+        content = []
+        for number, line in enumerate(text.split("\n"), 1):
+            try:
+                content += [json.loads(line)] if line.strip() else []
+            except ValueError as error:
+                raise InputError(
+                    f"{path}, line {number}: this is not valid JSON ({error}).", "Correct the line."
+                ) from error
     if isinstance(content, dict):
         lists = [value for value in content.values() if isinstance(value, list)]
         by_column = len(lists) == len(content) and len({len(column) for column in lists}) == 1
@@ -136,19 +138,6 @@ def _records(text: str, path: Path) -> list[Any]:
         records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
         return records[0] if len(records) == 1 else [content]
     return content if isinstance(content, list) else []
-
-
-def _lines(text: str, path: Path) -> list[Any]:
-    records = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                records.append(json.loads(line))
-            except ValueError as error:
-                raise InputError(
-                    f"{path}, line {number}: this is not valid JSON ({error}).", "Correct the line."
-                ) from error
-    return records
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -16,29 +16,11 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.answers import NO_RATER, coded_answers, single_answers
-from heartfelt.formats.columns import (
-    MISSING,
-    id_notes,
-    moment_expr,
-    moments,
-    need,
-    number_expr,
-    numbers,
-    whole_numbers,
-)
+from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names, stated_references, stated_scale
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import (
-    TABLES,
-    SourceTable,
-    locate,
-    names_in,
-    open_table,
-    pick,
-    pick_optional,
-    side_table,
-)
+from heartfelt.formats.source_table import TABLES, SourceTable, locate, open_table, pick, side_table
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -84,6 +66,7 @@ class Long(Format):
     """Any CSV, TSV, Parquet or JSON table of ratings."""
 
     name: ClassVar[str] = "long"
+    example_data: ClassVar[str] = "example/ratings.csv"
     about: ClassVar[str] = "any CSV, TSV, Parquet or JSON table with one answer per row"
     options: ClassVar[Mapping[str, str]] = {
         "rater": "column of the rater id; none if the table does not say who rated",
@@ -119,11 +102,10 @@ class Long(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; the study beside it is used if there is one, else one is described from the data."""
-        path = locate(source, ("ratings.csv", "ratings.parquet"))
-        table = open_table(path, options)
-        roles = _roles(table.columns, options, str(path))
+        table = open_table(locate(source, ("ratings.csv", "ratings.parquet")), options)
+        path, roles = table.path, _roles(table)
         table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
-        spooled, notes = _spooled(table, roles, _renamed(table, roles, options))
+        spooled, notes = _spooled(table, roles, _renamed(table, roles))
         questions = spooled.survey.questions
         if not questions:
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
@@ -132,19 +114,18 @@ class Long(Format):
         known = None if stated else _study_next_to(path, set(questions))
         if known is not None:
             scales = {question: known.scales[known.question(question).scale] for question in questions}
-        spooled, coded = coded_answers(spooled, scales, str(path))
+        spooled, coded = coded_answers(spooled, scales, table.where)
         return build(
             self.name,
             table,
             source,
-            options,
             progress,
-            stimuli=_stimuli(table.rows, roles, spooled, path, options),
+            stimuli=_stimuli(table, roles, spooled),
             scales=coded,
             notes=notes,
             known=known,
             ratings=spooled,
-            raters=_raters(table.rows, roles, spooled, path, options),
+            raters=_raters(table, roles, spooled),
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -157,18 +138,6 @@ class Long(Format):
         write_text(target / "raters.csv", csv_text(snapshot.raters))
         write_text(target / STUDY_FILE, study_text(snapshot.study))
 
-    def example(self, folder: Path) -> Path:
-        """Three raters, four clips, two questions, and a column that plays no role."""
-        rows = [
-            f"{r + 1},clip{c},{q},{1 + (r * 3 + c * 2 + len(q)) % 9},{c + 1},phone"
-            for r in range(3)
-            for c in range(4)
-            for q in ("valence", "arousal")
-        ]
-        return self.example_file(
-            folder, "ratings.csv", "\n".join(["rater,stimulus,question,value,position,device", *rows, ""])
-        )
-
 
 def _study_next_to(table: Path, questions: set[str]) -> Study | None:
     """The study that lies beside a table, if it asks these questions."""
@@ -179,23 +148,23 @@ def _study_next_to(table: Path, questions: set[str]) -> Study | None:
     return study if {question.id for question in study.asked} >= questions else None
 
 
-def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Roles:
+def _roles(table: SourceTable) -> Roles:
+    columns, options, where = table.columns, table.options, table.where
     listed, of_stimulus, of_rater = (
-        names_in(options, key) for key in ("value", "stimulus_columns", "rater_columns")
+        table.names_in(key) for key in ("value", "stimulus_columns", "rater_columns")
     )
     if options.get("anchors") in columns and options["anchors"] not in of_stimulus:
         of_stimulus.append(options["anchors"])
     need(columns, [*listed, *of_stimulus, *of_rater], where)
-    question = pick_optional(columns, "question", options, where)
-    values = tuple(listed) or (pick(columns, "value", options, where),)
+    question = table.pick_optional("question")
+    values = tuple(listed) or (table.pick("value"),)
     if len(values) > 1:
         question = None
     others: dict[str, str] = {}
     for role in (*NUMBERS, "at", *ABOUT_STIMULUS):
         if role in options or role in columns:
             others[role] = pick(columns, role, {role: options.get(role, role)}, where)
-    rater = _rater(columns, options, where)
-    stimulus = pick(columns, "stimulus", options, where)
+    rater, stimulus = _rater(table), table.pick("stimulus")
     parts = [name for name in (rater, stimulus, *values, question) if name is not None]
     for name in parts:
         if parts.count(name) > 1:
@@ -206,59 +175,58 @@ def _roles(columns: Sequence[str], options: Mapping[str, str], where: str) -> Ro
     return Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
 
 
-def _rater(columns: Sequence[str], options: Mapping[str, str], where: str) -> str | None:
+def _rater(table: SourceTable) -> str | None:
     """The column of the rater id, or None where the options say that there is none."""
-    if options.get("rater") == NO_RATER and NO_RATER not in columns:
+    if table.options.get("rater") == NO_RATER and NO_RATER not in table.columns:
         return None
     try:
-        return pick(columns, "rater", options, where)
+        return table.pick("rater")
     except InputError as error:
         raise InputError(
             error.problem, f"{error.fix} If the table does not say who rated: --map rater={NO_RATER}."
         ) from error
 
 
-def _renamed(table: SourceTable, roles: Roles, options: Mapping[str, str]) -> dict[str, str]:
-    if not any(option.startswith("rename.") for option in options):
+def _renamed(table: SourceTable, roles: Roles) -> dict[str, str]:
+    if not any(option.startswith("rename.") for option in table.options):
         return {}
     if roles.question is None:
-        return new_names(options, roles.values)
+        return new_names(table.options, roles.values)
     asked = table.rows.select(pl.col(roles.question).cast(pl.String).unique()).collect().to_series()
-    return new_names(options, asked.drop_nulls())
+    return new_names(table.options, asked.drop_nulls())
 
 
 def _spooled(table: SourceTable, roles: Roles, renamed: Mapping[str, str]) -> tuple[Spooled, list[str]]:
     """The ratings under their contract, with notes on ids: cells are parsed strictly, and leniently where that fails."""
-    where = str(table.path)
     try:
         rows = table.rows
         if table.delimited is not None and len(roles.values) == 1:
             typed = {roles.others[role]: kind for role, kind in NUMBERS.items() if role in roles.others}
             rows = table.delimited.scan({roles.values[0]: pl.Float64, **typed})
-        spooled = spool(_shaped(rows, roles, renamed, strict=True), where)
+        spooled = spool(_shaped(rows, roles, renamed, strict=True), table.where)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
-            moments(table.rows.select(roles.others["at"]).collect(), roles.others["at"], where)
+            _explain(table, roles, ["at"])
         names = pl.Series([*spooled.survey.raters, *spooled.survey.stimuli], dtype=pl.String)
         if not names.str.contains(r"^\s|\s$").any():
             return spooled, []
     except pl.exceptions.PolarsError:
-        _explain(table.rows, roles, where)
+        _explain(table, roles, [*NUMBERS, "at"])
     notes = [
         note
         for role, column in (("rater", roles.rater), ("stimulus", roles.stimulus))
         if column is not None
         for note in id_notes(table.rows.select(pl.col(column).unique()).collect()[column], role)
     ]
-    return spool(_shaped(table.rows, roles, renamed, strict=False), where), notes
+    return spool(_shaped(table.rows, roles, renamed, strict=False), table.where), notes
 
 
-def _explain(table: pl.LazyFrame, roles: Roles, where: str) -> None:
+def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
     """Name the cell that is not a number or not a moment in a column that must hold such."""
-    for role in (*NUMBERS, "at"):
+    for role in wanted:
         if role in roles.others:
-            name = roles.others[role]
-            check = {"at": moments, "seconds": numbers}.get(role, whole_numbers)
-            check(table.select(name).collect(), name, where)
+            sheet = Sheet(table.rows.select(roles.others[role]).collect(), table.where)
+            check = {"at": sheet.moments, "seconds": sheet.numbers}.get(role, sheet.whole_numbers)
+            check(roles.others[role])
 
 
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:
@@ -332,69 +300,61 @@ def _value(column: str, dtype: pl.DataType, *, strict: bool) -> list[pl.Expr]:
     return [number.alias("value"), answer.alias("answer")]
 
 
-def _facts(table: pl.LazyFrame, key: str, columns: Mapping[str, str], where: str, role: str) -> pl.DataFrame:
+def _facts(table: SourceTable, key: str, columns: Mapping[str, str], role: str) -> pl.DataFrame:
     """What the rows say about each stimulus or rater; two rows that contradict each other are a mistake."""
     named = [pl.col(column).alias(name) for name, column in columns.items()]
-    facts = (
-        table.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *named)
-        .unique(maintain_order=True)
-        .collect()
-    )
+    own = table.rows.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *named)
+    facts = own.unique(maintain_order=True).collect()
     doubled = facts.filter(pl.col(role).is_duplicated())
     if doubled.height:
         first = doubled[role][0]
         rows = doubled.filter(pl.col(role) == first)
         name = next(name for name in columns if rows[name].n_unique() > 1)
         raise InputError(
-            f"{where}: {role} '{first}' has two values of '{columns[name]}': '{rows[name][0]}' and '{rows[name][1]}'.",
+            f"{table.where}: {role} '{first}' has two values of '{columns[name]}': '{rows[name][0]}' and '{rows[name][1]}'.",
             f"A column that describes the {role} must be the same in all of its rows.",
         )
     return facts
 
 
-def _stimuli(
-    table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]
-) -> pl.DataFrame:
+def _stimuli(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataFrame:
     base = pl.DataFrame({"stimulus": spooled.survey.stimuli}, schema={"stimulus": pl.String})
     columns = {role: roles.others[role] for role in ABOUT_STIMULUS if role in roles.others}
     columns |= {name: name for name in roles.stimulus_columns}
     if columns:
-        facts = _facts(table, roles.stimulus, columns, str(path), "stimulus")
+        facts = _facts(table, roles.stimulus, columns, "stimulus")
         base = base.join(facts, on="stimulus", how="left", maintain_order="left")
-    companion = _companion(path, options, "stimuli")
+    companion = _companion(table, "stimuli")
     if companion is not None:
-        listed = side_table(companion, "stimulus", options.get("stimuli_id"), roles.stimulus)
+        listed = side_table(companion, "stimulus", table.options.get("stimuli_id"), roles.stimulus)
         new = base.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
         base = pl.concat([listed, new], how="diagonal_relaxed") if new.height else listed
-    return STIMULI.check(base, str(path))
+    return STIMULI.check(base, table.where)
 
 
-def _raters(
-    table: pl.LazyFrame, roles: Roles, spooled: Spooled, path: Path, options: Mapping[str, str]
-) -> pl.DataFrame | None:
+def _raters(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataFrame | None:
     if roles.rater is None:
         return None
     if roles.rater_columns:
-        return _facts(table, roles.rater, {name: name for name in roles.rater_columns}, str(path), "rater")
-    companion = _companion(path, options, "raters")
+        return _facts(table, roles.rater, {name: name for name in roles.rater_columns}, "rater")
+    companion = _companion(table, "raters")
     if companion is None:
         return None
-    listed = side_table(companion, "rater", options.get("raters_id"), roles.rater)
+    listed = side_table(companion, "rater", table.options.get("raters_id"), roles.rater)
     raters = spooled.survey.raters
     if listed.height and raters and not set(listed["rater"]) & set(raters):
         raise InputError(
-            f"No rater of {path.name} is in {companion.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
+            f"No rater of {table.path.name} is in {companion.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
             f"Use the same ids in both files, or name the id's column in {companion.name} with --map raters_id=COLUMN.",
         )
     return RATERS.check(listed, str(companion))
 
 
-def _companion(path: Path, options: Mapping[str, str], what: str) -> Path | None:
+def _companion(table: SourceTable, what: str) -> Path | None:
     """The table of stimuli or raters that goes with the ratings: the one named, or the one this format writes."""
-    companion = path.parent / options.get(what, f"{what}.csv")
-    return (
-        companion if what in options or (path.name.startswith("ratings.") and companion.is_file()) else None
-    )
+    companion = table.path.parent / table.options.get(what, f"{what}.csv")
+    ours = table.path.name.startswith("ratings.") and companion.is_file()
+    return companion if what in table.options or ours else None
 
 
 FORMATS.add(Long.name, Long())

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import suggestion
 from heartfelt.files import inside
-from heartfelt.formats.columns import ids, need, read_table, unique_keys
+from heartfelt.formats.columns import Sheet
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -71,41 +71,33 @@ def study_snapshot(folder: Path, progress: Progress | None = None) -> Snapshot:
 
 
 def _stimuli(source: Path, study: Study) -> pl.DataFrame:
-    where = str(source)
-    frame = read_table(source)
-    need(frame, ["stimulus"], where)
-    frame = frame.with_columns(ids(frame["stimulus"]).alias("stimulus"))
-    unique_keys(frame, ["stimulus"], where)
-    frame = lossless_types(frame, keep=["stimulus", "system", "intent", "prompt", "path"])
-    for column, known in (
-        ("system", [s.id for s in study.systems]),
-        ("intent", [i.id for i in study.intents]),
-    ):
-        if column in frame.columns and known:
-            _known(frame[column].cast(pl.String), column, known, where)
-    return STIMULI.check(frame, where)
+    sheet = Sheet.read(source)
+    sheet.need("stimulus")
+    sheet = sheet.with_ids("stimulus")
+    sheet.unique("stimulus")
+    for column, known in (("system", study.systems), ("intent", study.intents)):
+        if column in sheet and known:
+            _known(sheet, column, [each.id for each in known])
+    frame = lossless_types(sheet.frame, keep=["stimulus", "system", "intent", "prompt", "path"])
+    return STIMULI.check(frame, sheet.where)
 
 
-def _known(series: pl.Series, what: str, known: list[str], where: str) -> None:
+def _known(sheet: Sheet, what: str, known: list[str]) -> None:
+    series = sheet[what].cast(pl.String)
     strange = (~series.is_in(known)).fill_null(False)
     if strange.any():
-        row = int(strange.arg_max() or 0)
-        raise InputError(
-            f"{where}, line {row + 2}, column '{what}': the study has no {what} '{series[row]}'.",
-            suggestion(str(series[row]), known, f"{what.capitalize()}s of the study"),
-        )
+        fix = suggestion(str(series.filter(strange)[0]), known, f"{what.capitalize()}s of the study")
+        sheet.refuse(strange, series, f"the study has no {what} '{{cell}}'.", fix)
 
 
 def _items(home: Path, study: Study, stimuli: pl.DataFrame) -> pl.DataFrame:
     if study.stimuli.items is None:
-        questions = pl.DataFrame(
-            {"question": [question.id for question in study.asked]}, schema={"question": pl.String}
-        )
-        return stimuli.select("stimulus").join(questions, how="cross")
+        asked = pl.Series("question", [question.id for question in study.asked], pl.String)
+        return stimuli.select("stimulus").join(asked.to_frame(), how="cross")
     source = inside(home, study.stimuli.items, f"{home / STUDY_FILE}, stimuli.items")
-    frame = read_table(source)
-    need(frame, ITEMS.names, str(source))
-    frame = frame.with_columns(ids(frame["stimulus"]).alias("stimulus"))
-    _known(frame["stimulus"], "stimulus", stimuli["stimulus"].to_list(), str(source))
-    _known(frame["question"], "question", [question.id for question in study.asked], str(source))
-    return ITEMS.check(lossless_types(frame, keep=ITEMS.names), str(source))
+    sheet = Sheet.read(source)
+    sheet.need(*ITEMS.names)
+    sheet = sheet.with_ids("stimulus")
+    _known(sheet, "stimulus", stimuli["stimulus"].to_list())
+    _known(sheet, "question", [question.id for question in study.asked])
+    return ITEMS.check(lossless_types(sheet.frame, keep=ITEMS.names), sheet.where)

@@ -15,11 +15,11 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import id_notes, ids, need, numbers, refuse, unique_keys, whole_numbers
+from heartfelt.formats.columns import Sheet, id_notes, ids, need
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick
+from heartfelt.formats.source_table import compile_pattern, locate, open_table
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -38,6 +38,7 @@ class Means(Format):
     """Published means, with spread and count where they are given."""
 
     name: ClassVar[str] = "means"
+    example_data: ClassVar[str] = "example/norms.csv"
     about: ClassVar[str] = "one row per stimulus with mean, spread and count; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id",
@@ -53,51 +54,44 @@ class Means(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the means; there are no ratings and no raters in such data."""
-        path = locate(source)
-        where = str(path)
-        table = open_table(path, options)
-        frame = table.collect()
-        if not frame.height:
-            raise InputError(
-                f"{path} has a header but no rows.", "Point to a table with one row per stimulus."
-            )
-        key = pick(frame.columns, "stimulus", options, where)
-        unique_keys(frame, [key], where)
-        questions = _questions(frame.columns, options, where)
+        table = open_table(locate(source), options)
+        sheet = table.sheet("stimulus")
+        key = table.pick("stimulus")
+        sheet.unique(key)
+        questions = _questions(sheet.frame.columns, options, sheet.where)
         renamed = new_names(options, questions)
         questions = {renamed.get(question, question): columns for question, columns in questions.items()}
-        names = ids(frame[key]).alias("stimulus")
-        means = pl.concat(
-            [
-                pl.DataFrame([names, *_figures(frame, columns, where)]).with_columns(
-                    question=pl.lit(question)
-                )
-                for question, columns in questions.items()
-            ],
-            how="diagonal",
-        )
+        names = ids(sheet[key]).alias("stimulus")
+        means = [
+            pl.DataFrame([names, *_figures(sheet, columns)]).with_columns(question=pl.lit(question))
+            for question, columns in questions.items()
+        ]
         roles = {options[role]: role for role in ("system", "intent", "prompt") if role in options}
-        need(frame, roles, where)
+        sheet.need(*roles)
         used = {column for columns in questions.values() for column in columns.values()}
-        stimuli = frame.with_columns(names.alias(key)).drop(used).rename({key: "stimulus", **roles})
+        stimuli = sheet.frame.with_columns(names.alias(key)).drop(used).rename({key: "stimulus", **roles})
         scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
-        for question, scale in scales.items():
-            _on_scale(means, question, scale.bounds(), where)
+        for part, (question, scale) in zip(means, scales.items(), strict=True):
+            _on_scale(part, question, scale.bounds(), sheet.where)
         return build(
             self.name,
             table,
             source,
-            options,
             progress,
             stimuli=number_types(stimuli, keep=["stimulus", "system", "intent", "prompt", "path"]),
             scales=scales,
-            notes=id_notes(frame[key], "stimulus"),
-            means=means,
+            notes=id_notes(sheet[key], "stimulus"),
+            means=pl.concat(means, how="diagonal"),
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``means.csv``; where there are ratings, their means, standard deviations and counts."""
-        means = published_or_computed(snapshot)
+        means = snapshot.means
+        if not means.height:
+            rated = snapshot.ratings.filter(pl.col("value").is_not_null())
+            means = rated.group_by("stimulus", "question", maintain_order=True).agg(
+                mean=pl.mean("value"), sd=pl.std("value"), n=pl.len().cast(pl.Int64)
+            )
         wide = snapshot.stimuli.drop(PROBED, strict=False)
         for question in means["question"].unique(maintain_order=True):
             mine = means.filter(pl.col("question") == question)
@@ -106,27 +100,6 @@ class Means(Format):
                 mine.select("stimulus", *figures), on="stimulus", how="left", maintain_order="left"
             )
         write_text(target / "means.csv", csv_text(wide))
-
-    def example(self, folder: Path) -> Path:
-        """Three photographs with norms."""
-        return self.example_file(
-            folder,
-            "norms.csv",
-            "file,category,valence_mean,valence_sd,valence_n,arousal_mean,arousal_sd,arousal_n\n"
-            "a.jpg,Object,4.7,0.95,102,2.3,1.6,101\nb.jpg,Person,6.1,1.2,99,4.4,1.5,100\n"
-            "c.jpg,Animal,2.25,1.3,101,5.0,1.7,98\n",
-        )
-
-
-def published_or_computed(snapshot: Snapshot) -> pl.DataFrame:
-    """The published means, or those of the ratings."""
-    if snapshot.means.height:
-        return snapshot.means
-    return (
-        snapshot.ratings.filter(pl.col("value").is_not_null())
-        .group_by("stimulus", "question", maintain_order=True)
-        .agg(pl.mean("value").alias("mean"), pl.std("value").alias("sd"), pl.len().cast(pl.Int64).alias("n"))
-    )
 
 
 def _questions(columns: list[str], options: Mapping[str, str], where: str) -> dict[str, dict[str, str]]:
@@ -142,9 +115,7 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
     if not by_role.get("mean"):
         raise InputError(
             f"{where}: no column is unmistakably a mean.",
-            "Give a pattern such as --map mean={question}_mean. The columns are: "
-            + ", ".join(columns[:30])
-            + ".",
+            f"Give a pattern such as --map mean={{question}}_mean. The columns are: {', '.join(columns[:30])}.",
         )
     return {
         question: {role: named[question] for role, named in by_role.items() if question in named}
@@ -176,13 +147,13 @@ def _usual(columns: list[str], words: tuple[str, ...]) -> dict[str, str]:
     return out
 
 
-def _figures(frame: pl.DataFrame, columns: Mapping[str, str], where: str) -> list[pl.Series]:
+def _figures(sheet: Sheet, columns: Mapping[str, str]) -> list[pl.Series]:
     """The mean, sd and n of one question; a spread or a count below 0 is an error."""
     out = []
     for role, column in columns.items():
-        figures = whole_numbers(frame, column, where) if role == "n" else numbers(frame, column, where)
+        figures = sheet.whole_numbers(column) if role == "n" else sheet.numbers(column)
         if role != "mean":
-            refuse(figures < 0, figures, where, "{cell} is below 0.", "Correct the cell, or leave it empty.")
+            sheet.refuse(figures < 0, figures, "{cell} is below 0.", "Correct the cell, or leave it empty.")
         out.append(figures.alias(role))
     return out
 
@@ -190,7 +161,7 @@ def _figures(frame: pl.DataFrame, columns: Mapping[str, str], where: str) -> lis
 def _on_scale(means: pl.DataFrame, question: str, bounds: tuple[float, float] | None, where: str) -> None:
     if bounds is None:
         return
-    off = means.filter((pl.col("question") == question) & ~pl.col("mean").is_between(*bounds))
+    off = means.filter(~pl.col("mean").is_between(*bounds))
     if off.height:
         row = off.row(0, named=True)
         raise InputError(

@@ -8,14 +8,14 @@ columns) becomes a note of the snapshot's source. The table stays lazy: nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import PARQUET, ids, need, number_expr, scan_parquet, unique_keys
+from heartfelt.formats.columns import PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, json_table
 from heartfelt.tables import LEDGER, number_types
@@ -67,26 +67,51 @@ _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|!=|=|<|>)\s*(.*?)\s*")
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A table that was opened: its rows, and what to say about the reading."""
+    """A table that was opened: its rows, the options it is read with, and what to say about the reading."""
 
     path: Path
     rows: pl.LazyFrame
+    options: Mapping[str, str]
     delimited: Delimited | None = None
     """The text file behind the rows, where they are exactly the file's."""
     notes: tuple[str, ...] = ()
     ledger: pl.DataFrame | None = None
+    keep_alive: object = None
+    """What must not be removed before the rows are read, such as a copy of the file in UTF-8."""
+
+    @property
+    def where(self) -> str:
+        """The table's file, for errors."""
+        return str(self.path)
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
         return self.rows.collect_schema().names()
 
-    def collect(self) -> pl.DataFrame:
-        """All rows in memory."""
-        return collected(self.rows, self.path)
+    def sheet(self, row: str) -> Sheet:
+        """All rows in memory, each a ``row``; an error where there is none."""
+        frame = collected(self.rows, self.path)
+        if not frame.height:
+            raise InputError(
+                f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
+            )
+        return Sheet(frame, self.where)
+
+    def pick(self, role: str) -> str:
+        """The column that plays ``role``: the one the options name, else the first with a usual name."""
+        return pick(self.columns, role, self.options, self.where)
+
+    def pick_optional(self, role: str) -> str | None:
+        """The same, but None where no column has a usual name."""
+        return pick_optional(self.columns, role, self.options, self.where)
+
+    def names_in(self, *keys: str) -> list[str]:
+        """The names that options list with commas between them."""
+        return [name.strip() for key in keys for name in self.options.get(key, "").split(",") if name.strip()]
 
 
-def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
+def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TABLES) -> Path:
     """The table to read: the file itself, or the one table of a folder."""
     if source.is_file():
         return source
@@ -95,19 +120,20 @@ def locate(source: Path, preferred: Sequence[str] = ()) -> Path:
     for name in preferred:
         if (source / name).is_file():
             return source / name
-    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in TABLES and p.is_file())
+    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in suffixes and p.is_file())
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        raise InputError(f"{source} holds no CSV, TSV, Parquet or JSON table.", "Point to the table itself.")
+        kinds = "CSV, TSV, Parquet or JSON table" if suffixes == TABLES else " or ".join(sorted(suffixes))
+        raise InputError(f"{source} holds no {kinds}.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
 def open_table(path: Path, options: Mapping[str, str]) -> SourceTable:
     """Open a table with the shared options; columns that options name are never taken for personal data."""
-    rows, delimited = _rows(path, options)
-    notes = list(delimited.notes) if delimited is not None else []
+    rows, opened = _rows(path, options)
+    delimited, notes = opened, list(opened.notes) if opened is not None else []
     named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}
     personal = {} if options.get("personal") == "keep" else _personal(rows, named)
     if personal:
@@ -120,7 +146,7 @@ def open_table(path: Path, options: Mapping[str, str]) -> SourceTable:
     if "where" in options:
         rows, ledger = _filtered(rows, options["where"], str(path))
         delimited = None
-    return SourceTable(path, rows, delimited, tuple(notes), ledger)
+    return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened)
 
 
 def _rows(path: Path, options: Mapping[str, str]) -> tuple[pl.LazyFrame, Delimited | None]:
@@ -160,7 +186,7 @@ def _are_degrees(rows: pl.LazyFrame, name: str) -> bool:
 
 def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, pl.DataFrame]:
     """The rows that meet every condition, and a ledger line for each condition that left some out."""
-    reasons = []
+    reasons: list[str] = []
     for condition in (part.strip() for part in text.split(";") if part.strip()):
         meets = _condition(condition, rows, where)
         counts = rows.select(lost=(~meets).sum(), all=pl.len()).collect(engine="streaming").row(0, named=True)
@@ -171,8 +197,9 @@ def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, 
         if counts["lost"]:
             reasons.append(f"{counts['lost']:,} rows do not meet the condition '{condition}'")
         rows = rows.filter(meets)
-    ledger = pl.DataFrame({"reason": reasons}, schema={"reason": pl.String})
-    return rows, LEDGER.check(ledger.with_columns(what=pl.lit("row"), stage=pl.lit("import")), where)
+    lines = [("row", reason, "import") for reason in reasons]
+    ledger = pl.DataFrame(lines, schema=dict.fromkeys(("what", "reason", "stage"), pl.String), orient="row")
+    return rows, LEDGER.check(ledger, where)
 
 
 def _condition(text: str, rows: pl.LazyFrame, where: str) -> pl.Expr:
@@ -230,11 +257,6 @@ def pick_optional(columns: Sequence[str], role: str, options: Mapping[str, str],
     return None
 
 
-def names_in(options: Mapping[str, str], *keys: str) -> list[str]:
-    """The names that options list with commas between them."""
-    return [name.strip() for key in keys for name in options.get(key, "").split(",") if name.strip()]
-
-
 def side_table(
     path: Path, role: str, id_column: str | None = None, same_as: str | None = None
 ) -> pl.DataFrame:
@@ -243,13 +265,13 @@ def side_table(
     ``id_column`` is the id's column where the options name it; otherwise the column called like the ratings' own
     (``same_as``), or the first with a usual name.
     """
-    frame = open_table(path, {role: id_column or ""}).collect()
-    if id_column is None and same_as in frame.columns:
+    table = open_table(path, {role: id_column or ""})
+    if id_column is None and same_as in table.columns:
         id_column = same_as
-    column = pick(frame.columns, role, {} if id_column is None else {role: id_column}, str(path))
-    frame = frame.with_columns(ids(frame[column]).alias(column)).rename({column: role})
-    unique_keys(frame, [role], str(path))
-    return number_types(frame, keep=[role, "system", "intent", "prompt", "path"])
+    column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
+    sheet = Sheet(collected(table.rows, path).rename({column: role}), table.where).with_ids(role)
+    sheet.unique(role)
+    return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
 
 
 def compile_pattern(pattern: str, allowed: Iterable[str]) -> re.Pattern[str]:

@@ -14,11 +14,11 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import id_notes, ids, need, numbers, refuse, unique_keys
+from heartfelt.formats.columns import Sheet, id_notes, ids
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import compile_pattern, locate, names_in, open_table, pick_optional
+from heartfelt.formats.source_table import SourceTable, compile_pattern, locate, open_table
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
@@ -33,6 +33,7 @@ class Votes(Format):
     """A count per category for each item."""
 
     name: ClassVar[str] = "votes"
+    example_data: ClassVar[str] = "example/votes.csv"
     about: ClassVar[str] = "one row per item with a count per category; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id; rows are numbered if there is none",
@@ -46,43 +47,34 @@ class Votes(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the counts; each vote becomes a rating whose rater is unknown."""
-        path = locate(source)
-        where = str(path)
-        table = open_table(path, options)
-        frame = table.collect()
-        if not frame.height:
-            raise InputError(f"{path} has a header but no rows.", "Point to a table with one row per item.")
-        key = pick_optional(frame.columns, "stimulus", options, where)
+        table = open_table(locate(source), options)
+        sheet = table.sheet("item")
+        key = table.pick_optional("stimulus")
         if key is None:
             key = "item_row"
-            frame = frame.with_columns(pl.format("item{}", pl.int_range(1, pl.len() + 1)).alias(key))
+            sheet = sheet.with_columns(pl.format("item{}", pl.int_range(1, pl.len() + 1)).alias(key))
         asked = options.get("question", "question")
-        question = asked if asked in frame.columns and asked != key else None
-        own = [key] if question is None else [key, question]
-        unique_keys(frame, own, where)
-        columns = _columns(frame, own, options, where)
-        name = pl.lit(options.get("question", "category"))
-        items = frame.select(
-            ids(frame[key]).alias("stimulus"),
-            (name if question is None else pl.col(question).cast(pl.String)).alias("question"),
-            pl.exclude(*own, *columns),
+        named = asked in sheet and asked != key
+        own = [key, asked] if named else [key]
+        sheet.unique(*own)
+        columns = _columns(sheet, own, table)
+        question = pl.col(asked).cast(pl.String) if named else pl.lit(options.get("question", "category"))
+        items = sheet.frame.select(
+            ids(sheet[key]).alias("stimulus"), question.alias("question"), pl.exclude(*own, *columns)
         )
         renamed = new_names(options, items["question"].drop_nulls().unique())
         items = items.with_columns(pl.col("question").replace(renamed))
         scale = _scale(list(columns.values()), options)
-        ratings = _ratings(frame, items, columns, scale, where)
-        stimuli, items = _moved(
-            items.select("stimulus").unique(maintain_order=True), number_types(items, keep=ITEM)
-        )
+        ratings = _ratings(sheet, items, columns, scale)
+        stimuli, items = _moved(number_types(items, keep=ITEM))
         return build(
             self.name,
             table,
             source,
-            options,
             progress,
             stimuli=stimuli,
             scales=dict.fromkeys(items["question"].unique(maintain_order=True), scale),
-            notes=id_notes(frame[key], "stimulus"),
+            notes=id_notes(sheet[key], "stimulus"),
             ratings=ratings,
             items=items,
         )
@@ -109,22 +101,13 @@ class Votes(Format):
         whole = wide.with_columns(pl.col(counts).fill_null(0).cast(pl.Int64))
         write_text(target / "votes.csv", csv_text(whole))
 
-    def example(self, folder: Path) -> Path:
-        """Five images, three emotions, one image nobody agreed on, and a total."""
-        return self.example_file(
-            folder,
-            "votes.csv",
-            "image,awe,fear,sadness,total\na.png,5,0,1,6\nb.png,2,2,2,6\nc.png,0,6,0,6\nd.png,0,1,4,5\ne.png,0,0,0,0\n",
-        )
 
-
-def _columns(
-    frame: pl.DataFrame, taken: Sequence[str], options: Mapping[str, str], where: str
-) -> dict[str, str]:
+def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str, str]:
     """The count columns, each with the category it counts."""
+    frame, options = sheet.frame, table.options
     if "categories" in options:
-        columns = {name: name for name in names_in(options, "categories")}
-        need(frame, columns, where)
+        columns = {name: name for name in table.names_in("categories")}
+        sheet.need(*columns)
     else:
         shape = compile_pattern(options.get("pattern", "{category}_votes"), ["category"])
         matches = {name: shape.fullmatch(name) for name in frame.columns if name not in taken}
@@ -133,7 +116,7 @@ def _columns(
             columns = {name: name for name in _whole_columns(frame, taken)}
     if len(columns) < 2:
         raise InputError(
-            f"{where}: fewer than two columns hold counts.",
+            f"{table.where}: fewer than two columns hold counts.",
             f"Name them with --map categories=a,b,c. The columns are: {', '.join(frame.columns[:30])}.",
         )
     return columns
@@ -155,15 +138,13 @@ def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
     return list(whole)
 
 
-def _ratings(
-    frame: pl.DataFrame, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale, where: str
-) -> pl.DataFrame:
+def _ratings(sheet: Sheet, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale) -> pl.DataFrame:
     """One row per vote."""
     fix = "Counts are whole numbers from 0. For proportions, multiply by the number of raters."
     counts = []
     for column, category in columns.items():
-        count = numbers(frame, column, where).fill_null(0)
-        refuse((count < 0) | (count != count.floor()), count, where, "{cell} is not a number of votes.", fix)
+        count = sheet.numbers(column).fill_null(0)
+        sheet.refuse((count < 0) | (count != count.floor()), count, "{cell} is not a number of votes.", fix)
         counts.append(count.cast(pl.Int64).alias(f"\0{category}"))
     tall = (
         items.select(*ITEM, *counts)
@@ -196,8 +177,9 @@ def _scale(names: list[str], options: Mapping[str, str]) -> AnyScale:
     return Categories(type="categories", categories=listed)
 
 
-def _moved(stimuli: pl.DataFrame, items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Facts that are the same for all items of a stimulus belong to the stimulus."""
+def _moved(items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Stimuli and items; facts that are the same for all items of a stimulus belong to the stimulus."""
+    stimuli = items.select("stimulus").unique(maintain_order=True)
     for name in ("system", "intent", "prompt", "path"):
         if name in items.columns:
             facts = items.select("stimulus", pl.col(name).cast(pl.String)).unique(maintain_order=True)

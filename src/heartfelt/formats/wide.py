@@ -17,14 +17,14 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_text
-from heartfelt.formats.columns import id_notes, ids, need, number_expr, numbers, unique_keys
-from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
+from heartfelt.formats.delimited import collected, csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.source_table import (
+    SourceTable,
     compile_pattern,
     locate,
-    names_in,
     open_table,
     pick_optional,
     side_table,
@@ -50,6 +50,7 @@ class Wide(Format):
     """One row per rater or stimulus, one column per item."""
 
     name: ClassVar[str] = "wide"
+    example_data: ClassVar[str] = "example/survey.csv"
     about: ClassVar[str] = "one row per rater (or stimulus), one column per item"
     options: ClassVar[Mapping[str, str]] = {
         "rows": "rater or stimulus: what a row is; rater if left out",
@@ -65,28 +66,26 @@ class Wide(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; empty cells are not ratings."""
-        path = locate(source)
-        table = open_table(path, options)
+        table = open_table(locate(source), options)
         rows = options.get("rows", "rater")
         if rows not in {"rater", "stimulus"}:
             raise InputError(
                 f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
             )
         other = "stimulus" if rows == "rater" else "rater"
-        frame, notes = _with_id(table.collect(), rows, options, str(path))
-        cells = _cells(frame, rows, other, options, path)
-        described = number_types(frame.drop(cell.column for cell in cells), keep=[rows])
-        ratings, scales = _ratings(frame, rows, other, cells, options, str(path))
+        sheet, notes = _with_id(table, rows)
+        cells = _cells(sheet.frame, rows, other, table)
+        described = number_types(sheet.frame.drop(cell.column for cell in cells), keep=[rows])
+        ratings, scales = _ratings(sheet, rows, other, cells, options)
         names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))})
         stimuli, raters = (names, described) if rows == "rater" else (described, names)
         if "stimuli" in options:
-            listed = side_table(path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
+            listed = side_table(table.path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
             stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
         return build(
             self.name,
             table,
             source,
-            options,
             progress,
             stimuli=stimuli,
             scales=scales,
@@ -110,49 +109,39 @@ class Wide(Format):
         joined = snapshot.raters.join(wide, on="rater", how="left", maintain_order="left")
         write_text(target / "ratings.csv", csv_text(joined))
 
-    def example(self, folder: Path) -> Path:
-        """Four people, three photographs, valence and arousal, with gaps and their ages."""
-        return self.example_file(
-            folder,
-            "survey.csv",
-            "person,age,valence_1,valence_2,valence_3,arousal_1,arousal_2,arousal_3\n"
-            "p1,31,7,2,,4,6,\np2,24,6,,3,5,,5\np3,45,,1,4,,7,4\np4,52,7,3,4,3,6,5\n",
-        )
-
     def example_options(self) -> Mapping[str, str]:
         """The scale is stated."""
         return {"scale": "1-7"}
 
 
-def _with_id(
-    frame: pl.DataFrame, rows: str, options: Mapping[str, str], where: str
-) -> tuple[pl.DataFrame, list[str]]:
+def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
     """The table with its id in a column named ``rows``, first, and notes on trimmed ids."""
-    key = options.get("id")
+    frame, key = collected(table.rows, table.path), table.options.get("id")
     if key is not None:
-        need(frame, [key], where)
+        need(frame, [key], table.where)
     else:
-        key = pick_optional(frame.columns, rows, {}, where)
+        key = pick_optional(frame.columns, rows, {}, table.where)
         if key is not None and (frame[key].null_count() or frame[key].is_duplicated().any()):
             key = None
     if key != rows and rows in frame.columns:  # not the id: its cells are not unique
         frame = frame.rename({rows: f"source_{rows}"})
     if key is None:
         numbered = pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(rows)
-        return frame.select(numbered, pl.all()), []
-    notes = id_notes(frame[key], rows)
-    frame = frame.with_columns(ids(frame[key]).alias(key))
-    unique_keys(frame, [key], where)
-    return frame.select(pl.col(key).alias(rows), pl.exclude(key)), notes
+        return Sheet(frame.select(numbered, pl.all()), table.where), []
+    sheet = Sheet(frame, table.where).with_ids(key)
+    sheet.unique(key)
+    named = sheet.frame.select(pl.col(key).alias(rows), pl.exclude(key))
+    return Sheet(named, table.where), id_notes(frame[key], rows)
 
 
-def _cells(frame: pl.DataFrame, rows: str, other: str, options: Mapping[str, str], path: Path) -> list[Cell]:
+def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> list[Cell]:
     """The columns of answers. Without a pattern given, they end in a digit and a question has several of them."""
+    options = table.options
     guessed = "pattern" not in options
     pattern = options.get("pattern", f"{{question}}_{{{other}}}")
     shape = compile_pattern(pattern, ["question", other])
     only = options.get("question", ONE_QUESTION)
-    described = {rows, *names_in(options, "rater_columns", "stimulus_columns")}
+    described = {rows, *table.names_in("rater_columns", "stimulus_columns")}
     cells: list[Cell] = []
     for column in frame.columns:
         match = shape.fullmatch(column)
@@ -165,28 +154,26 @@ def _cells(frame: pl.DataFrame, rows: str, other: str, options: Mapping[str, str
         cells = [cell for cell in cells if times[cell.question] > 1]
     if not cells:
         raise InputError(
-            f"{path}: no column name fits the pattern '{pattern}'.",
+            f"{table.where}: no column name fits the pattern '{pattern}'.",
             f"Give the pattern with --map pattern=…. The columns are: {', '.join(frame.columns[:20])}.",
         )
     renamed = new_names(options, {cell.question for cell in cells})
     cells = [Cell(cell.column, renamed.get(cell.question, cell.question), cell.other) for cell in cells]
-    _no_demographics(frame, cells, rows, options, path)
+    _no_demographics(frame, cells, rows, table)
     return cells
 
 
-def _no_demographics(
-    frame: pl.DataFrame, cells: list[Cell], rows: str, options: Mapping[str, str], path: Path
-) -> None:
+def _no_demographics(frame: pl.DataFrame, cells: list[Cell], rows: str, table: SourceTable) -> None:
     """Ask where a column that is named like an answer holds something else, such as ``birth_year`` or ``age_1``."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.question, []).append(cell)
     for question, group in groups.items():
-        problem = _misfit(frame, question, groups, options)
+        problem = _misfit(frame, question, groups, table.options)
         if problem:
             columns = ",".join(cell.column for cell in group[:5])
             raise InputError(
-                f"{path}: the column '{group[0].column}' is named like an answer to a question '{question}', but {problem}.",
+                f"{table.where}: the column '{group[0].column}' is named like an answer to a question '{question}', but {problem}.",
                 f"If it describes the {rows}, say so: --map {rows}_columns={columns}. If it holds answers, state their scale:"
                 f" --map scale.{question}=….",
             )
@@ -217,24 +204,24 @@ def _misfit(
 
 
 def _ratings(
-    frame: pl.DataFrame, rows: str, other: str, cells: list[Cell], options: Mapping[str, str], where: str
+    sheet: Sheet, rows: str, other: str, cells: list[Cell], options: Mapping[str, str]
 ) -> tuple[pl.DataFrame, dict[str, AnyScale]]:
     tables: list[pl.DataFrame] = []
     scales: dict[str, AnyScale] = {}
     for question in dict.fromkeys(cell.question for cell in cells):
         mine = {cell.column: cell.other for cell in cells if cell.question == question}
-        scale = stated_scale(question, options) or _categories(frame.select(list(mine)))
+        scale = stated_scale(question, options) or _categories(sheet.frame.select(list(mine)))
         scales[question] = scale or UNSTATED
         in_words = scale is not None and scale.level in {"nominal", "ordinal", "text"}
-        answers = frame.select(
-            rows, *(pl.col(c).cast(pl.String) if in_words else numbers(frame, c, where) for c in mine)
+        answers = sheet.frame.select(
+            rows, *(pl.col(name).cast(pl.String) if in_words else sheet.numbers(name) for name in mine)
         )
         tall = answers.unpivot(list(mine), index=rows, variable_name="column", value_name="given")
         tall = tall.drop_nulls("given").with_columns(
             pl.col("column").replace_strict(mine, return_dtype=pl.String).alias(other),
             pl.lit(question).alias("question"),
         )
-        tables.append(_coded(tall, scales[question], where))
+        tables.append(_coded(tall, scales[question], sheet.where))
     return pl.concat(tables, how="diagonal"), scales
 
 
@@ -251,7 +238,7 @@ def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
     if tall.schema["given"].is_numeric():
         return tall.select("rater", "stimulus", "question", pl.col("given").alias("value"))
     coded: dict[str, tuple[float | None, str | None]] = {}
-    for given in tall["given"].unique():
+    for given in tall["given"].unique(maintain_order=True):
         try:
             coded[given] = scale.read(given)
         except InputError as error:

@@ -19,7 +19,7 @@ import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError, suggestion
 from heartfelt.files import whole_folder, write_text
-from heartfelt.labels.labels import LabelOptions, Labels, first_answers
+from heartfelt.labels.labels import LABELS, LabelOptions, Labels, first_answers
 from heartfelt.labels.labels import labels as make_labels
 from heartfelt.labels.splits import SplitOptions, assigned, groups_of
 from heartfelt.media.probe import AT_HAND
@@ -27,6 +27,7 @@ from heartfelt.representation import ShortRepr
 from heartfelt.serialization import from_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.snapshot.folder import media_root
 from heartfelt.study import Study, load_study, study_text
 from heartfelt.tables import LEDGER, STIMULI, Column, Contract
 
@@ -34,22 +35,17 @@ MANIFEST, MEDIA = "manifest.json", "media.json"
 SCHEMA_VERSION = 2
 _FIX = "Restore the folder, or freeze the benchmark again; benchmarks are never edited in place."
 
+_LABEL = {column.name: column for column in LABELS.columns}
 BENCHMARK_ITEMS = Contract(
     "items",
     "one row per item with a label",
     (
-        Column("stimulus", pl.String, "the stimulus id"),
-        Column("question", pl.String, "the question id"),
+        *(_LABEL[name] for name in ("stimulus", "question")),
         Column("label", pl.Float64, "the label, or the code of its category"),
-        Column("standard_error", pl.Float64, "of the label", nullable=True),
-        Column("n", pl.Int64, "ratings behind it", nullable=True),
+        *(_LABEL[name] for name in ("standard_error", "n")),
         Column("split", pl.String, "the part it belongs to"),
         Column("group", pl.String, "what its part was decided by"),
-        Column("low", pl.Float64, "lower bound of the label", nullable=True),
-        Column("high", pl.Float64, "upper bound of the label", nullable=True),
-        Column("answer", pl.String, "the category in words", nullable=True),
-        Column("share", pl.Float64, "votes for, or probability of, the category", nullable=True),
-        Column("method", pl.String, "how the label was made"),
+        *(_LABEL[name] for name in ("low", "high", "answer", "share", "method")),
     ),
     key=("stimulus", "question"),
 )
@@ -206,34 +202,33 @@ def load_benchmark(folder: Path | str) -> Benchmark:
     """Read a benchmark folder and validate it against its manifest."""
     folder = Path(folder)
     manifest = _read_manifest(folder)
+    path, tables = folder / "study.yaml", {}
     try:
         study = load_study(folder / "study.yaml")
-        tables = {contract.name: _table(folder, contract) for contract in _TABLES}
+        for contract in _TABLES:
+            path = folder / f"{contract.name}.parquet"
+            tables[contract.name] = contract.check(pl.read_parquet(path), str(path))
     except (StudyError, InputError) as error:
         raise DamagedError(f"{folder} is damaged: {error.problem}", _FIX) from error
-    made = Benchmark(
-        study, tables["items"], tables["stimuli"], tables["ledger"], manifest.split,
-        manifest.snapshot, manifest.notes, _media_root(folder),
-    )  # fmt: skip
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
+    facts = (manifest.split, manifest.snapshot, manifest.notes, media_root(folder))
+    made = Benchmark(study, tables["items"], tables["stimuli"], tables["ledger"], *facts)
     wrong = [name for name, entry in manifest.tables.items() if made.table_hashes.get(name) != entry.hash]
     if wrong or made.hash != manifest.hash:
         what = f"table of {wrong[0]}" if wrong else "study or its split"
         raise DamagedError(f"{folder} is damaged: its {what} is not the one its manifest describes.", _FIX)
-    _check_parts(made, folder)
-    return made
-
-
-def _check_parts(made: Benchmark, folder: Path) -> None:
-    """Check that every item is in the part its group belongs to."""
+    # Every item must be in the part its group belongs to.
     placed = assigned(groups_of(made.stimuli, made.split.by), made.split)
     both = made.items.join(placed, on="stimulus", how="left", suffix="_due")
     same = (pl.col("split") == pl.col("split_due")) & (pl.col("group") == pl.col("group_due"))
-    wrong = both.filter(~same.fill_null(False))
-    if wrong.height:
+    misplaced = both.filter(~same.fill_null(False))
+    if misplaced.height:
+        name = misplaced["stimulus"][0]
         raise DamagedError(
-            f"{folder} is damaged: the stimulus '{wrong['stimulus'][0]}' is not in the part its group belongs to.",
-            _FIX,
+            f"{folder} is damaged: the stimulus '{name}' is not in the part its group belongs to.", _FIX
         )
+    return made
 
 
 def _read_manifest(folder: Path) -> Manifest:
@@ -256,20 +251,3 @@ def _read_manifest(folder: Path) -> Manifest:
         return from_json(Manifest, data)
     except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(f"{folder} is damaged: {MANIFEST} is incomplete ({error}).", _FIX) from error
-
-
-def _table(folder: Path, contract: Contract) -> pl.DataFrame:
-    path = folder / f"{contract.name}.parquet"
-    try:
-        return contract.check(pl.read_parquet(path), str(path))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
-
-
-def _media_root(folder: Path) -> Path | None:
-    try:
-        root = json.loads((folder / MEDIA).read_text(encoding="utf-8"))["root"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    path = (folder / str(root)).resolve()
-    return path if path.is_dir() else None

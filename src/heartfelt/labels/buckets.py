@@ -101,22 +101,17 @@ def buckets(snapshot: Snapshot, *, answers: pl.DataFrame | None = None) -> Bucke
             "Buckets need a scale of type yes-no or ordered; labels of other scales come from heartfelt.labels.labels.",
         )
     answers = first_answers(snapshot) if answers is None else answers
+    scales = {name: study.scale_of(name) for name in usable}
+    rows = [(name, min(scale.labels()), *sides(scale)) for name, scale in scales.items()]
+    schema = {"question": pl.String, "_lowest": pl.Float64, "_low": pl.String, "_high": pl.String}
     votes = (
-        answers.join(_facts(study, usable), on="question", how="inner")
+        answers.join(pl.DataFrame(rows, schema=schema, orient="row"), on="question", how="inner")
         .group_by(*ITEM, "value", "_lowest", "_low", "_high")
         .agg(pl.len().cast(pl.Int64).alias("votes"))
         .sort(*ITEM, "value")
     )
     left_out = tuple(name for name in asked if name not in set(usable))
     return Buckets(_table(votes), votes.select(*ITEM, "value", "votes"), left_out)
-
-
-def _facts(study: Study, usable: list[str]) -> pl.DataFrame:
-    rows = [
-        (name, min(scale.labels()), *sides(scale)) for name in usable for scale in (study.scale_of(name),)
-    ]
-    schema = {"question": pl.String, "_lowest": pl.Float64, "_low": pl.String, "_high": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _table(votes: pl.DataFrame) -> pl.DataFrame:
@@ -141,23 +136,11 @@ def _table(votes: pl.DataFrame) -> pl.DataFrame:
         pl.when(several).then(pl.col("_used") == 1).alias("unanimous_value"),
     )
     side = pl.when("majority_present").then("_high").otherwise("_low")
-    return BUCKETS.typed(
-        counted.lazy().with_columns(
-            pl.when("present_tie").then(pl.lit(TIED)).otherwise(_bucket(side)).alias("bucket")
-        ),
-        "buckets",
-    ).select(BUCKETS.names).collect()  # fmt: skip
-
-
-def _bucket(side: pl.Expr) -> pl.Expr:
-    kind = (
-        pl.when(pl.col("n") == 1)
-        .then(pl.lit("single_rater"))
-        .when(pl.col("unanimous"))
-        .then(pl.lit("unanimous"))
-        .otherwise(pl.lit("majority"))
-    )
-    return pl.concat_str(kind, side, separator="_")
+    kind = pl.when("unanimous").then(pl.lit("unanimous")).otherwise(pl.lit("majority"))
+    kind = pl.when(several).then(kind).otherwise(pl.lit("single_rater"))
+    named = pl.when("present_tie").then(pl.lit(TIED)).otherwise(pl.concat_str(kind, side, separator="_"))
+    typed = BUCKETS.typed(counted.lazy().with_columns(named.alias("bucket")), "buckets")
+    return typed.select(BUCKETS.names).collect()
 
 
 def forced(table: pl.DataFrame, study: Study, *, contradict: bool = False) -> pl.DataFrame:

@@ -17,7 +17,7 @@ items have few ratings.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -102,7 +102,7 @@ class Labels(ShortRepr):
 
     table: pl.DataFrame
     ledger: pl.DataFrame
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def first_answers(snapshot: Snapshot) -> pl.DataFrame:
@@ -201,17 +201,20 @@ def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOp
         pl.first(*ITEM), sd.alias("sd"), pl.len().cast(pl.Int64).alias("n")
     )
     triples = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
+    known = sorted(scale.labels()) or None
+    made: Aggregate | Consensus
     if method in _NUMBERS:
-        made = _numbers(_NUMBERS[method](*triples), scale, options.confidence)
+        made = _NUMBERS[method](*triples)
+        columns = _numbers(made, scale, options.confidence)
     else:
-        known = sorted(scale.labels()) or None
-        consensus = (
+        made = (
             aggregate.mode(*triples, ties=options.ties, categories=known)
             if method == "mode"
             else aggregate.dawid_skene(*triples, categories=known)
         )
-        made = _categories(consensus, scale, options.confidence)
-    return _complete(spread.sort("item").join(made, on="item", how="left", maintain_order="left"))
+        columns = _categories(made, scale, options.confidence)
+    columns = columns.with_columns(pl.Series("item", [int(name) for name in made.items], dtype=pl.Int64))
+    return _complete(spread.sort("item").join(columns, on="item", how="left", maintain_order="left"))
 
 
 def _complete(frame: pl.DataFrame) -> pl.DataFrame:
@@ -232,20 +235,10 @@ def _numbers(made: Aggregate, scale: Scale, confidence: float) -> pl.DataFrame:
         reasons = pl.Series([None, why], dtype=pl.String).gather(np.where(np.isfinite(low), 0, 1))
     else:
         reasons = _reasons(errors, ONE_RATING)
-    columns = {
-        "value": _gaps(values),
-        "standard_error": _gaps(errors),
-        "low": _gaps(low),
-        "high": _gaps(high),
-    }
+    named = {"value": values, "standard_error": errors, "low": low, "high": high}
+    columns = {name: _gaps(column) for name, column in named.items()}
     answer = pl.Series([words.get(value) for value in values.tolist()], dtype=pl.String)
-    return pl.DataFrame(
-        {"item": _codes(made), **columns, "method": made.method, "answer": answer, "why_missing": reasons}
-    )
-
-
-def _codes(made: Aggregate | Consensus) -> pl.Series:
-    return pl.Series([int(name) for name in made.items], dtype=pl.Int64)
+    return pl.DataFrame({**columns, "method": made.method, "answer": answer, "why_missing": reasons})
 
 
 def _categories(made: Consensus, scale: Scale, confidence: float) -> pl.DataFrame:
@@ -255,7 +248,6 @@ def _categories(made: Consensus, scale: Scale, confidence: float) -> pl.DataFram
     answers = [None if value is None else words.get(value) for value in values]
     return pl.DataFrame(
         {
-            "item": _codes(made),
             "value": values,
             "method": made.method,
             "answer": pl.Series(answers, dtype=pl.String),

@@ -64,7 +64,9 @@ class SplitOptions:
         """The part a group belongs to."""
         if group in self.fixed:
             return self.fixed[group]
-        place, reached = _place(self.seed, self.by, group), 0.0
+        text = "\x1f".join(["heartfelt-split 1", str(int(self.seed)), self.by, group])
+        place = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+        reached = 0.0
         for name, share in self.shares.items():
             reached += share
             if place < reached:
@@ -86,11 +88,6 @@ class SplitOptions:
         """The options a manifest holds."""
         shares = {str(name): float(share) for name, share in data["shares"]}
         return cls(data["by"], shares, data["folds"], data["seed"], data["fixed"])
-
-
-def _place(seed: int, by: str, group: str) -> float:
-    text = "\x1f".join(["heartfelt-split 1", str(int(seed)), by, group])
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
 
 
 def groups_of(stimuli: pl.DataFrame, by: str) -> pl.DataFrame:

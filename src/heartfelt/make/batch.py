@@ -10,8 +10,8 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import inside
-from heartfelt.make.generators import GENERATORS, Generator
-from heartfelt.make.prompts import Prompt
+from heartfelt.make.generators import GENERATORS
+from heartfelt.make.prompts import Generator, Prompt
 from heartfelt.media.audio import content_hash, read_audio
 from heartfelt.media.probe import FACTS
 

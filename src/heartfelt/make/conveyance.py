@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-import numpy as np
-
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.streams import stream
 
@@ -36,22 +34,13 @@ class Conveyance:
         """What is conveyed on average. A question that is not named is conveyed in full and unmoved."""
         return neutral + self.gain.get(question, 1.0) * (intended - neutral) + self.shift.get(question, 0.0)
 
-    def drawn(self, valence: float, arousal: float, rng: np.random.Generator) -> tuple[float, float]:
-        """What one stimulus conveys of an intended valence and arousal, noise included, limited to 1 to 9."""
-        noise = rng.normal(0.0, self.noise, 2)
-        both = (self.expected("valence", valence) + noise[0], self.expected("arousal", arousal) + noise[1])
-        return min(max(float(both[0]), 1.0), 9.0), min(max(float(both[1]), 1.0), 9.0)
-
 
 def profile(
     valence_gain: float, valence_shift: float, arousal_gain: float, arousal_shift: float, noise: float
 ) -> Conveyance:
     """A profile over valence and arousal."""
-    return Conveyance(
-        {"valence": valence_gain, "arousal": arousal_gain},
-        {"valence": valence_shift, "arousal": arousal_shift},
-        noise,
-    )
+    gain = {"valence": valence_gain, "arousal": arousal_gain}
+    return Conveyance(gain, {"valence": valence_shift, "arousal": arousal_shift}, noise)
 
 
 class System(Protocol):
@@ -84,11 +73,15 @@ def conveyed(
     seed: int = 0,
     name: str = "",
 ) -> tuple[float, float]:
-    """The valence and arousal that a generator's system puts into the stimulus called ``name``, noise included."""
+    """The valence and arousal (1 to 9) that a generator's system puts into the stimulus ``name``, noise included."""
     for value in (valence, arousal):
         if not 1.0 <= value <= 9.0:
             raise InputError(
                 f"An intended value of {value:g} is off the scale.", "Give valence and arousal on 1 to 9."
             )
     rng = stream(seed, "make", generator, "conveyed", system, name)
-    return system_of(generator, system, systems).conveyance.drawn(valence, arousal, rng)
+    conveyance = system_of(generator, system, systems).conveyance
+    noise = rng.normal(0.0, conveyance.noise, 2)
+    felt = conveyance.expected("valence", valence) + noise[0]
+    awake = conveyance.expected("arousal", arousal) + noise[1]
+    return min(max(float(felt), 1.0), 9.0), min(max(float(awake), 1.0), 9.0)

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from heartfelt.errors import InputError
+
+
+class Rendering(TypedDict):
+    """What every built-in renderer is given of a prompt: the feeling (1-9), the system, and what decides chance."""
+
+    valence: float
+    arousal: float
+    system: str
+    seed: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,11 @@ class Prompt:
                 f"Give the intent '{self.intent}' its {question} in the study's intents.",
             )
         return float(self.coordinates[question])
+
+    def rendering(self, seed: int) -> Rendering:
+        """The arguments for a built-in renderer."""
+        valence, arousal = self.coordinate("valence"), self.coordinate("arousal")
+        return Rendering(valence=valence, arousal=arousal, system=self.system, seed=seed, name=self.stimulus)
 
 
 def prompts_for(
@@ -62,17 +77,12 @@ def prompts_for(
                 f"The template '{text}' of {system} does not mention the intent.",
                 "Write {intent} where it belongs.",
             )
-        made += [
-            Prompt(
-                f"{system}_{intent}_{number}",
-                system,
-                intent,
-                text.replace("{intent}", intent),
-                dict(coordinates),
-            )
-            for intent, coordinates in intents.items()
-            for number in range(1, per_cell + 1)
-        ]
+        for intent, coordinates in intents.items():
+            words = text.replace("{intent}", intent)
+            made += [
+                Prompt(f"{system}_{intent}_{number}", system, intent, words, dict(coordinates))
+                for number in range(1, per_cell + 1)
+            ]
     return made
 
 

@@ -132,21 +132,23 @@ def content_hash(path: Path | str) -> str:
         ) from error
 
 
-def crop_start(
-    frames: int,
+def crop(
+    samples: Samples,
     rate: int,
     seconds: float,
     *,
     seed: int = 0,
     name: str = "",
     between: tuple[float, float] = (0.15, 0.85),
-) -> int:
-    """The frame where the crop of the clip called ``name`` begins, uniform between the two marks.
+) -> Samples:
+    """Cut ``seconds`` at a random place between two marks, given as shares of the clip.
 
-    The whole crop lies between the marks. Where the marks leave less than ``seconds``, it is centred between
-    them, moved only as far as the clip's ends ask.
+    Pass the stimulus id as ``name``: it names the random stream, so adding a clip moves no other clip's crop. The whole
+    crop lies between the marks. Where the marks leave less than ``seconds``, it is centred between them, moved only as far
+    as the clip's ends ask.
     """
-    low, high = between
+    samples = checked_samples(samples)
+    frames, (low, high) = samples.shape[0], between
     if not 0.0 <= low < high <= 1.0:
         raise InputError(
             f"A crop between {low} and {high} of a clip is empty.", "Give two marks, 0 <= low < high <= 1."
@@ -163,26 +165,10 @@ def crop_start(
         )
     first, last = math.ceil(low * frames), math.floor(high * frames) - length
     if last < first:
-        return min(max(round((low + high) / 2 * frames - length / 2), 0), frames - length)
-    return int(stream(seed, "make", "crop", name).integers(first, last + 1))
-
-
-def crop(
-    samples: Samples,
-    rate: int,
-    seconds: float,
-    *,
-    seed: int = 0,
-    name: str = "",
-    between: tuple[float, float] = (0.15, 0.85),
-) -> Samples:
-    """Cut ``seconds`` at a random place between two marks, given as shares of the clip.
-
-    Pass the stimulus id as ``name``: it names the random stream, so adding a clip moves no other clip's crop.
-    """
-    samples = checked_samples(samples)
-    start = crop_start(samples.shape[0], rate, seconds, seed=seed, name=name, between=between)
-    return samples[start : start + round(seconds * rate)].copy()
+        start = min(max(round((low + high) / 2 * frames - length / 2), 0), frames - length)
+    else:
+        start = int(stream(seed, "make", "crop", name).integers(first, last + 1))
+    return samples[start : start + length].copy()
 
 
 def to_mono(samples: Samples) -> Samples:
@@ -209,8 +195,7 @@ def loudness(samples: Samples, rate: int) -> Estimate:
         return Estimate.missing(why, _LOUDNESS_METHOD, counts)
     full = resample(samples, rate, _LOUDNESS_RATE).astype(np.float64)
     step = _LOUDNESS_RATE // 10
-    # Whole blocks only, as the standard says; the meter would pad the last one with nothing and call it
-    # quiet.
+    # Whole blocks only, as the standard says; the meter would pad the last one with nothing and call it quiet.
     full = full[: max(full.shape[0] // step, 4) * step]
     if full.shape[0] < 4 * step:
         full = np.concatenate([full, np.zeros((4 * step - full.shape[0], *full.shape[1:]))])
@@ -255,31 +240,17 @@ def normalise_loudness(
     return Levelled((samples * np.float32(10.0 ** (gain / 20.0))).astype(np.float32), gain, before, held_back)
 
 
-def _sounding(samples: Samples, rate: int, floor_db: float) -> tuple[int, int] | None:
-    size = max(1, round(0.02 * rate))
-    blocks = -(-samples.shape[0] // size)
-    power = np.zeros(blocks * size)
-    columns = samples[:, None] if samples.ndim == 1 else samples
-    for channel in range(columns.shape[1]):
-        np.maximum(
-            power[: samples.shape[0]],
-            columns[:, channel].astype(np.float64) ** 2,
-            out=power[: samples.shape[0]],
-        )
-    heard = np.flatnonzero(power.reshape(blocks, size).mean(axis=1) > 10.0 ** (floor_db / 10.0))
-    if heard.size == 0:
-        return None
-    return int(heard[0]) * size, min((int(heard[-1]) + 1) * size, samples.shape[0])
-
-
 def is_silent(samples: Samples, rate: int, *, floor_db: float = -60.0) -> bool:
     """Whether no 20 ms of the clip, on any channel, rise above ``floor_db``."""
-    samples = checked_samples(samples)
-    return samples.shape[0] == 0 or _sounding(samples, rate, floor_db) is None
+    return len(trim_silence(samples, rate, floor_db=floor_db)) == 0
 
 
 def trim_silence(samples: Samples, rate: int, *, floor_db: float = -60.0) -> Samples:
     """Cut silence off both ends, in steps of 20 ms. A clip that is silent throughout becomes empty."""
     samples = checked_samples(samples)
-    span = _sounding(samples, rate, floor_db) if samples.shape[0] else None
-    return samples[:0].copy() if span is None else samples[span[0] : span[1]].copy()
+    frames, size = samples.shape[0], max(1, round(0.02 * rate))
+    columns = samples[:, None] if samples.ndim == 1 else samples
+    loudest = np.abs(columns).max(axis=1, initial=0.0).astype(np.float64)
+    blocks = np.pad(loudest**2, (0, -frames % size)).reshape(-1, size)
+    heard = np.flatnonzero(blocks.mean(axis=1) > 10.0 ** (floor_db / 10.0))
+    return samples[heard[0] * size : (heard[-1] + 1) * size].copy() if heard.size else samples[:0].copy()

@@ -53,9 +53,7 @@ def _ogg_shortfall(tail: bytes) -> str | None:
     if at < 0:
         return "it does not end with an Ogg page"
     page = tail[at:]
-    if len(page) < 27 or len(page) < 27 + page[26]:
-        return "its last Ogg page is cut off"
-    if len(page) < 27 + page[26] + sum(page[27 : 27 + page[26]]):
+    if len(page) < 27 or len(page) < 27 + page[26] + sum(page[27 : 27 + page[26]]):
         return "its last Ogg page is cut off"
     if not page[5] & _OGG_LAST:
         return "its last Ogg page is not marked as the end of the stream"
@@ -83,21 +81,18 @@ def _ogg_pages(content: bytes) -> Iterator[bytes]:
         at = end
 
 
-def _checksum_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        value = byte << 24
-        for _ in range(8):
-            value = ((value << 1) ^ 0x04C11DB7 if value & 0x80000000 else value << 1) & 0xFFFFFFFF
-        table.append(value)
-    return table
+def _shifted(byte: int) -> int:
+    value = byte << 24
+    for _ in range(8):
+        value = ((value << 1) ^ 0x04C11DB7 if value & 0x80000000 else value << 1) & 0xFFFFFFFF
+    return value
 
 
-_TABLE = _checksum_table()
+_CHECKSUMS = tuple(_shifted(byte) for byte in range(256))
 
 
 def _ogg_checksum(page: bytes) -> int:
-    table, value = _TABLE, 0
+    value = 0
     for byte in page:
-        value = ((value << 8) & 0xFFFFFFFF) ^ table[(value >> 24) ^ byte]
+        value = ((value << 8) & 0xFFFFFFFF) ^ _CHECKSUMS[(value >> 24) ^ byte]
     return value

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -48,11 +48,7 @@ class MediaFacts:
 FACTS: dict[str, type[pl.DataType]] = {
     "found": pl.Boolean,
     "duration": pl.Float64,
-    "rate": pl.Int64,
-    "channels": pl.Int64,
-    "width": pl.Int64,
-    "height": pl.Int64,
-    "bytes": pl.Int64,
+    **dict.fromkeys(("rate", "channels", "width", "height", "bytes"), pl.Int64),
     "media_problem": pl.String,
 }
 """The fields of :class:`MediaFacts` as columns of the stimuli."""
@@ -61,9 +57,7 @@ AT_HAND = ("path", *PROBED)
 """Columns that describe the files present when the data were read; they are no part of a snapshot's hash."""
 _KEYS: dict[str, type[pl.DataType]] = {
     "path": pl.String,
-    "size": pl.Int64,
-    "modified": pl.Int64,
-    "changed": pl.Int64,
+    **dict.fromkeys(("size", "modified", "changed"), pl.Int64),
     "hash": pl.String,
     "version": pl.Int64,
 }
@@ -80,32 +74,23 @@ def probe(path: Path) -> MediaFacts:
         return MediaFacts(found=False, media_problem="not a file")
     if size == 0:
         return MediaFacts(found=True, bytes=0, media_problem="the file is empty")
-    return _image(path, size) if path.suffix.lower() in IMAGES else _audio(path, size)
+    if path.suffix.lower() in IMAGES:
+        from PIL import Image, UnidentifiedImageError
 
+        try:
+            with Image.open(path) as image:
+                return MediaFacts(found=True, width=image.width, height=image.height, bytes=size)
+        except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
+            problem = f"not readable as an image: {error}"
+    else:
+        import soundfile
 
-def _audio(path: Path, size: int) -> MediaFacts:
-    import soundfile
-
-    try:
-        info = soundfile.info(str(path))
-    except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
-        return MediaFacts(
-            found=True, bytes=size, media_problem=f"not readable as audio: {error}".splitlines()[0]
-        )
-    return MediaFacts(True, info.frames / info.samplerate, info.samplerate, info.channels, bytes=size)
-
-
-def _image(path: Path, size: int) -> MediaFacts:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as image:
-            width, height = image.size
-    except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
-        return MediaFacts(
-            found=True, bytes=size, media_problem=f"not readable as an image: {error}".splitlines()[0]
-        )
-    return MediaFacts(found=True, width=width, height=height, bytes=size)
+        try:
+            info = soundfile.info(str(path))
+            return MediaFacts(True, info.frames / info.samplerate, info.samplerate, info.channels, bytes=size)
+        except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
+            problem = f"not readable as audio: {error}"
+    return MediaFacts(found=True, bytes=size, media_problem=problem.splitlines()[0])
 
 
 def probe_stimuli(
@@ -127,9 +112,7 @@ def probe_stimuli(
     probes.remember()
     probed = pl.DataFrame(rows, schema=FACTS, orient="row")
     known = [name for name in PROBED if probed[name].null_count() < probed.height]
-    return stimuli.drop([n for n in PROBED if n in stimuli.columns]).with_columns(
-        probed.select(known).get_columns()
-    )
+    return stimuli.drop(PROBED, strict=False).with_columns(probed.select(known).get_columns())
 
 
 def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
@@ -147,15 +130,16 @@ def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGE
     return paths
 
 
-@dataclass(slots=True)
-class _Probe:
+class _Probe(NamedTuple):
     """One file as it was: size, times, the hash of a file changed just before, and its facts."""
 
-    size: int
-    modified: int
-    changed: int
+    stamp: tuple[int, int, int]
     hash: str | None
     facts: _Row
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class _Probes:
@@ -177,18 +161,13 @@ class _Probes:
             return {}
         if frame.schema != pl.Schema({**_KEYS, **FACTS}) or set(frame["version"]) - {_VERSION}:
             return {}
-        keys = frame.select("path", "size", "modified", "changed", "hash").iter_rows()
-        facts = frame.select(PROBED).iter_rows()
         return {
-            path: _Probe(size, modified, changed, digest, row)
-            for (path, size, modified, changed, digest), row in zip(keys, facts, strict=True)
+            path: _Probe((size, modified, changed), digest, tuple(facts))
+            for path, size, modified, changed, digest, _, *facts in frame.iter_rows()
         }
 
     def facts(
-        self,
-        paths: Sequence[str | None],
-        locate: Callable[[str], Path],
-        report: Progress | None,
+        self, paths: Sequence[str | None], locate: Callable[[str], Path], report: Progress | None
     ) -> list[_Row]:
         """The facts of every path in order; only those not known are located and probed, several at a time."""
         rows = [None if path is None else self._remembered(path) for path in paths]
@@ -214,10 +193,8 @@ class _Probes:
             status = os.stat(f"{self._root}/{path}")  # noqa: PTH116 - a Path for each of 160,000 files takes seconds
         except OSError:
             return None
-        now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if now != (known.size, known.modified, known.changed):
-            return None
-        if known.hash is not None and known.hash != _hash(Path(self._root, path)):
+        unsure = known.hash is not None
+        if _stamp(status) != known.stamp or (unsure and known.hash != _hash(Path(self._root, path))):
             return None
         self._used[path] = known
         return known.facts
@@ -234,17 +211,14 @@ class _Probes:
         facts = astuple(probe(file))
         fresh = time.time_ns() - max(before.st_mtime_ns, before.st_ctime_ns) < _RESOLUTION_NS
         digest = _hash(file) if fresh else None
-        self._used[path] = _Probe(before.st_size, before.st_mtime_ns, before.st_ctime_ns, digest, facts)
+        self._used[path] = _Probe(_stamp(before), digest, facts)
         return facts
 
     def remember(self) -> None:
         """Write the file again if anything was probed. A folder that cannot be written to is left alone."""
         if self._file is None or (not self._probed and len(self._used) == len(self._known)):
             return
-        rows = [
-            (path, known.size, known.modified, known.changed, known.hash, _VERSION, *known.facts)
-            for path, known in self._used.items()
-        ]
+        rows = [(path, *p.stamp, p.hash, _VERSION, *p.facts) for path, p in self._used.items()]
         out = io.BytesIO()
         pl.DataFrame(rows, schema={**_KEYS, **FACTS}, orient="row").write_parquet(out, compression="zstd")
         try:

@@ -68,7 +68,7 @@ def read_samples(source: Source) -> tuple[Samples, int]:
     with open_sound(source) as file:
         samples = _read_frames(source, file, "float32")
     if not np.isfinite(samples).all():
-        raise _not_finite(source)
+        raise InputError(f"{_name(source)} holds samples that are not finite numbers.", _REFETCH)
     return samples, int(file.samplerate)
 
 
@@ -76,14 +76,9 @@ def decode(source: Source, rate: int) -> Samples:
     """Decode a file, or its bytes, to one channel at ``rate``; raise with the reason where it is not a complete clip."""
     with open_sound(source) as file:
         # float32 holds sums of 16-bit numbers exactly: scaled after the sum, they give the same bits in far less time.
-        short = file.subtype == "PCM_16"
-        frames = _read_frames(source, file, "int16" if short else "float32")
+        frames = _read_frames(source, file, "int16" if file.subtype == "PCM_16" else "float32")
         own_rate = int(file.samplerate)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mono = one_channel(frames, loudest_if_cancelling([frames]))
-    if not short and not np.isfinite(mono.sum(dtype=np.float64)):
-        raise _not_finite(source)
-    return resample(mono, own_rate, rate)
+    return resample(_one_channel(source, frames, loudest_if_cancelling([frames])), own_rate, rate)
 
 
 def resample(samples: Samples, rate: int, to_rate: int) -> Samples:
@@ -148,9 +143,13 @@ def loudest_if_cancelling(blocks: Iterable[npt.NDArray[Any]]) -> int | None:
     return int(np.argmax(powers)) if mean_power < LEAST_SHARE * float(powers.mean()) else None
 
 
-def one_channel(frames: npt.NDArray[Any], channel: int | None) -> Samples:
-    """The mean over the channels, or the channel chosen."""
-    return channel_mean(frames if channel is None else frames[:, channel : channel + 1])
+def _one_channel(source: Source, frames: npt.NDArray[Any], channel: int | None) -> Samples:
+    """The mean over the channels, or the channel chosen; an error where it is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mono = channel_mean(frames if channel is None else frames[:, channel : channel + 1])
+    if not np.isfinite(mono.sum(dtype=np.float64)):
+        raise InputError(f"{_name(source)} holds samples that are not finite numbers.", _REFETCH)
+    return mono
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ class SoundFile:
         """What the file says of itself; an error where it is not a sound file."""
         with open_sound(path) as file:
             frames, rate = int(file.frames) if file.frames < _UNKNOWN else 0, int(file.samplerate)
-            channel = loudest_if_cancelling(_blocks(file, rate)) if file.channels > 1 else None
+            channel = loudest_if_cancelling(_blocks(file)) if file.channels > 1 else None
         return cls(path, frames, rate, channel)
 
     @property
@@ -179,18 +178,12 @@ class SoundFile:
 
     def samples(self) -> Iterator[Samples]:
         """One channel at the file's own rate, in blocks; an error where there is less than the header promises."""
+        count = 0
         with open_sound(self.path) as file:
-            count = 0
-            while True:
-                frames = file.read(_BLOCK_SECONDS * self.rate, dtype="float32", always_2d=True)
+            for frames in _blocks(file):
                 count += len(frames)
-                yield self._mono(frames)
-                if len(frames) < _BLOCK_SECONDS * self.rate:
-                    break
-        if count < self.frames:
-            raise _cut_off(self.path, self.frames, count)
-        if count == 0:
-            raise _no_frames(self.path)
+                yield _one_channel(self.path, frames, self.channel)
+        _check_count(self.path, self.frames, count)
 
     def resampled(self, rate: int) -> Iterator[Samples]:
         """One channel at ``rate``, in blocks: the same samples as decoding the file whole."""
@@ -213,47 +206,33 @@ class SoundFile:
                 file.seek(at)
                 frames = file.read(wanted, dtype="float32", always_2d=True)
                 if len(frames) < wanted:
-                    raise _cut_off(self.path, self.frames, at + len(frames))
-                samples = resample(self._mono(frames), self.rate, rate)[:length]
+                    _check_count(self.path, self.frames, at + len(frames))
+                mono = _one_channel(self.path, frames, self.channel)
+                samples = resample(mono, self.rate, rate)[:length]
                 yield np.pad(samples, (0, length - len(samples)))
-
-    def _mono(self, frames: Samples) -> Samples:
-        with np.errstate(over="ignore", invalid="ignore"):
-            mono = one_channel(frames, self.channel)
-        if not np.isfinite(mono.sum(dtype=np.float64)):
-            raise _not_finite(self.path)
-        return mono
-
-
-def _blocks(file: Any, rate: int) -> Iterator[Samples]:
-    while len(frames := file.read(_BLOCK_SECONDS * rate, dtype="float32", always_2d=True)):
-        yield frames
 
 
 def _read_frames(source: Source, file: Any, kind: str) -> npt.NDArray[Any]:
     """Every frame of an opened file as numbers of this ``kind``, ``(frames, channels)``."""
     promised = int(file.frames)
     samples: npt.NDArray[Any] = file.read(dtype=kind, always_2d=True)
-    if samples.shape[0] < promised < _UNKNOWN:
-        raise _cut_off(source, promised, samples.shape[0])
-    if samples.shape[0] == 0:
-        raise _no_frames(source)
+    _check_count(source, promised if promised < _UNKNOWN else 0, samples.shape[0])
     return samples
 
 
-def _cut_off(source: Source, promised: int, count: int) -> InputError:
-    return InputError(
-        f"{_name(source)} is cut off: its header promises {promised} frames and {count} can be read.",
-        _REFETCH,
-    )
+def _blocks(file: Any) -> Iterator[Samples]:
+    while len(frames := file.read(_BLOCK_SECONDS * file.samplerate, dtype="float32", always_2d=True)):
+        yield frames
 
 
-def _no_frames(source: Source) -> InputError:
-    return InputError(f"{_name(source)} holds no sound (0 frames).", _REFETCH)
-
-
-def _not_finite(source: Source) -> InputError:
-    return InputError(f"{_name(source)} holds samples that are not finite numbers.", _REFETCH)
+def _check_count(source: Source, promised: int, count: int) -> None:
+    if count < promised:
+        raise InputError(
+            f"{_name(source)} is cut off: its header promises {promised} frames and {count} can be read.",
+            _REFETCH,
+        )
+    if count == 0:
+        raise InputError(f"{_name(source)} holds no sound (0 frames).", _REFETCH)
 
 
 def _binary(source: Path | bytes) -> BinaryIO:

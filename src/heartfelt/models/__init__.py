@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from heartfelt.models.catalogue import MODELS, Pretrained
 from heartfelt.models.loading import hub_folder, load_model, resolve
-from heartfelt.models.session import Model
+from heartfelt.models.model import MODELS, Model, Pretrained
 from heartfelt.models.store import pull_model, verify_model
 
 __all__ = [

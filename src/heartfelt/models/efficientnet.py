@@ -8,6 +8,7 @@ squeezed into a square.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.models.loading import load_model
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -45,15 +46,10 @@ def look(
     """``embedding`` (n, 1280) and ``logits`` of the 1,000 ImageNet classes."""
     loaded = load_model(model) if isinstance(model, str) else model
     side = side_of(loaded)
+    ready = (prepared(picture, side, view) for picture in pictures)
     pieces: list[dict[str, npt.NDArray[Any]]] = []
-    held: list[Array] = []
-    for picture in pictures:
-        held.append(prepared(picture, side, view))
-        if len(held) == _BATCH:
-            pieces.append(loaded.run({"pictures": np.stack(held)}))
-            held = []
-    if held:
-        pieces.append(loaded.run({"pictures": np.stack(held)}))
+    while batch := list(islice(ready, _BATCH)):
+        pieces.append(loaded.run({"pictures": np.stack(batch)}))
     if not pieces:
         return {"embedding": np.empty((0, DIMENSIONS), np.float32), "logits": np.empty((0, 1000), np.float32)}
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}

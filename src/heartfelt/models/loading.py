@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from heartfelt.errors import DamagedError, InputError, MissingPartError, UnknownNameError, suggestion
-from heartfelt.models.catalogue import MODELS, Pretrained
-from heartfelt.models.session import Model
+from heartfelt.models.model import MODELS, Model, Pretrained
 from heartfelt.models.store import (
     PullError,
     Say,
@@ -38,32 +37,15 @@ class Place:
     kind: Literal["registered", "file", "folder", "hub"]
     pretrained: Pretrained | None = None
 
-    def onnx_file(self) -> Path:
-        """The ONNX file meant; raise where it is something else."""
-        path = Path(self.name).expanduser()
-        if self.kind == "file" and path.suffix.lower() == ".onnx":
-            return path
-        where = "on the hub" if self.kind == "hub" else f"a {self.kind}"
-        raise InputError(
-            f"'{self.name}' is {where}, and an ONNX model is needed here.",
-            "Give a registered name ('heartfelt models list') or a file ending in .onnx. Folders and hub names of the "
-            "Transformers library go to the predictors 'clap' and 'clip'.",
-        )
-
 
 def resolve(name: str) -> Place:
     """What ``name`` means: a registered model first, then a path, then an ``owner/name`` on a hub."""
     if name in MODELS:
         return Place(name, "registered", MODELS[name])
     path = Path(name).expanduser()
-    if path.is_dir():
-        return Place(name, "folder")
-    if path.is_file():
-        return Place(name, "file")
-    looks_like_path = (
-        name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix.lower() == ".onnx"
-    )
-    if looks_like_path:
+    if path.exists():
+        return Place(name, "folder" if path.is_dir() else "file")
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix.lower() == ".onnx":
         raise InputError(f"There is no model at {name}.", "Check the path.")
     if _HUB_NAME.fullmatch(name):
         return Place(name, "hub")
@@ -81,7 +63,13 @@ def load_model(name: str, *, pull: bool = True, threads: int = 1, say: Say | Non
     """
     place = resolve(name)
     if place.pretrained is None:
-        path = place.onnx_file()
+        path = Path(name).expanduser()
+        if place.kind != "file" or path.suffix.lower() != ".onnx":
+            raise InputError(
+                f"'{name}' is {'on the hub' if place.kind == 'hub' else f'a {place.kind}'}, and an ONNX model is needed here.",
+                "Give a registered name ('heartfelt models list') or a file ending in .onnx. Folders and hub names of the "
+                "Transformers library go to the predictors 'clap' and 'clip'.",
+            )
         content = path.read_bytes()
         identity = f"sha256:{hashlib.sha256(content).hexdigest()}"
         return Model(str(path), identity, {"model.onnx": content}, threads)

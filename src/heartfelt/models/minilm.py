@@ -16,13 +16,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from string import punctuation
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.models.loading import load_model
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 Array = npt.NDArray[np.float32]
 
@@ -131,21 +132,8 @@ class WordPieces:
 
 
 def _words(text: str) -> Iterator[str]:
-    word = ""
-    for character in _normal(text):
-        if character.isspace():
-            if word:
-                yield word
-            word = ""
-        elif _is_punctuation(character):
-            if word:
-                yield word
-            yield character
-            word = ""
-        else:
-            word += character
-    if word:
-        yield word
+    apart = (f" {c} " if c in punctuation or unicodedata.category(c)[0] == "P" else c for c in _normal(text))
+    yield from "".join(apart).split()
 
 
 def _normal(text: str) -> str:
@@ -160,22 +148,10 @@ def _normal(text: str) -> str:
     return "".join(c.lower() for c in parts if unicodedata.category(c) != "Mn")
 
 
-def _is_punctuation(character: str) -> bool:
-    code = ord(character)
-    ascii_sign = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
-    return ascii_sign or unicodedata.category(character)[0] == "P"
-
-
 _CHINESE = (
-    (0x4E00, 0x9FFF),
-    (0x3400, 0x4DBF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF),
-    (0xF900, 0xFAFF),
-    (0x2F800, 0x2FA1F),
-)
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip
 
 
 def _is_chinese(code: int) -> bool:

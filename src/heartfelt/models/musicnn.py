@@ -23,7 +23,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.models.loading import load_model
 from heartfelt.models.mel import RATE as RATE
 from heartfelt.models.mel import framed_mel_power, is_silent, mono, no_sound
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 Array = npt.NDArray[np.float32]
 Statistic = Literal["mean", "std", "max"]
@@ -32,7 +32,6 @@ N_FFT = 512
 HOP = 256
 BANDS = 96
 PATCH = 187
-PATCH_SECONDS = PATCH * HOP / RATE
 
 LAYERS = {
     "timbral": slice(0, 408),

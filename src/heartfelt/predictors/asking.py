@@ -17,14 +17,7 @@ from numbers import Real
 from typing import Any, TypeVar
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.predictor import (
-    NO_MEDIA,
-    Ask,
-    Case,
-    Prediction,
-    Predictor,
-    TransientError,
-)
+from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
 
@@ -115,30 +108,23 @@ class Work:
 
     def _start(self, case: Case) -> _Open:
         """The case with what needs no asking settled: missing media, and answers from the cache."""
-        count = len(case.asks)
+        count, predictor = len(case.asks), self.predictor
         open_case = _Open(case, [None] * count, [0] * count)
-        if not self.predictor.needs_media:
+        if not predictor.needs_media:
             return open_case
         if case.media is None:
             where = f": {case.facts['path']}" if "path" in case.facts else ""
             open_case.settled = [Prediction.failed(NO_MEDIA + where)] * count
-        elif self.cache is not None and self.predictor.cacheable:
+        elif self.cache is not None and predictor.cacheable:
             try:
-                content = case.media.hash
+                content, identity = case.media.hash, predictor.identity
             except OSError as error:
                 problem = f"the media file cannot be read: {error.strerror}"
                 open_case.settled = [Prediction.failed(problem)] * count
                 return open_case
-            identity = self.predictor.identity
-            open_case.keys = [
-                cache_key(
-                    content,
-                    identity,
-                    question_digest(ask, case.prompt),
-                    self.predictor.request_digest(case, ask),
-                )
-                for ask in case.asks
-            ]
+            for ask in case.asks:
+                asked, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
+                open_case.keys.append(cache_key(content, identity, asked, sent))
             cached = self.cache.find(open_case.keys)
             open_case.settled = [cached.get(key) for key in open_case.keys]
             open_case.from_cache = count - len(open_case.places)
@@ -157,14 +143,11 @@ class Work:
             if len(cases) > 1:
                 return [answer for each in open_cases for answer in self._ask([each])]
             return [[Prediction.failed(error_line(error))] * len(cases[0].asks)]
-        out: list[Sequence[Prediction]] = []
-        for case, given in zip(cases, answers, strict=True):
-            if len(given) == len(case.asks):
-                out.append(given)
-            else:
+        for place, (case, given) in enumerate(zip(cases, answers, strict=True)):
+            if len(given) != len(case.asks):
                 wrong = f"the predictor gave {len(given)} answers to {len(case.asks)} questions"
-                out.append([Prediction.failed(wrong)] * len(case.asks))
-        return out
+                answers[place] = [Prediction.failed(wrong)] * len(case.asks)
+        return answers
 
     def _predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Ask, within the time allowed; an answer that comes too late is dropped."""
@@ -217,22 +200,14 @@ class Work:
         return wait
 
     def _outcome(self, open_case: _Open, seconds: float) -> Outcome:
+        case, attempts = open_case.case, tuple(open_case.attempts)
         predictions = tuple(each for each in open_case.settled if each is not None)
         if open_case.keys and self.cache is not None:
-            new = {
-                key: prediction
-                for key, prediction, attempts in zip(
-                    open_case.keys, predictions, open_case.attempts, strict=True
-                )
-                if attempts and prediction.problem is None
-            }
-            if new:
-                self.cache.add(new)
-        case = open_case.case
+            asked = zip(open_case.keys, predictions, attempts, strict=True)
+            self.cache.add({key: each for key, each, times in asked if times and each.problem is None})
         if case.media is not None:
             case.media.release()
         lost = open_case.transient_error and all(each.problem is not None for each in predictions)
-        attempts = tuple(open_case.attempts)
         return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost)
 
 
@@ -254,17 +229,16 @@ def error_line(error: BaseException) -> str:
         return error.problem
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.strerror}: {error.filename}"
-    text = " ".join(str(error).split())
-    text = text if len(text) <= 300 else text[:299] + "…"
+    text = shortened(str(error), 300)
     if isinstance(error, TimeoutError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = 80) -> str:
     """A text that may be long, fit for a line."""
     text = " ".join(text.split())
-    return text if len(text) <= 80 else text[:79] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def checked(prediction: Prediction, ask: Ask) -> Prediction:
@@ -277,41 +251,32 @@ def checked(prediction: Prediction, ask: Ask) -> Prediction:
         return Prediction.failed("the predictor gave no answer")
     try:
         prediction = _plain(prediction)
-        if ask.scale.level != "text" and ask.scale.labels():
-            prediction = _with_category(prediction, ask)
+        in_words = ask.scale.level == "text" or not ask.scale.labels()
+        return prediction if in_words else _with_category(prediction, ask)
     except ValueError as error:
         return Prediction(problem=str(error), call=call)
-    return prediction
 
 
 def _plain(prediction: Prediction) -> Prediction:
     """The prediction with plain numbers, whatever library they came from; an error for what is not a number."""
-    changed: dict[str, Any] = {}
-    for name in _NUMBERS:
-        given = getattr(prediction, name)
-        if given is not None and type(number := _number(given, name)) is not type(given):
-            changed[name] = number
+    plain: dict[str, Any] = {
+        name: _number(given, name) for name in _NUMBERS if (given := getattr(prediction, name)) is not None
+    }
+    for name in ("answer", "reason", "note", "flag"):
+        if (text := getattr(prediction, name)) is not None:
+            plain[name] = _storable(text)
     if prediction.shares is not None:
-        changed["shares"] = {
-            str(name): _number(share, f"share of '{name}'") for name, share in prediction.shares.items()
-        }
-        for name, share in changed["shares"].items():
+        shares = {str(name): _number(part, f"share of '{name}'") for name, part in prediction.shares.items()}
+        for name, share in shares.items():
             if share < 0:
                 raise ValueError(f"the predictor's share of '{name}' is {share:g}")
-    for name in ("answer", "reason", "note", "flag"):
-        text = getattr(prediction, name)
-        if text is not None and (storable := _storable(text)) is not text:
-            changed[name] = storable
-    return replace(prediction, **changed) if changed else prediction
+        plain["shares"] = shares
+    return replace(prediction, **plain)
 
 
 def _storable(text: str) -> str:
     """The text; unpaired surrogates, which no file can hold, become question marks."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
+    return text.encode("utf-8", "replace").decode()
 
 
 def _number(given: object, name: str) -> float:
@@ -329,12 +294,11 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
     if unknown:
         raise ValueError(f"the predictor's shares name '{unknown[0]}', which is not a category")
     if answer is not None and value is None:
+        wrong = f"the predictor answered '{shortened(answer)}', which is not a category"
         try:
             value, answer = ask.scale.read(answer)
         except InputError:
-            raise ValueError(
-                f"the predictor answered '{shortened(answer or '')}', which is not a category"
-            ) from None
+            raise ValueError(wrong) from None
     elif value is None and shares:
         answer = max(shares, key=shares.__getitem__)
         value = {name: code for code, name in words.items()}[answer]
@@ -342,6 +306,4 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
         answer = words.get(value)
         if answer is None and ask.scale.level == "nominal" and len(words) > 2:
             raise ValueError(f"the predictor gave {value:g}, which is not the code of a category")
-    if (value, answer) == (prediction.value, prediction.answer):
-        return prediction
     return replace(prediction, value=value, answer=answer)

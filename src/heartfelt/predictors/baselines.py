@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,7 +24,6 @@ from heartfelt.streams import derived_seed
 from heartfelt.study import Question, Scale
 
 _NO_LABELS = "the predictor has not seen any labels"
-_NO_OTHERS = "no other item has a label for this question"
 _PAIR = ["stimulus", "question"]
 _SALT = "clap-sham-v1"
 
@@ -124,9 +123,10 @@ class FromLabels(Predictor):
 
     needs_media = False
     batch = 64
-
-    def __init__(self) -> None:
-        self._labels: OtherLabels | None = None
+    needs: ClassVar[str] = ""
+    """The fact about a stimulus it cannot do without."""
+    no_group: ClassVar[str] = "no other item has a label for this question"
+    _labels: OtherLabels | None = None
 
     @property
     def identity(self) -> str:
@@ -137,15 +137,21 @@ class FromLabels(Predictor):
         """Take the labels."""
         self._labels = OtherLabels(labels, source)
 
-    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """Each item from the others."""
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """From the first of its groups that has labels of other items."""
         if self._labels is None:
-            return [[Prediction.failed(_NO_LABELS)] * len(case.asks) for case in cases]
-        return [[self.from_labels(self._labels, case, ask) for ask in case.asks] for case in cases]
+            return Prediction.failed(_NO_LABELS)
+        if self.needs and getattr(case, self.needs) is None:
+            return Prediction.failed(f"the stimulus has no {self.needs}")
+        for kind, values, note in self.groups(case):
+            group = self._labels.of(kind, case, ask, *values)
+            if group is not None:
+                return group.prediction(ask.scale, note.replace("{n}", str(group.n)))
+        return Prediction.failed(self.no_group)
 
     @abstractmethod
-    def from_labels(self, labels: OtherLabels, case: Case, ask: Ask) -> Prediction:
-        """The prediction for one item."""
+    def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
+        """The groups to predict a case from, the nearest first: kind, values, and the note on ``{n}`` labels."""
 
 
 @PREDICTORS.register("constant")
@@ -157,41 +163,28 @@ class Constant(FromLabels):
     mean that falls exactly where the label rises (a correlation of -1) and, in balanced classes, a majority that is always wrong.
     """
 
-    name: ClassVar[str] = "constant"
-    about: ClassVar[str] = (
-        "one value for every stimulus: a given one, or the mean or majority of other items' labels"
-    )
-    argument: ClassVar[str] = (
-        "the value or category; by default the mean or majority of the other half's labels"
-    )
+    name = "constant"
+    about = "one value for every stimulus: a given one, or the mean or majority of other items' labels"
+    argument = "the value or category; by default the mean or majority of the other half's labels"
+    no_group = "no item in the other half of the stimuli has a label for this question"
 
-    def __init__(self, given: str = "") -> None:
-        super().__init__()
-        self._given = given
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Constant:
-        """From the value, or from nothing."""
+    def __init__(self, given: str, options: Mapping[str, str]) -> None:
         del options
-        return cls(argument)
+        self._given = given
 
     @property
     def identity(self) -> str:
         """The value, or the labels it has seen."""
         return f"constant {self._given}" if self._given else super().identity
 
-    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """The same for all, question by question."""
-        if self._given:
-            return [[_on_scale(self._given, ask) for ask in case.asks] for case in cases]
-        return super().predict(cases)
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """The given value, or from the labels of the other half."""
+        return _on_scale(self._given, ask) if self._given else super().predict_one(case, ask)
 
-    def from_labels(self, labels: OtherLabels, case: Case, ask: Ask) -> Prediction:
-        """From the labels of the other half."""
-        group = labels.of("half", case, ask, "b" if half_of(case.stimulus) == "a" else "a")
-        if group is None:
-            return Prediction.failed("no item in the other half of the stimuli has a label for this question")
-        return group.prediction(ask.scale, f"from {group.n} labels of the other half of the stimuli")
+    def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
+        """The other half of the stimuli."""
+        other = "b" if half_of(case.stimulus) == "a" else "a"
+        yield "half", (other,), "from {n} labels of the other half of the stimuli"
 
 
 def _on_scale(given: str, ask: Ask) -> Prediction:
@@ -214,21 +207,15 @@ def _on_scale(given: str, ask: Ask) -> Prediction:
 class SystemMean(FromLabels):
     """What knowing only the system gives; where it has no other labels, all others stand in, and the note says so."""
 
-    name: ClassVar[str] = "system-mean"
-    about: ClassVar[str] = "the mean or majority of the labels of the same system's other stimuli"
+    name = "system-mean"
+    about = "the mean or majority of the labels of the same system's other stimuli"
+    needs = "system"
 
-    def from_labels(self, labels: OtherLabels, case: Case, ask: Ask) -> Prediction:
-        """From the same system's other stimuli."""
-        if case.system is None:
-            return Prediction.failed("the stimulus has no system")
-        group = labels.of("system", case, ask, case.system)
-        if group is not None:
-            return group.prediction(ask.scale, f"from {group.n} other labels of {case.system}")
-        group = labels.of("all", case, ask) or labels.of("family", case, ask)
-        if group is None:
-            return Prediction.failed(_NO_OTHERS)
-        note = f"no other stimulus of {case.system} has a label; from all {group.n} others"
-        return group.prediction(ask.scale, note)
+    def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
+        """The system, then everything."""
+        yield "system", (case.system,), f"from {{n}} other labels of {case.system}"
+        note = f"no other stimulus of {case.system} has a label; from all {{n}} others"
+        yield from (("all", (), note), ("family", (), note))
 
 
 @PREDICTORS.register("intent")
@@ -239,25 +226,18 @@ class Intent(FromLabels):
     cell, predictions fall where labels rise, since each leaves its own out: scores within cells say nothing about it.
     """
 
-    name: ClassVar[str] = "intent"
-    about: ClassVar[str] = "the mean or majority of the other labels in the same cell of system and intent"
+    name = "intent"
+    about = "the mean or majority of the other labels in the same cell of system and intent"
+    needs = "intent"
 
-    def from_labels(self, labels: OtherLabels, case: Case, ask: Ask) -> Prediction:
-        """From the same cell's other stimuli."""
-        if case.intent is None:
-            return Prediction.failed("the stimulus has no intent")
-        groups: tuple[tuple[str, tuple[str | None, ...], str], ...] = (
-            ("cell", (case.system, case.intent), f"{case.system}, {case.intent}"),
-            ("intent", (case.intent,), f"{case.intent}, whatever the system"),
-            ("system", (case.system,), f"{case.system}, whatever the intent"),
-            ("all", (), "all stimuli"),
-            ("family", (), "all questions of its kind"),
-        )
-        for kind, values, words in groups:
-            group = labels.of(kind, case, ask, *values)
-            if group is not None:
-                return group.prediction(ask.scale, f"from {group.n} other labels of {words}")
-        return Prediction.failed(_NO_OTHERS)
+    def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
+        """The cell, the intent, the system, everything."""
+        words = "from {n} other labels of "
+        yield "cell", (case.system, case.intent), f"{words}{case.system}, {case.intent}"
+        yield "intent", (case.intent,), f"{words}{case.intent}, whatever the system"
+        yield "system", (case.system,), f"{words}{case.system}, whatever the intent"
+        yield "all", (), f"{words}all stimuli"
+        yield "family", (), f"{words}all questions of its kind"
 
 
 @PREDICTORS.register("human")
@@ -269,27 +249,22 @@ class Human(Predictor):
     side's most frequent categories stands for them.
     """
 
-    name: ClassVar[str] = "human"
-    about: ClassVar[str] = "one rater's answer to each item, compared with the label of the others"
-    argument: ClassVar[str] = "a rater's id; by default one drawn for each item"
+    name = "human"
+    about = "one rater's answer to each item, compared with the label of the others"
+    argument = "a rater's id; by default one drawn for each item"
     options: ClassVar[Mapping[str, str]] = {"seed": "the seed of the draw, by default 0"}
     needs_media = False
     batch = 64
 
-    def __init__(self, rater: str = "", seed: int = 0) -> None:
-        self._rater = rater
-        self._seed = seed
-        self._content = ""
-        self._left_out: dict[tuple[str, str], tuple[float | None, float | None, int]] | None = None
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Human:
-        """From a rater's id, or from nothing; and a seed."""
-        seed = (options or {}).get("seed", "0")
+    def __init__(self, rater: str, options: Mapping[str, str]) -> None:
+        seed = options.get("seed", "0")
         try:
-            return cls(argument, int(seed))
+            self._seed = int(seed)
         except ValueError as error:
             raise InputError(f"The seed '{seed}' is not a whole number.", "Give a seed such as 0.") from error
+        self._rater = rater
+        self._content = ""
+        self._left_out: dict[tuple[str, str], tuple[float | None, float | None, int]] | None = None
 
     @property
     def identity(self) -> str:
@@ -332,11 +307,8 @@ class Human(Predictor):
             at = derived_seed(self._seed, "left-out rater", stimulus, question) % len(raters)
         return None if at is None else (stimulus, question, raters[at], values[at])
 
-    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """The left-out answer to every question."""
-        return [[self._answer(case, ask) for ask in case.asks] for case in cases]
-
-    def _answer(self, case: Case, ask: Ask) -> Prediction:
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """The left-out rater's answer."""
         if self._left_out is None:
             return Prediction.failed(_NO_LABELS)
         if ask.scale.level == "text":
@@ -381,8 +353,8 @@ def similarity(stem: str, text: str) -> float:
 class Sham(Predictor):
     """EmoLia's deterministic similarity of the stimulus's name with the question's text."""
 
-    name: ClassVar[str] = "sham"
-    about: ClassVar[str] = "a deterministic similarity that knows nothing; for trying out a benchmark"
+    name = "sham"
+    about = "a deterministic similarity that knows nothing; for trying out a benchmark"
     needs_media = False
     batch = 64
 
@@ -391,10 +363,7 @@ class Sham(Predictor):
         """The salt of the hash."""
         return f"sham {_SALT}"
 
-    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """Score every question's text; of unordered categories the one with the highest score."""
-        return [[_sham(stem_of(case, ask), ask) for ask in case.asks] for case in cases]
-
-
-def _sham(stem: str, ask: Ask) -> Prediction:
-    return best_match(ask, [(code, similarity(stem, text)) for code, text in texts_to_match(ask)])
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """The score of the question's text; of unordered categories the one with the highest score."""
+        stem = stem_of(case, ask)
+        return best_match(ask, [(code, similarity(stem, text)) for code, text in texts_to_match(ask)])

@@ -7,7 +7,7 @@ without counts. A call answered from the cache was paid for in an earlier run an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 import polars as pl
@@ -15,29 +15,37 @@ import polars as pl
 from heartfelt.tables import Column, Contract
 
 
+def _column(about: str, default: Any = MISSING) -> Any:
+    return field(default=default, metadata={"about": about})
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request and its answer."""
 
-    id: str
-    request: str
-    at: str
-    questions: tuple[str, ...]
-    requested_model: str
-    form: str
-    status: int = 200
-    model: str | None = None
-    fingerprint: str | None = None
-    finish_reason: str | None = None
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost: float | None = None
-    seconds: float = 0.0
-    completion: str | None = None
-    reasoning: str | None = None
-    cached: bool = False
+    id: str = _column("the id that predictions name in their column 'call'")
+    request: str = _column("SHA-256 of the request as sent, media included")
+    at: str = _column("when it was sent, in UTC")
+    questions: tuple[str, ...] = _column(
+        "every question in the request, answered or not, separated by spaces"
+    )
+    requested_model: str = _column("the model that was asked for")
+    form: str = _column("how the answer was asked for: json_schema, json_object or plain")
+    status: int = _column("the HTTP status", 200)
+    model: str | None = _column("the model as the server names it", None)
+    fingerprint: str | None = _column("the server's system fingerprint", None)
+    finish_reason: str | None = _column("why the model stopped writing", None)
+    input_tokens: int | None = _column("tokens of the request, as the server counts them", None)
+    cached_tokens: int | None = _column("how many of them the server had cached", None)
+    output_tokens: int | None = _column("tokens of the answer, reasoning included", None)
+    reasoning_tokens: int | None = _column("how many of them were reasoning", None)
+    cost: float | None = _column("by the prices given as options", None)
+    seconds: float = _column("how long the answer took", 0.0)
+    completion: str | None = _column(
+        "what the model wrote, unchanged; the server's whole answer if it was unreadable", None
+    )
+    reasoning: str | None = _column("what the server returned as reasoning, apart from the answer", None)
+    cached: bool = _column("whether this run took the answer from the cache", False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data without gaps."""
@@ -46,40 +54,19 @@ class Call:
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Call:
         """The call that was written; names of later versions are ignored."""
-        known = {field.name: row[field.name] for field in fields(cls) if field.name in row}
+        known = {each.name: row[each.name] for each in fields(cls) if each.name in row}
         return cls(**{**known, "questions": tuple(known["questions"])})
 
 
-_COLUMNS = {
-    "id": (pl.String, "the id that predictions name in their column 'call'"),
-    "stimulus": (pl.String, "the stimulus it was about"),
-    "request": (pl.String, "SHA-256 of the request as sent, media included"),
-    "at": (pl.String, "when it was sent, in UTC"),
-    "questions": (pl.String, "every question in the request, answered or not, separated by spaces"),
-    "requested_model": (pl.String, "the model that was asked for"),
-    "form": (pl.String, "how the answer was asked for: json_schema, json_object or plain"),
-    "status": (pl.Int64, "the HTTP status"),
-    "model": (pl.String, "the model as the server names it"),
-    "fingerprint": (pl.String, "the server's system fingerprint"),
-    "finish_reason": (pl.String, "why the model stopped writing"),
-    "input_tokens": (pl.Int64, "tokens of the request, as the server counts them"),
-    "cached_tokens": (pl.Int64, "how many of them the server had cached"),
-    "output_tokens": (pl.Int64, "tokens of the answer, reasoning included"),
-    "reasoning_tokens": (pl.Int64, "how many of them were reasoning"),
-    "cost": (pl.Float64, "by the prices given as options"),
-    "seconds": (pl.Float64, "how long the answer took"),
-    "completion": (
-        pl.String,
-        "what the model wrote, unchanged; the server's whole answer if it was unreadable",
-    ),
-    "reasoning": (pl.String, "what the server returned as reasoning, apart from the answer"),
-    "cached": (pl.Boolean, "whether this run took the answer from the cache"),
-}
-CALLS = Contract(
-    "calls",
-    "one row per request to a hosted model",
-    tuple(Column(name, kind, about, nullable=True) for name, (kind, about) in _COLUMNS.items()),
-)
+_TYPES = {"int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean}
+_COLUMNS = [
+    Column(
+        each.name, _TYPES.get(str(each.type).split(" ")[0], pl.String), each.metadata["about"], nullable=True
+    )
+    for each in fields(Call)
+]
+_COLUMNS.insert(1, Column("stimulus", pl.String, "the stimulus it was about", nullable=True))
+CALLS = Contract("calls", "one row per request to a hosted model", tuple(_COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.asking import shortened
@@ -23,32 +22,16 @@ from heartfelt.predictors.chat_form import (
     CONTEXT,
     MEDIA_PARAMETERS,
     SYSTEM,
-    Completion,
-    Prices,
     completion_of,
     groups,
+    known_facts,
     message,
     read_form,
     schema,
 )
-from heartfelt.predictors.http import (
-    Connections,
-    RemotePredictor,
-    is_transient,
-    number_option,
-    refusal,
-    secret,
-    timeout_of,
-    wait_of,
-)
-from heartfelt.predictors.predictor import (
-    PREDICTORS,
-    Ask,
-    Case,
-    Prediction,
-    PredictorInfo,
-    TransientError,
-)
+from heartfelt.predictors.http import Connections, RemotePredictor, Response, checked_address, secret
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
+from heartfelt.predictors.spec import number_option
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
 
 FORMS = ("json_schema", "json_object", "plain")
@@ -71,9 +54,9 @@ _SPECIMENS: dict[str, Scale] = {
 class Chat(RemotePredictor):
     """A language model that sees or hears."""
 
-    name: ClassVar[str] = "chat"
-    about: ClassVar[str] = "a vision or audio language model behind an OpenAI-compatible server"
-    argument: ClassVar[str] = "MODEL@URL, such as qwen2-vl@http://localhost:8000/v1"
+    name = "chat"
+    about = "a vision or audio language model behind an OpenAI-compatible server"
+    argument = "MODEL@URL, such as qwen2-vl@http://localhost:8000/v1"
     options: ClassVar[Mapping[str, str]] = {
         "form": "auto, or how the answer is asked for: json_schema, json_object or plain",
         "reasons": "yes (default) asks for a sentence before each answer, no does not",
@@ -89,32 +72,27 @@ class Chat(RemotePredictor):
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         self.model, self._url = _parsed(argument)
-        form = options.get("form", "auto")
+        form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
         if form not in {"auto", *FORMS}:
             raise InputError(f"There is no form '{form}'.", f"Give auto, {', '.join(FORMS)}.")
-        if options.get("reasons", "yes") not in {"yes", "no"}:
-            raise InputError(
-                f"'{options['reasons']}' is neither yes nor no.", "Give reasons=yes or reasons=no."
-            )
-        self.reasons = options.get("reasons", "yes") == "yes"
+        if reasons not in {"yes", "no"}:
+            raise InputError(f"'{reasons}' is neither yes nor no.", "Give reasons=yes or reasons=no.")
+        prices = [name for name in ("input_price", "output_price") if name in options]
+        if len(prices) == 1:
+            raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
+        self.reasons = reasons == "yes"
         self.temperature = number_option(options, "temperature", 0.0, 0.0, 2.0)
         self.max_tokens = int(number_option(options, "max_tokens", 2_000, 1, 1_000_000))
-        self._timeout = timeout_of(options.get("timeout", "120"))
+        self.prices = tuple(number_option(options, name, 0.0, 0.0, 1e9) for name in prices)
+        """What a million input and a million output tokens cost; empty where no prices were given."""
+        self.context = _context_of(options.get("context", "none"))
+        self._timeout = number_option(options, "timeout", 120, 0, above=True)
         self._key_from = options.get("key_from")
         self._version = options.get("version", "")
-        self.context = _context_of(options.get("context", "none"))
-        self.prices = Prices(_price(options, "input_price"), _price(options, "output_price"))
-        if (self.prices.input is None) != (self.prices.output is None):
-            raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
         self._form = form
         self._forms: tuple[str, ...] = FORMS if form == "auto" else (form,)
         """The forms still to be tried, the best first; the first only once the server took it."""
         self._length_name, self._tempered = "max_tokens", True
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Chat:
-        """From MODEL@URL."""
-        return cls(argument, options or {})
 
     @property
     def identity(self) -> str:
@@ -147,43 +125,37 @@ class Chat(RemotePredictor):
         requests = [self._plain_request(asks, content, form) for form in FORMS]
         return _digest([MEDIA_PARAMETERS, *requests])[:12]
 
-    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """One request per case, and one more for each text that raters were shown with some of the questions."""
-        return [self._case(case) for case in cases]
-
     def _connect(self) -> Connections:
-        key = self._key()
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        return Connections(f"{self._url}/chat/completions", headers, self._timeout)
-
-    def _key(self) -> str | None:
         if self._key_from is None:
-            return next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
-        return secret(self._key_from)
+            key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+        else:
+            key = secret(self._key_from)
+        return Connections(f"{self._url}/chat/completions", self._timeout, key)
 
-    def _case(self, case: Case) -> Sequence[Prediction]:
-        """Every open question; each is asked in the complete request it belongs to, even where the others are answered."""
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
+        """Ask every open question in the complete request it belongs to, even where the others are answered.
+
+        There is one request per case, and one more for each text that raters were shown with some of the questions.
+        """
         answers: dict[str, Prediction] = {}
         wanted = {ask.question for ask in case.asks}
         for asks in groups(case.all_asks):
-            if any(ask.question in wanted for ask in asks):
-                try:
-                    predictions = self._group(case, asks)
-                except TransientError as error:
-                    if not answers:
-                        raise
-                    predictions = [Prediction.later(error.problem, error.after)] * len(asks)
-                note = self._note(case, asks)
-                for ask, prediction in zip(asks, predictions, strict=True):
-                    answers[ask.question] = (
-                        prediction if prediction.problem else replace(prediction, note=note)
-                    )
+            if wanted.isdisjoint(ask.question for ask in asks):
+                continue
+            try:
+                predictions = self._group(case, asks)
+            except TransientError as error:
+                if not answers:
+                    raise
+                predictions = [Prediction.later(error.problem, error.after)] * len(asks)
+            note = self._note(case, asks)
+            for ask, prediction in zip(asks, predictions, strict=True):
+                answers[ask.question] = prediction if prediction.problem else replace(prediction, note=note)
         return [answers[ask.question] for ask in case.asks]
 
     def _note(self, case: Case, asks: Sequence[Ask]) -> str | None:
         """What the model was given about the stimulus, in words."""
-        known = {"prompt": case.prompt, "intent": case.intent, "system": case.system}
-        parts = [f"the model was told {CONTEXT[name]}" for name in self.context if known[name]]
+        parts = [f"the model was told {CONTEXT[name]}" for name in known_facts(case, self.context)]
         if asks[0].shown:
             what = "the prompt" if asks[0].about.get("matches") == "prompt" else "the written level"
             parts.append(f"the model was shown {what}, as raters were")
@@ -193,16 +165,16 @@ class Chat(RemotePredictor):
         content = message(case, asks, self.context, reasons=self.reasons)
         problem = ""
         for form in self._forms:
-            sent = self._sent(asks, content, form)
-            if sent.status == 400 and self._adapts(sent.text):
-                sent = self._sent(asks, content, form)
-            if sent.status == 200:
+            response, call = self._sent(asks, content, form)
+            if response.status == 400 and self._adapts(response.text):
+                response, call = self._sent(asks, content, form)
+            if response.status == 200:
                 self._forms = (form,)
-                return self._read(sent, asks)
-            problem = refusal(sent.status, sent.text)
-            if sent.status in {401, 403}:
+                return self._read(response.text, call, asks)
+            problem = response.refusal
+            if response.status in {401, 403}:
                 problem += f" (set {self._key_from or KEYS[0]} to a key this server accepts)"
-            if sent.status not in _REFUSALS:
+            if response.status not in _REFUSALS:
                 break
         return [Prediction.failed(problem)] * len(asks)
 
@@ -237,76 +209,43 @@ class Chat(RemotePredictor):
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _sent(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> _Answer:
-        """Send one request; a transient failure is raised."""
+    def _sent(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> tuple[Response, Call]:
+        """Send one request; a transient failure is raised. The call is its record so far."""
         body = json.dumps(self._request(asks, content, form)).encode()
         at, begun = datetime.now(UTC).isoformat(timespec="microseconds"), time.perf_counter()
         response = self.connections.post(body)
         seconds = round(time.perf_counter() - begun, 6)
-        text = self._hidden(response.text)
-        if is_transient(response.status):
-            raise TransientError(refusal(response.status, text), after=wait_of(response.retry_after))
         digest = hashlib.sha256(body).hexdigest()
-        call = Call(
-            hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16],
-            digest,
-            at,
-            tuple(ask.question for ask in asks),
-            self.model,
-            form,
-            response.status,
-            seconds=seconds,
-        )
-        return _Answer(response.status, text, call)
+        name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
+        questions = tuple(ask.question for ask in asks)
+        call = Call(name, digest, at, questions, self.model, form, response.status, seconds=seconds)
+        return response, call
 
-    def _read(self, answer: _Answer, asks: Sequence[Ask]) -> Sequence[Prediction]:
-        completion = completion_of(answer.text)
+    def _read(self, text: str, call: Call, asks: Sequence[Ask]) -> Sequence[Prediction]:
+        completion = completion_of(text)
         if completion is None:
-            call = replace(answer.call, completion=answer.text)
-            problem = f"the server's answer is not a chat completion: '{shortened(answer.text)}'"
-            return [replace(Prediction.failed(problem), call=call)] * len(asks)
-        call = self._recorded(answer.call, completion)
-        ended = completion.finish_reason
-        if completion.refusal or ended == "content_filter":
+            call = replace(call, completion=text)
+            problem = f"the server's answer is not a chat completion: '{shortened(text)}'"
+            return [Prediction(problem=problem, call=call)] * len(asks)
+        call = replace(call, completion=completion.content, **completion.recorded)
+        call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
+        if completion.refusal or call.finish_reason == "content_filter":
             problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
-        elif ended == "length":
+        elif call.finish_reason == "length":
             problem = f"the model's answer was cut off at {self.max_tokens} tokens (raise max_tokens)"
         elif completion.content is not None and completion.content.strip():
             return [replace(each, call=call) for each in read_form(completion.content, asks)]
-        elif completion.reasoning is not None:
+        elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"
         else:
             problem = "the model answered with nothing"
-        return [replace(Prediction.failed(problem), call=call)] * len(asks)
+        return [Prediction(problem=problem, call=call)] * len(asks)
 
-    def _recorded(self, call: Call, completion: Completion) -> Call:
-        return replace(
-            call,
-            model=completion.model,
-            fingerprint=completion.fingerprint,
-            finish_reason=completion.finish_reason,
-            input_tokens=completion.input_tokens,
-            cached_tokens=completion.cached_tokens,
-            output_tokens=completion.output_tokens,
-            reasoning_tokens=completion.reasoning_tokens,
-            cost=self.prices.cost(completion.input_tokens, completion.output_tokens),
-            completion=completion.content,
-            reasoning=completion.reasoning,
-        )
-
-    def _hidden(self, text: str) -> str:
-        """The text without the key, in case the server repeated it."""
-        key = self._key()
-        return text.replace(key, "***") if key else text
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """A server's answer to one request, and the record of that request so far."""
-
-    status: int
-    text: str
-    call: Call
+    def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
+        """The cost of a request; None where the prices or a count are missing."""
+        if not self.prices or input_tokens is None or output_tokens is None:
+            return None
+        return (self.prices[0] * input_tokens + self.prices[1] * output_tokens) / 1e6
 
 
 def _digest(parts: Sequence[Any]) -> str:
@@ -324,21 +263,13 @@ def _context_of(text: str) -> tuple[str, ...]:
     return tuple(name for name in CONTEXT if name in parts)
 
 
-def _price(options: Mapping[str, str], name: str) -> float | None:
-    return number_option(options, name, 0.0, 0.0, 1e9) if name in options else None
-
-
 def _parsed(argument: str) -> tuple[str, str]:
     model, _, url = argument.strip().partition("@http")
-    parts = urlsplit(f"http{url}")
-    if not model or parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise InputError(
-            f"'{argument}' does not say which model to ask where." if argument else "chat has no model.",
-            "Write chat:MODEL@http://localhost:8000/v1.",
-        )
-    if "@" in parts.netloc:
-        raise InputError(
-            "The address of the server holds a password, which would be written into every result.",
-            f"Put the key into {KEYS[0]}, or name a variable: chat[key_from=VARIABLE]:MODEL@URL.",
-        )
-    return model, f"http{url}".rstrip("/").removesuffix("/chat/completions")
+    wrong = InputError(
+        f"'{argument}' does not say which model to ask where." if argument else "chat has no model.",
+        "Write chat:MODEL@http://localhost:8000/v1.",
+    )
+    if not model:
+        raise wrong
+    fix = f"Put the key into {KEYS[0]}, or name a variable: chat[key_from=VARIABLE]:MODEL@URL."
+    return model, checked_address(f"http{url}", wrong, fix).rstrip("/").removesuffix("/chat/completions")

@@ -63,61 +63,54 @@ def groups(asks: Sequence[Ask]) -> list[tuple[Ask, ...]]:
     return [tuple(part) for part in by_shown.values()]
 
 
-def context_lines(case: Case, wanted: Sequence[str]) -> list[str]:
-    """What the model is given about the stimulus besides the questions, on request."""
+def known_facts(case: Case, wanted: Sequence[str]) -> dict[str, str]:
+    """Those of the ``wanted`` facts (keys of ``CONTEXT``) that are known of a stimulus."""
     known = {"prompt": case.prompt, "intent": case.intent, "system": case.system}
-    return [f"About this stimulus, {CONTEXT[name]}: {known[name]}" for name in wanted if known[name]]
+    return {name: fact for name in wanted if (fact := known[name])}
 
 
 def message(
     case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool
 ) -> list[dict[str, Any]]:
     """The parts of the user's message: the medium first, then the questions."""
-    text = "\n".join([*context_lines(case, context), questions(asks, reasons=reasons)])
-    words = {"type": "text", "text": text}
+    about = [
+        f"About this stimulus, {CONTEXT[name]}: {fact}" for name, fact in known_facts(case, context).items()
+    ]
+    words = {"type": "text", "text": "\n".join([*about, questions(asks, reasons=reasons)])}
     if case.media is None:
         return [words]
-    about = asks[0].about.get("media", "")
-    return [image_part(case.media) if about == "image" else sound_part(case.media), words]
+    is_image = asks[0].about.get("media", "") == "image"
+    return [_image_part(case.media) if is_image else _sound_part(case.media), words]
 
 
-def image_part(media: Media) -> dict[str, Any]:
+def _image_part(media: Media) -> dict[str, Any]:
     """An image as a data URL; what not all browsers show travels as PNG."""
     content = media.content
     kind = next((kind for head, kind in _PICTURES.items() if content.startswith(head)), None)
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         kind = "image/webp"
     image = decode_image(content)
-    if kind is not None:
-        return _image_url(kind, media.base64)
-    png = io.BytesIO()
-    image.save(png, format="PNG")
-    return _image_url("image/png", base64.b64encode(png.getvalue()).decode("ascii"))
-
-
-def _image_url(kind: str, encoded: str) -> dict[str, Any]:
+    encoded = media.base64
+    if kind is None:
+        png = io.BytesIO()
+        image.save(png, format="PNG")
+        kind, encoded = "image/png", base64.b64encode(png.getvalue()).decode("ascii")
     return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{encoded}"}}
 
 
-def sound_part(media: Media) -> dict[str, Any]:
+def _sound_part(media: Media) -> dict[str, Any]:
     """A sound as WAV or MP3, the two the protocol knows; what is neither travels as 16-bit WAV."""
     import soundfile
 
     content = media.content
     samples, rate = read_samples(content)
-    kind = None
-    if content[:4] == b"RIFF" and content[8:12] == b"WAVE":
-        kind = "wav"
-    elif content[:3] == b"ID3" or (content[0] == 0xFF and content[1] & 0xE6 == 0xE2):
+    kind, encoded = "wav", media.base64
+    if content[:3] == b"ID3" or (content[0] == 0xFF and content[1] & 0xE6 == 0xE2):
         kind = "mp3"
-    if kind is not None:
-        return _input_audio(kind, media.base64)
-    wav = io.BytesIO()
-    soundfile.write(wav, samples.clip(-1.0, 1.0), rate, format="WAV", subtype="PCM_16")
-    return _input_audio("wav", base64.b64encode(wav.getvalue()).decode("ascii"))
-
-
-def _input_audio(kind: str, encoded: str) -> dict[str, Any]:
+    elif content[:4] != b"RIFF" or content[8:12] != b"WAVE":
+        wav = io.BytesIO()
+        soundfile.write(wav, samples.clip(-1.0, 1.0), rate, format="WAV", subtype="PCM_16")
+        encoded = base64.b64encode(wav.getvalue()).decode("ascii")
     return {"type": "input_audio", "input_audio": {"data": encoded, "format": kind}}
 
 
@@ -180,10 +173,8 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry(ask: Ask, reasons: bool) -> dict[str, Any]:
-    parts: dict[str, Any] = {}
-    if reasons and ask.scale.level != "text":
-        parts["reason"] = {"type": "string"}
-    return _object({**parts, "answer": _answer(ask.scale)})
+    reason = {"reason": {"type": "string"}} if reasons and ask.scale.level != "text" else {}
+    return _object({**reason, "answer": _answer(ask.scale)})
 
 
 def _answer(scale: Scale) -> dict[str, Any]:
@@ -191,8 +182,7 @@ def _answer(scale: Scale) -> dict[str, Any]:
     if labels:
         return {"type": "string", "enum": list(labels.values())}
     if isinstance(scale, Tags):
-        item: dict[str, Any] = {"type": "string"}
-        return {"type": "array", "items": item if scale.open else {**item, "enum": scale.names}}
+        return {"type": "array", "items": {"type": "string"} | ({} if scale.open else {"enum": scale.names})}
     if isinstance(scale, FreeText):
         return {"type": "string"}
     bounds = scale.bounds()
@@ -207,14 +197,13 @@ def read_form(content: str, asks: Sequence[Ask]) -> list[Prediction]:
     """
     names = entry_names(asks)
     filled, unclosed = _filled(content, set(names))
-    if filled is None and unclosed:
-        return [
-            Prediction.failed("the model was still reasoning when its answer ended (raise max_tokens)")
-        ] * len(asks)
     if filled is None:
-        return [
-            Prediction.failed(f"the model's answer is not a filled-in form: '{shortened(content)}'")
-        ] * len(asks)
+        problem = (
+            "the model was still reasoning when its answer ended (raise max_tokens)"
+            if unclosed
+            else f"the model's answer is not a filled-in form: '{shortened(content)}'"
+        )
+        return [Prediction.failed(problem)] * len(asks)
     return [_read_entry(filled.get(name), ask) for name, ask in zip(names, asks, strict=True)]
 
 
@@ -260,7 +249,8 @@ def _read_entry(entry: Any, ask: Ask) -> Prediction:
     try:
         value, words = _coded(answer, ask.scale)
     except InputError as error:
-        return Prediction.failed(f"the model's answer {_lower(error.problem)} {error.fix}")
+        problem = error.problem[:1].lower() + error.problem[1:]
+        return Prediction.failed(f"the model's answer {problem} {error.fix}")
     return Prediction(value=value, answer=words, reason=reason)
 
 
@@ -289,10 +279,6 @@ def _number(answer: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
 def without_thoughts(content: str) -> tuple[str, bool]:
     """What was written outside of drafts, and whether the text ends inside one that was never closed."""
     outside: list[str] = []
@@ -315,35 +301,14 @@ def without_thoughts(content: str) -> tuple[str, bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
-    """What a million tokens cost; None where no price was given."""
-
-    input: float | None = None
-    output: float | None = None
-
-    def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
-        """The cost of a request; None where a price or a count is missing."""
-        if self.input is None or self.output is None or input_tokens is None or output_tokens is None:
-            return None
-        return (self.input * input_tokens + self.output * output_tokens) / 1e6
-
-
-@dataclass(frozen=True, slots=True)
 class Completion:
     """One chat completion."""
 
     content: str | None
     """What the model wrote as its answer; None where there is nothing."""
-    reasoning: str | None = None
-    """What the server returned as reasoning, apart from the answer."""
-    refusal: str | None = None
-    finish_reason: str | None = None
-    model: str | None = None
-    fingerprint: str | None = None
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    refusal: str | None
+    recorded: Mapping[str, Any]
+    """What else the server returned, by field of :class:`~heartfelt.predictors.calls.Call`."""
 
 
 def completion_of(text: str) -> Completion | None:
@@ -358,18 +323,17 @@ def completion_of(text: str) -> Completion | None:
     usage = _part(whole, "usage")
     written, reasoned = _written(content)
     thoughts = [reasoned, *(_text(message.get(name)) for name in _REASONING)]
-    return Completion(
-        content=written,
-        reasoning=next((text for text in thoughts if text), None),
-        refusal=_text(message.get("refusal")),
-        finish_reason=_text(choice.get("finish_reason")),
-        model=_text(whole.get("model")),
-        fingerprint=_text(whole.get("system_fingerprint")),
-        input_tokens=_count(usage.get("prompt_tokens")),
-        cached_tokens=_count(_part(usage, "prompt_tokens_details").get("cached_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        reasoning_tokens=_count(_part(usage, "completion_tokens_details").get("reasoning_tokens")),
-    )
+    recorded = {
+        "reasoning": next((text for text in thoughts if text), None),
+        "finish_reason": _text(choice.get("finish_reason")),
+        "model": _text(whole.get("model")),
+        "fingerprint": _text(whole.get("system_fingerprint")),
+        "input_tokens": _count(usage.get("prompt_tokens")),
+        "cached_tokens": _count(_part(usage, "prompt_tokens_details").get("cached_tokens")),
+        "output_tokens": _count(usage.get("completion_tokens")),
+        "reasoning_tokens": _count(_part(usage, "completion_tokens_details").get("reasoning_tokens")),
+    }
+    return Completion(written, _text(message.get("refusal")), recorded)
 
 
 def _written(content: Any) -> tuple[str | None, str | None]:

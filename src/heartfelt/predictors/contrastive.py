@@ -26,7 +26,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,15 +34,8 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import decode
-from heartfelt.predictors.predictor import (
-    NO_MEDIA,
-    PREDICTORS,
-    Ask,
-    Case,
-    Prediction,
-    Predictor,
-    PredictorInfo,
-)
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import answer_texts, general_text
 from heartfelt.study.scale import Categories, FreeText, Points, Tags
@@ -62,33 +55,51 @@ class Matcher(Predictor):
         "device": "auto (a GPU where there is one), cpu or cuda",
     }
 
+    model_class: ClassVar[str]
+    """The model's class in the library."""
+
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
+        where = where or self.default
         folder = Path(where).expanduser()
         # Other processes may work in another folder.
         self.where = str(folder.resolve()) if folder.is_dir() else where
         self.given = dict(options)
-        self.temperature = 1.0
         self._texts: Recent[tuple[Vector, str | None]] = Recent()
         self._media: Recent[Vector] = Recent()
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Self:
-        """Load the model."""
-        return cls(argument or cls.default, options or {})
-
-    def _load(self, where: str, kind: Any) -> None:
-        """Load the model of a Transformers class, and what follows from it."""
-        self.device = _device_of(self.given.get("device", "auto"))
-        self._model: Any = _model_of(where, kind).to(self.device)
-        self.temperature = temperature_of(self.given, self._model)
+        library = transformers_library()
+        self.device = _device_of(options.get("device", "auto"))
+        self._model: Any = _model_of(where, getattr(library, self.model_class)).to(self.device)
+        self.temperature = temperature_of(options, self._model)
         self._identity = _identity_of(where, self._model)
+        self._longest = int(self._model.config.text_config.max_position_embeddings)
+        """How many tokens of a text are read."""
+        self._tokenize = self._open(library, where)
+
+    @property
+    def identity(self) -> str:
+        """The model's content and what the options change."""
+        return f"{self.name} {self._identity} temperature={self.temperature:.9g}"
+
+    @abstractmethod
+    def _open(self, library: Any, where: str) -> Any:
+        """Load what prepares the media; return the tokenizer."""
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[str, dict[str, str]], dict[str, str]]:
         return type(self), (self.where, self.given), {"spec": self.spec, "label": self.label}
 
-    @abstractmethod
     def embed_text(self, text: str) -> tuple[Vector, str | None]:
         """The text's vector, and a remark where only a part of it was read."""
+        import torch
+
+        tokens = self._tokenize(text, return_tensors="pt", truncation=True, max_length=self._longest)
+        given = {name: tokens[name].to(self.device) for name in ("input_ids", "attention_mask")}
+        with torch.inference_mode():
+            output = self._model.get_text_features(**given)
+        whole = len(self._tokenize(text, verbose=False)["input_ids"])
+        remark = (
+            f"only the first {self._longest} tokens of the text were read" if whole > self._longest else None
+        )
+        return output.pooler_output[0].float().cpu().numpy(), remark
 
     @abstractmethod
     def embed_media(self, content: bytes) -> Vector:
@@ -107,15 +118,10 @@ class Matcher(Predictor):
             self._identity.removeprefix("sha256:") if is_folder else None,
         )
 
-    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """Answer every question of every case, in order."""
-        return [self._case(case) for case in cases]
-
-    def _case(self, case: Case) -> list[Prediction]:
-        if case.media is None:
-            return [Prediction.failed(NO_MEDIA)] * len(case.asks)
-        content = case.media.content
-        vector = self._media.get(case.media.hash, lambda: _unit(self.embed_media(content)))
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
+        """Embed the media once and match it with every question's texts."""
+        content = case.media_file.content
+        vector = self._media.get(case.media_file.hash, lambda: _unit(self.embed_media(content)))
         return [self._answer(ask, vector) for ask in case.asks]
 
     def _embedded(self, text: str) -> tuple[Vector, str | None]:
@@ -155,31 +161,23 @@ class Matcher(Predictor):
 class Clap(Matcher):
     """Text and sound in one space."""
 
-    name: ClassVar[str] = "clap"
-    about: ClassVar[str] = "cosine of text and sound by a CLAP model"
-    default: ClassVar[str] = "laion/clap-htsat-unfused"
-    argument: ClassVar[str] = "a folder or a name on the hub (laion/clap-htsat-unfused)"
-
-    def __init__(self, where: str, options: Mapping[str, str]) -> None:
-        super().__init__(where, options)
-        library = transformers_library()
-        self._load(where, library.ClapModel)
-        processor = _loaded(where, library.ClapProcessor.from_pretrained)
-        self._extract: Any = processor.feature_extractor
-        self._tokenize: Any = processor.tokenizer
+    name = "clap"
+    about = "cosine of text and sound by a CLAP model"
+    default = "laion/clap-htsat-unfused"
+    argument = f"a folder or a name on the hub ({default})"
+    model_class = "ClapModel"
 
     @property
     def identity(self) -> str:
-        """The model's content and what the options change."""
+        """The model's content, the version of the windows, and what the options change."""
         return f"clap {self._identity} windows=1 temperature={self.temperature:.9g}"
 
-    def embed_text(self, text: str) -> tuple[Vector, str | None]:
-        """The text's vector, and a remark where only a part of it was read."""
+    def _open(self, library: Any, where: str) -> Any:
+        processor = _loaded(where, library.ClapProcessor.from_pretrained)
+        self._extract: Any = processor.feature_extractor
         # The text encoder counts its positions from two.
-        longest = min(
-            int(self._tokenize.model_max_length), self._model.config.text_config.max_position_embeddings - 2
-        )
-        return _text_vector(self._model, self._tokenize, text, longest)
+        self._longest = min(int(processor.tokenizer.model_max_length), self._longest - 2)
+        return processor.tokenizer
 
     def embed_media(self, content: bytes) -> Vector:
         """The mean of the windows' unit vectors."""
@@ -207,27 +205,15 @@ class Clap(Matcher):
 class Clip(Matcher):
     """Text and image in one space."""
 
-    name: ClassVar[str] = "clip"
-    about: ClassVar[str] = "cosine of text and image by a CLIP model"
-    default: ClassVar[str] = "openai/clip-vit-base-patch32"
-    argument: ClassVar[str] = "a folder or a name on the hub (openai/clip-vit-base-patch32)"
+    name = "clip"
+    about = "cosine of text and image by a CLIP model"
+    default = "openai/clip-vit-base-patch32"
+    argument = f"a folder or a name on the hub ({default})"
+    model_class = "CLIPModel"
 
-    def __init__(self, where: str, options: Mapping[str, str]) -> None:
-        super().__init__(where, options)
-        library = transformers_library()
-        self._load(where, library.CLIPModel)
+    def _open(self, library: Any, where: str) -> Any:
         self._prepare: Any = _loaded(where, library.CLIPImageProcessorPil.from_pretrained)
-        self._tokenize: Any = _loaded(where, library.AutoTokenizer.from_pretrained)
-
-    @property
-    def identity(self) -> str:
-        """The model's content and what the options change."""
-        return f"clip {self._identity} temperature={self.temperature:.9g}"
-
-    def embed_text(self, text: str) -> tuple[Vector, str | None]:
-        """The text's vector, and a remark where only a part of it was read."""
-        longest = int(self._model.config.text_config.max_position_embeddings)
-        return _text_vector(self._model, self._tokenize, text, longest)
+        return _loaded(where, library.AutoTokenizer.from_pretrained)
 
     def embed_media(self, content: bytes) -> Vector:
         """The image's vector."""
@@ -269,17 +255,10 @@ def _unit(vector: Vector) -> Vector:
 
 def temperature_of(options: Mapping[str, str], model: Any) -> float:
     """The temperature the options ask for, or the inverse of the scale the model was trained with."""
-    given = options.get("temperature")
-    if given is None:
+    if "temperature" not in options:
         scale = model.logit_scale_a if hasattr(model, "logit_scale_a") else model.logit_scale
         return math.exp(-scale.item())
-    try:
-        value = float(given)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise InputError(f"'{given}' is not a temperature.", "Give a number above zero, such as 0.01.")
-    return value
+    return number_option(options, "temperature", 1.0, 0.0, above=True)
 
 
 def transformers_library() -> Any:
@@ -312,16 +291,13 @@ def _loaded(where: str, load: Callable[[str], T]) -> T:
             return load(str(folder))
     except Exception as error:  # the library raises errors of many kinds for a model it cannot load
         reason = str(error).strip().split("\n")[0][:300].rstrip(".")
+        problem = f"The model '{where}' is neither a folder here nor available from the hub: {reason}."
+        fix = "Check the name and the connection; or fetch it once where there is one"
+        fix += f" ('hf download {where} --local-dir DIR') and give the folder."
         if folder.is_dir():
-            raise InputError(
-                f"The model in {where} does not load: {reason}.",
-                "Check that the folder is complete and holds a model of this kind.",
-            ) from error
-        raise InputError(
-            f"The model '{where}' is neither a folder here nor available from the hub: {reason}.",
-            f"Check the name and the connection; or fetch it once where there is one ('hf download {where} "
-            "--local-dir DIR') and give the folder.",
-        ) from error
+            problem = f"The model in {where} does not load: {reason}."
+            fix = "Check that the folder is complete and holds a model of this kind."
+        raise InputError(problem, fix) from error
 
 
 def _model_of(where: str, kind: Any) -> Any:
@@ -380,16 +356,3 @@ def _device_of(wanted: str) -> str:
                 "Use device=auto, cpu or cuda.",
             ) from error
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def _text_vector(model: Any, tokenize: Any, text: str, longest: int) -> tuple[Vector, str | None]:
-    """A text's vector by a model's text encoder, and a remark where only a part of the text was read."""
-    import torch
-
-    tokens = tokenize(text, return_tensors="pt", truncation=True, max_length=longest)
-    given = {name: tokens[name].to(model.device) for name in ("input_ids", "attention_mask")}
-    with torch.inference_mode():
-        output = model.get_text_features(**given)
-    whole = len(tokenize(text, verbose=False)["input_ids"])
-    remark = f"only the first {longest} tokens of the text were read" if whole > longest else None
-    return output.pooler_output[0].float().cpu().numpy(), remark

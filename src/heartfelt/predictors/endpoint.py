@@ -20,45 +20,33 @@ from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.http import (
     Connections,
     RemotePredictor,
     UnusableAnswer,
-    is_transient,
+    checked_address,
     refusal,
     secret,
-    timeout_of,
-    wait_of,
 )
-from heartfelt.predictors.predictor import (
-    PREDICTORS,
-    Ask,
-    Case,
-    Prediction,
-    PredictorInfo,
-    TransientError,
-)
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
+from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.texts import best_match, file_name_of, stem_of, texts_to_match
 
 KEYS = ("similarity", "score", "logit")
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
-_CHOICES = {
-    "audio": ("send", "stem"),
-    "names": ("unique", "plain"),
-    "batch": ("auto", "never"),
-}
+_CHOICES = {"audio": ("send", "stem"), "names": ("unique", "plain"), "batch": ("auto", "never")}
 
 
 @PREDICTORS.register("endpoint")
 class Endpoint(RemotePredictor):
     """A server behind a URL."""
 
-    name: ClassVar[str] = "endpoint"
-    about: ClassVar[str] = "a server that answers a text and a media file with a similarity by HTTP POST"
-    argument: ClassVar[str] = "the URL to post to"
+    name = "endpoint"
+    about = "a server that answers a text and a media file with a similarity by HTTP POST"
+    argument = "the URL to post to"
     options: ClassVar[Mapping[str, str]] = {
         "audio": "'send' the media (default), or only the 'stem' of their name",
         "names": "'unique' file names (default), or 'plain' ones without their folders",
@@ -68,28 +56,30 @@ class Endpoint(RemotePredictor):
         "version": "the version of what answers; with it, answers may be cached between runs",
     }
 
-    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
-        given = {"audio": "send", "names": "unique", "batch": "auto", "timeout": "60", **(options or {})}
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        given = {"audio": "send", "names": "unique", "batch": "auto", **options}
         for name, words in _CHOICES.items():
             if given[name] not in words:
                 raise InputError(
                     f"The option '{name}' of the endpoint is '{given[name]}'.",
                     f"Give one of: {', '.join(words)}.",
                 )
-        self._url = _checked_url(url)
+        self._url = checked_address(
+            url.strip(),
+            InputError(
+                f"'{url}' is not the address of a server." if url else "The endpoint has no address.",
+                "Write endpoint:http://localhost:8000/similarity, with the address to post to.",
+            ),
+            "Put a token into an environment variable, and name it: endpoint[token_from=VARIABLE]:URL.",
+        )
         self._sends = given["audio"] == "send"
         self._unique = given["names"] == "unique"
         self._batches: bool | None = None if given["batch"] == "auto" else False
-        self._timeout = timeout_of(given["timeout"])
+        self._timeout = number_option(options, "timeout", 60, 0, above=True)
         self._token_from = given.get("token_from")
         self._version = given.get("version", "")
         self.cacheable = bool(self._version) and self._sends
         self.needs_media = self._sends
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Endpoint:
-        """From a URL."""
-        return cls(argument, options)
 
     @property
     def identity(self) -> str:
@@ -104,14 +94,10 @@ class Endpoint(RemotePredictor):
         return PredictorInfo(self.spec or self.name, shown, self.name, self._url, self._version or None)
 
     def _connect(self) -> Connections:
-        headers = {"authorization": f"Bearer {secret(self._token_from)}"} if self._token_from else {}
-        return Connections(self._url, headers, self._timeout)
+        return Connections(self._url, self._timeout, secret(self._token_from) if self._token_from else None)
 
-    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """Ask everything about every case."""
-        return [self._case(case) for case in cases]
-
-    def _case(self, case: Case) -> list[Prediction]:
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
+        """Ask everything about a case."""
         lines = [
             _Line(place, self._name(case, ask), code, text)
             for place, ask in enumerate(case.asks)
@@ -150,12 +136,11 @@ class Endpoint(RemotePredictor):
         """All texts in one request; what the server's answer settles, in order, which may be nothing."""
         try:
             status, answer = self._posted(self._content(case, lines[0], [line.text for line in lines]))
-        except TransientError as error:
-            if isinstance(error, _ServerError) and not self._batches:
+        except (TransientError, UnusableAnswer) as error:
+            # A server error may be this server's way to refuse a batch.
+            if isinstance(error, TransientError) and error.status == 500 and not self._batches:
                 return []
-            return [Prediction.later(error.problem, error.after)] * len(lines)
-        except UnusableAnswer as error:
-            return [Prediction.failed(error.problem)] * len(lines)
+            return [_failure(error)] * len(lines)
         if status in _REFUSALS and not self._batches:
             return []
         if status != 200:
@@ -174,10 +159,8 @@ class Endpoint(RemotePredictor):
     def _single(self, case: Case, line: _Line) -> Prediction:
         try:
             status, answer = self._posted(self._content(case, line))
-        except TransientError as error:
-            return Prediction.later(error.problem, error.after)
-        except UnusableAnswer as error:
-            return Prediction.failed(error.problem)
+        except (TransientError, UnusableAnswer) as error:
+            return _failure(error)
         return _read(answer) if status == 200 else Prediction.failed(refusal(status, answer))
 
     def _content(self, case: Case, line: _Line, texts: Sequence[str] = ()) -> bytes:
@@ -192,23 +175,20 @@ class Endpoint(RemotePredictor):
     def _posted(self, content: bytes) -> tuple[int, Any]:
         """The status and the answer of one request; a transient error is raised, and so is an answer that cannot be read."""
         response = self.connections.post(content)
-        if is_transient(response.status):
-            kind = _ServerError if response.status == 500 else TransientError
-            raise kind(refusal(response.status, response.text), after=wait_of(response.retry_after))
         if response.status >= 300:
             return response.status, response.text
         if not response.body.strip():
-            raise UnusableAnswer(f"the server answered {response.status} with nothing", "Check the server.")
+            raise UnusableAnswer(f"the server answered {response.status} with nothing")
         try:
             return 200, json.loads(response.body)
         except (ValueError, RecursionError):
-            raise UnusableAnswer(
-                f"the server's answer is not JSON: '{shortened(response.text)}'", "Check the server."
-            ) from None
+            raise UnusableAnswer(f"the server's answer is not JSON: '{shortened(response.text)}'") from None
 
 
-class _ServerError(TransientError):
-    """The server failed at the request; a batch may be what it failed at."""
+def _failure(error: HeartfeltError) -> Prediction:
+    if isinstance(error, TransientError):
+        return Prediction.later(error.problem, error.after)
+    return Prediction.failed(error.problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,18 +238,3 @@ def _number(value: Any, key: str) -> Prediction:
 def _kind(value: Any) -> str:
     names = {str: "text", bool: "true or false", list: "a list", dict: "an object", type(None): "null"}
     return names.get(type(value), "a number")
-
-
-def _checked_url(url: str) -> str:
-    parts = urlsplit(url.strip())
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
-        raise InputError(
-            f"'{url}' is not the address of a server." if url else "The endpoint has no address.",
-            "Write endpoint:http://localhost:8000/similarity, with the address to post to.",
-        )
-    if "@" in parts.netloc:
-        raise InputError(
-            "The address of the endpoint holds a password, which would be written into every result.",
-            "Put a token into an environment variable, and name it: endpoint[token_from=VARIABLE]:URL.",
-        )
-    return url.strip()

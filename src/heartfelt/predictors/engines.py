@@ -11,9 +11,10 @@ import queue
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, Self
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.asking import Outcome, Work, next_from
 from heartfelt.predictors.predictor import Case
 from heartfelt.registry import Registry
@@ -24,11 +25,21 @@ class Engine(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str]
+    options: ClassVar[Mapping[str, str]] = {}
+    """What may be set, each with a line of explanation."""
+
+    def __init__(self, options: Mapping[str, str] = MappingProxyType({})) -> None:
+        for option in options:
+            if option not in self.options:
+                raise InputError(
+                    f"The engine '{self.name}' has no option '{option}'.",
+                    suggestion(option, self.options, "Options"),
+                )
 
     @classmethod
-    @abstractmethod
-    def make(cls, options: Mapping[str, str] | None = None) -> Engine:
+    def make(cls, options: Mapping[str, str] | None = None) -> Self:
         """Make one; raise with a fix where it cannot be made."""
+        return cls(options or {})
 
     @abstractmethod
     def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
@@ -45,15 +56,8 @@ ENGINES: Registry[type[Engine]] = Registry("engine", homes={"ray": "heartfelt.pr
 class Local(Engine):
     """Work in this process."""
 
-    name: ClassVar[str] = "local"
-    about: ClassVar[str] = "this machine, in threads"
-
-    @classmethod
-    def make(cls, options: Mapping[str, str] | None = None) -> Local:
-        """There is nothing to set."""
-        for option in options or {}:
-            raise InputError(f"The engine 'local' has no option '{option}'.", "Leave it out.")
-        return cls()
+    name = "local"
+    about = "this machine, in threads"
 
     def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
         """In the calling thread if one batch is to run at a time, else in as many threads."""

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
@@ -31,30 +31,25 @@ _FIELDS = frozenset(each.name for each in fields(Prediction) if each.name not in
 class Function(Predictor):
     """A Python function."""
 
-    name: ClassVar[str] = "call"
-    about: ClassVar[str] = "any Python function"
-    argument: ClassVar[str] = "module:function"
+    name = "call"
+    about = "any Python function"
+    argument = "module:function"
     options: ClassVar[Mapping[str, str]] = {
         "at_once": "how many calls may run at the same time, in threads; by default 1"
     }
     cacheable = False
 
-    def __init__(self, place: str, at_once: int = 1) -> None:
+    def __init__(self, place: str, options: Mapping[str, str]) -> None:
+        at_once = options.get("at_once", "1")
+        if not at_once.isdecimal() or int(at_once) < 1:
+            raise InputError(
+                f"at_once must be a whole number from 1, not '{at_once}'.", "Give a whole number from 1."
+            )
         self._place = place
-        self.at_once = at_once
+        self.at_once = int(at_once)
         self._function: Callable[..., Any] | None = None
         self._names = _parameters(self.function, place)
         self.needs_media = bool({"path", "content"} & set(self._names))
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Function:
-        """From ``module:function``; the working folder is looked in too."""
-        given = (options or {}).get("at_once", "1")
-        if not given.isdecimal() or int(given) < 1:
-            raise InputError(
-                f"at_once must be a whole number from 1, not '{given}'.", "Give a whole number from 1."
-            )
-        return cls(argument, int(given))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_function": None}
@@ -75,31 +70,24 @@ class Function(Predictor):
             source = ""
         return f"call {self._place} {hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
-    def predict(self, cases: Sequence[Case]) -> list[list[Prediction]]:
-        """Call the function for every case, or for every question of it."""
-        by_question = any(name in OF_QUESTION for name in self._names)
-        out = []
-        for case in cases:
-            if by_question:
-                out.append([_read(self._called(case, ask)) for ask in case.asks])
-            else:
-                out.append(_by_question(self._called(case, None), case))
-        return out
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
+        """Call the function for the case, or for every question of it."""
+        if any(name in OF_QUESTION for name in self._names):
+            return super().predict_case(case)
+        return _by_question(self._called(case, None), case)
+
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """What the function returns for one question."""
+        return _read(self._called(case, ask))
 
     def _called(self, case: Case, ask: Ask | None) -> Any:
-        given: dict[str, Any] = {}
+        given: dict[str, Any] = {"case": case, "ask": ask}
         for name in self._names:
-            if name == "case":
-                given[name] = case
-            elif name == "ask":
-                given[name] = ask
-            elif name == "path":
-                given[name] = case.media.path if case.media else None
-            elif name == "content":
-                given[name] = case.media.content if case.media else None
-            else:
+            if name in ("path", "content"):
+                given[name] = getattr(case.media, name) if case.media else None
+            elif name not in given:
                 given[name] = getattr(ask if name in OF_QUESTION else case, name)
-        return self.function(**given)
+        return self.function(**{name: given[name] for name in self._names})
 
 
 def _imported(place: str) -> Callable[..., Any]:
@@ -133,8 +121,7 @@ def _imported(place: str) -> Callable[..., Any]:
         raise UnknownNameError(
             f"The module '{module}' has no function '{name}'.", suggestion(name, known, "Its functions")
         )
-    imported: Callable[..., Any] = function
-    return imported
+    return cast("Callable[..., Any]", function)
 
 
 def _parameters(function: Callable[..., Any], place: str) -> tuple[str, ...]:
@@ -157,9 +144,8 @@ def _by_question(result: Any, case: Case) -> list[Prediction]:
     if isinstance(result, Mapping) and not set(result) <= _FIELDS:
         unknown = sorted(str(name) for name in set(result) - set(questions))
         if unknown and not set(result) & set(questions):
-            return [Prediction.failed(f"the function answered '{unknown[0]}', which was not asked")] * len(
-                questions
-            )
+            problem = f"the function answered '{unknown[0]}', which was not asked"
+            return [Prediction.failed(problem)] * len(questions)
         missing = Prediction.failed("the function left this question out")
         return [_read(result[name]) if name in result else missing for name in questions]
     if isinstance(result, Sequence) and not isinstance(result, str | bytes):
@@ -180,9 +166,7 @@ def _read(result: Any) -> Prediction:
     if isinstance(result, Mapping):
         unknown = sorted(str(name) for name in set(result) - _FIELDS)
         if unknown:
-            return Prediction.failed(
-                f"the function's answer has a part '{unknown[0]}', which predictions do not have"
-            )
+            return Prediction.failed(f"the function's answer has an unknown part '{unknown[0]}'")
         return Prediction(**result)
     try:
         return Prediction(value=float(result))

@@ -3,7 +3,7 @@
 httpcore, which is httpx without its conveniences, on sockets with a deadline: a socket's own timeout starts anew with every
 byte that arrives, so a server that sends one byte a second would never be late. Here every operation gets only the time that is
 left of the whole request. (Looking up a name in DNS cannot be interrupted and is the one exception.) An answer longer than
-``LONGEST_ANSWER`` is not read to its end. Failures that may pass are raised as :class:`TransientError`; whatever the server
+``LONGEST_ANSWER`` is not read to its end. Failures that may pass are raised as :class:`TransientError`; whatever else the server
 answers, refusals too, is returned. Redirects are not followed: they could send the media and the key elsewhere.
 """
 
@@ -17,12 +17,14 @@ import threading
 import time
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpcore
 
@@ -41,14 +43,16 @@ _CONNECTING = threading.Lock()
 class UnusableAnswer(HeartfeltError):
     """An answer that cannot be used and would not be better if asked again."""
 
+    def __init__(self, problem: str, fix: str = "Check the server.") -> None:
+        super().__init__(problem, fix)
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a server answered."""
+    """What a server answered; the key, in case it was repeated, is replaced by stars."""
 
     status: int
     body: bytes
-    retry_after: str | None = None
     location: str | None = None
     """Where a redirect points to."""
 
@@ -59,43 +63,84 @@ class Response:
             return f"redirects are not followed; it points to {self.location or 'nowhere'}"
         return self.body.decode("utf-8", "replace")
 
+    @property
+    def refusal(self) -> str:
+        """A refusal in one line."""
+        return refusal(self.status, self.text)
+
 
 class Connections:
-    """Connections to one address that is posted to. ``timeout`` is the seconds a request may take from start to end."""
+    """Connections to one address that is posted to. ``timeout`` is the seconds a request may take from start to end.
 
-    def __init__(self, url: str, headers: Mapping[str, str], timeout: float) -> None:
+    ``key`` is sent as a bearer token.
+    """
+
+    def __init__(self, url: str, timeout: float, key: str | None = None) -> None:
         self._url = url
-        self._headers = {"content-type": "application/json", "accept": "application/json", **headers}
         self._timeout = timeout
+        self._key = key.encode() if key else b""
+        headers = {
+            "host": urlsplit(url).netloc,
+            "content-type": "application/json",
+            "accept": "application/json",
+        }
+        self._headers = list({**headers, **({"authorization": f"Bearer {key}"} if key else {})}.items())
         self._sockets = _DeadlineBackend()
-        self._pool = httpcore.ConnectionPool(
-            ssl.create_default_context(), max_connections=None, network_backend=self._sockets
-        )
+        self._context = ssl.create_default_context()
+        self._idle: list[httpcore.HTTPConnection] = []
+        """Connections nobody uses; taken and returned by any thread."""
 
     def post(self, content: bytes) -> Response:
-        """Send ``content`` and return what comes back."""
-        self._sockets.start(self._timeout)
-        headers = {**self._headers, "content-length": str(len(content))}
+        """Send ``content`` and return what comes back; raise where the same request may be answered differently later."""
+        self._sockets.deadline.at = time.monotonic() + self._timeout
         try:
-            with self._pool.stream(
-                "POST", self._url, headers=list(headers.items()), content=content
-            ) as response:
-                body = _body(response)
+            answer, body = self._exchanged(content)
         except (httpcore.TimeoutException, TimeoutError):
             raise TransientError(f"the server did not answer within {self._timeout:g} s") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError, UnicodeError) as error:
             raise TransientError(f"the server cannot be reached: {_cause(error)}") from None
-        answered = {name.decode("latin-1").lower(): value for name, value in response.headers}
-        return Response(
-            response.status,
-            _decompressed(body, _text(answered.get("content-encoding")) or ""),
-            _text(answered.get("retry-after")),
-            _text(answered.get("location")),
+        headers = {name.lower(): self._clean(value).decode("latin-1") for name, value in answer.headers}
+        body = self._clean(_decompressed(body, headers.get(b"content-encoding", "")))
+        response = Response(answer.status, body, headers.get(b"location"))
+        if is_transient(answer.status):
+            wait = wait_of(headers.get(b"retry-after"))
+            raise TransientError(response.refusal, after=wait, status=answer.status)
+        return response
+
+    def _exchanged(self, content: bytes) -> tuple[httpcore.Response, bytes]:
+        url = httpcore.URL(self._url)
+        connection = self._unused() or httpcore.HTTPConnection(
+            url.origin, self._context, network_backend=self._sockets
         )
+        headers = [*self._headers, ("content-length", str(len(content)))]
+        try:
+            response = connection.handle_request(
+                httpcore.Request("POST", url, headers=headers, content=content)
+            )
+            body = _body(response)
+            response.close()
+        except BaseException:  # the connection is in an unknown state; raised again
+            connection.close()
+            raise
+        if connection.is_idle():
+            self._idle.append(connection)
+        return response, body
+
+    def _unused(self) -> httpcore.HTTPConnection | None:
+        """A connection that is still open, if there is one."""
+        with suppress(IndexError):
+            while (connection := self._idle.pop()).has_expired():
+                connection.close()
+            return connection
+        return None
+
+    def _clean(self, content: bytes) -> bytes:
+        return content.replace(self._key, b"***") if self._key else content
 
     def close(self) -> None:
         """Close every connection."""
-        self._pool.close()
+        while self._idle:
+            self._idle.pop().close()
 
 
 class _Deadline(threading.local):
@@ -115,12 +160,8 @@ class _DeadlineBackend(httpcore.NetworkBackend):
     """Connects within the time left, and gives every later operation only what is left then."""
 
     def __init__(self) -> None:
-        self._deadline = _Deadline()
+        self.deadline = _Deadline()
         self._plain = httpcore.SyncBackend()
-
-    def start(self, seconds: float) -> None:
-        """Begin a request of this thread."""
-        self._deadline.at = time.monotonic() + seconds
 
     def connect_tcp(
         self,
@@ -133,24 +174,40 @@ class _DeadlineBackend(httpcore.NetworkBackend):
         """A connection to the first of the host's addresses that answers."""
         del timeout
         options = [*(socket_options or ()), (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
-        stream = self._plain.connect_tcp(host, port, self._deadline.left(), local_address, options)
-        return _DeadlineStream(stream, self._deadline)
+        stream = self._plain.connect_tcp(host, port, self.deadline.left(), local_address, options)
+        return _DeadlineStream(stream, self.deadline)
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A stream on which each operation gets the time left."""
+    """A stream on which each operation gets the time left. A small request leaves in one packet, head and body."""
 
     def __init__(self, plain: httpcore.NetworkStream, deadline: _Deadline) -> None:
         self._plain = plain
         self._deadline = deadline
+        self._held = b""
+        self._begins = False
+        """Whether what is read next is the beginning of an answer."""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         del timeout
-        return self._plain.read(max_bytes, self._deadline.left())
+        with suppress(httpcore.WriteError):  # a server may refuse before everything was sent
+            self._send()
+        content = self._plain.read(max_bytes, self._deadline.left())
+        if self._begins and content[:5] != b"HTTP/"[: len(content)]:
+            first = content[:80].decode("latin-1").splitlines()[0]
+            raise httpcore.RemoteProtocolError(f"its answer begins with '{first}'")
+        self._begins = False
+        return content
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         del timeout
-        rest = memoryview(buffer)
+        self._held += buffer
+        self._begins = True
+        if len(self._held) > _BLOCK:
+            self._send()
+
+    def _send(self) -> None:
+        rest, self._held = memoryview(self._held), b""
         while rest:
             self._plain.write(bytes(rest[:_BLOCK]), self._deadline.left())
             rest = rest[_BLOCK:]
@@ -159,10 +216,7 @@ class _DeadlineStream(httpcore.NetworkStream):
         self._plain.close()
 
     def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         del timeout
         secure = self._plain.start_tls(ssl_context, server_hostname, self._deadline.left())
@@ -199,14 +253,12 @@ def _decompressed(body: bytes, encoding: str) -> bytes:
         out = unpacker.decompress(body, LONGEST_ANSWER + 1)
     except zlib.error as error:
         raise UnusableAnswer(
-            f"the server's answer says it is compressed with {name} and is not: {error}", "Check the server."
+            f"the server's answer says it is compressed with {name} and is not: {error}"
         ) from error
     if len(out) > LONGEST_ANSWER:
         raise _too_long()
     if not unpacker.eof:
-        raise UnusableAnswer(
-            f"the server's answer is compressed with {name} and cut off", "Check the server."
-        )
+        raise UnusableAnswer(f"the server's answer is compressed with {name} and cut off")
     return out
 
 
@@ -229,10 +281,6 @@ def _cause(error: Exception) -> str:
     if isinstance(root, OSError) and root.strerror:
         return root.strerror
     return text or type(error).__name__
-
-
-def _text(header: bytes | None) -> str | None:
-    return None if header is None else header.decode("latin-1")
 
 
 def is_transient(status: int) -> bool:
@@ -268,39 +316,17 @@ def wait_of(header: str | None) -> float | None:
         return None
 
 
-def number_option(options: Mapping[str, str], name: str, usual: float, low: float, high: float) -> float:
-    """A number given as an option, within its limits."""
-    given = options.get(name, str(usual))
-    try:
-        value = float(given)
-    except ValueError:
-        value = math.nan
-    if not low <= value <= high:
-        raise InputError(f"'{given}' is not a valid {name}.", f"Give a number from {low:g} to {high:g}.")
-    return value
-
-
-def timeout_of(text: str) -> float:
-    """The seconds of a timeout given as an option."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
+def checked_address(url: str, wrong: InputError, secret_fix: str) -> str:
+    """The address of a server; ``wrong`` is raised where it is none. One with a password in it is refused."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise wrong
+    if "@" in parts.netloc:
         raise InputError(
-            f"The timeout '{text}' is not a number above 0.", "Give seconds above 0, such as 60."
+            "The address of the server holds a password, which would be written into every result.",
+            secret_fix,
         )
-    return seconds
-
-
-def secret(variable: str) -> str:
-    """The token or key in an environment variable."""
-    value = os.environ.get(variable)
-    if not value:
-        raise InputError(
-            f"The environment variable {variable} is empty.", "Set it to the token the server expects."
-        )
-    return value
+    return url
 
 
 class RemotePredictor(Predictor):
@@ -335,3 +361,13 @@ class RemotePredictor(Predictor):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_connections": None}
+
+
+def secret(variable: str) -> str:
+    """The token or key in an environment variable."""
+    value = os.environ.get(variable)
+    if not value:
+        raise InputError(
+            f"The environment variable {variable} is empty.", "Set it to the token the server expects."
+        )
+    return value

@@ -14,16 +14,15 @@ from __future__ import annotations
 import base64
 import hashlib
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.calls import Call
 from heartfelt.registry import Registry
 from heartfelt.tables import LEDGER, Column, Contract
@@ -35,6 +34,11 @@ if TYPE_CHECKING:
 
 NO_MEDIA = "the media file is missing"
 
+
+def _column(name: str, about: str, dtype: type[pl.DataType] = pl.String, *, required: bool = True) -> Column:
+    return Column(name, dtype, about, required, nullable=True)
+
+
 PREDICTIONS = Contract(
     "predictions",
     "one row per item and predictor, whether it was answered or not",
@@ -42,43 +46,23 @@ PREDICTIONS = Contract(
         Column("model", pl.String, "the predictor, as it was requested"),
         Column("stimulus", pl.String, "the stimulus id"),
         Column("question", pl.String, "the question id"),
-        Column(
-            "value",
-            pl.Float64,
-            "the prediction on the question's scale, or its category's code",
-            nullable=True,
-        ),
-        Column("score", pl.Float64, "a similarity or probability that is not on the scale", nullable=True),
-        Column("answer", pl.String, "the predicted category, or the text", nullable=True),
-        Column("shares", pl.String, "probabilities by category, as JSON", nullable=True),
-        Column("low", pl.Float64, "lower bound the predictor gives", nullable=True),
-        Column("high", pl.Float64, "upper bound the predictor gives", nullable=True),
-        Column("reason", pl.String, "the predictor's own reason", nullable=True),
-        Column("note", pl.String, "how it was made, such as out of fold", nullable=True),
-        Column(
-            "against",
-            pl.Float64,
-            "the label to compare it with, where it is not the item's own",
-            nullable=True,
-        ),
+        _column("value", "the prediction on the question's scale, or its category's code", pl.Float64),
+        _column("score", "a similarity or probability that is not on the scale", pl.Float64),
+        _column("answer", "the predicted category, or the text"),
+        _column("shares", "probabilities by category, as JSON"),
+        _column("low", "lower bound the predictor gives", pl.Float64),
+        _column("high", "upper bound the predictor gives", pl.Float64),
+        _column("reason", "the predictor's own reason"),
+        _column("note", "how it was made, such as out of fold"),
+        _column("against", "the label to compare it with, where it is not the item's own", pl.Float64),
         Column("ok", pl.Boolean, "whether there is a prediction"),
-        Column("problem", pl.String, "why there is none", nullable=True),
-        Column(
-            "flag",
-            pl.String,
-            "what makes it doubtful, such as 'unlike training'; empty where nothing does",
-            required=False,
-            nullable=True,
+        _column("problem", "why there is none"),
+        _column(
+            "flag", "what makes it doubtful, such as 'unlike training'; empty if nothing", required=False
         ),
-        Column(
-            "call",
-            pl.String,
-            "the id of the request it was read from, in calls.parquet",
-            required=False,
-            nullable=True,
-        ),
+        _column("call", "the id of the request it was read from, in calls.parquet", required=False),
         Column("attempts", pl.Int64, "how often it was asked"),
-        Column("seconds", pl.Float64, "time its case took", nullable=True),
+        _column("seconds", "time its case took", pl.Float64),
     ),
     key=("model", "stimulus", "question"),
 )
@@ -148,6 +132,13 @@ class Case:
     """Every question about the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
 
     @property
+    def media_file(self) -> Media:
+        """The media; an error where the file is missing."""
+        if self.media is None:
+            raise InputError(NO_MEDIA, "Put the file where the stimuli's table says it is.")
+        return self.media
+
+    @property
     def all_asks(self) -> tuple[Ask, ...]:
         """Every question about the stimulus, answered already or not."""
         return self.together or self.asks
@@ -194,10 +185,19 @@ class Prediction:
 class TransientError(HeartfeltError):
     """It may work if asked again: too many requests, a server that is starting, a connection that broke."""
 
-    def __init__(self, problem: str, fix: str = "Ask again later.", *, after: float | None = None) -> None:
+    def __init__(
+        self,
+        problem: str,
+        fix: str = "Ask again later.",
+        *,
+        after: float | None = None,
+        status: int | None = None,
+    ) -> None:
         super().__init__(problem, fix)
         self.after = after
         """Seconds to wait, where the other side gave them."""
+        self.status = status
+        """The HTTP status, where there was an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,24 +216,6 @@ class PredictorInfo:
     """The version of that model, where it is known."""
     hash: str | None = None
     """SHA-256 of the weights, the folder or the file, where they are available."""
-
-
-def distinct_names(infos: Sequence[PredictorInfo]) -> list[str]:
-    """The display names in order; equal names get what distinguishes them: their folder, else their whole spec."""
-    names = [info.display_name for info in infos]
-    longer = [
-        f"{name} ({PurePath(info.model or info.spec).parent.name or info.spec})" if count > 1 else name
-        for name, info, count in zip(names, infos, _counts(names), strict=True)
-    ]
-    return [
-        f"{info.display_name} ({info.spec})" if count > 1 else name
-        for name, info, count in zip(longer, infos, _counts(longer), strict=True)
-    ]
-
-
-def _counts(names: Sequence[str]) -> list[int]:
-    counts = Counter(names)
-    return [counts[name] for name in names]
 
 
 class Predictor(ABC):
@@ -259,11 +241,13 @@ class Predictor(ABC):
     label: str = ""
     """The name the user gave it, as in ``my model=file:predictions.csv``; predictions carry it."""
 
+    def __init__(self, argument: str = "", options: Mapping[str, str] | None = None) -> None:
+        del argument, options
+
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Self:
         """Make one from the text after the colon and further options; raise with a fix where it cannot be made."""
-        del argument, options
-        return cls()
+        return cls(argument, options or {})
 
     @property
     @abstractmethod
@@ -294,9 +278,17 @@ class Predictor(ABC):
         """Look over everything that will be asked, before any of it is."""
         del cases
 
-    @abstractmethod
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """Answer every question of every case, in order."""
+        """Answer every question of every case, in order; by default case by case."""
+        return [self.predict_case(case) for case in cases]
+
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
+        """Answer every question of one case, in order; by default one at a time."""
+        return [self.predict_one(case, ask) for ask in case.asks]
+
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """Answer one question. A predictor implements this or one of the two above."""
+        raise NotImplementedError
 
     def ledger(self) -> pl.DataFrame:
         """What it holds and could not use, such as rows of a file that belong to no stimulus."""
@@ -311,31 +303,19 @@ class Predictor(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @classmethod
-    def check_options(cls, options: Mapping[str, str]) -> None:
-        """Raise for an option this predictor does not know."""
-        for option in options:
-            if option not in cls.options:
-                raise InputError(
-                    f"The predictor '{cls.name}' has no option '{option}'.",
-                    suggestion(option, cls.options, "Options"),
-                )
 
-
+_HOMES = {
+    "endpoint": "endpoint",
+    "file": "file",
+    **dict.fromkeys(("sham", "constant", "system-mean", "intent", "human"), "baselines"),
+    "call": "function",
+    "clap": "contrastive",
+    "clip": "contrastive",
+    "chat": "chat",
+    "speech-mos": "speech_mos",
+    "trained": "trained.predictor",
+    "valence-arousal": "valence_arousal",
+}
 PREDICTORS: Registry[type[Predictor]] = Registry(
-    "predictor",
-    homes={
-        "endpoint": "heartfelt.predictors.endpoint",
-        "file": "heartfelt.predictors.file",
-        **dict.fromkeys(
-            ("sham", "constant", "system-mean", "intent", "human"), "heartfelt.predictors.baselines"
-        ),
-        "call": "heartfelt.predictors.function",
-        "clap": "heartfelt.predictors.contrastive",
-        "clip": "heartfelt.predictors.contrastive",
-        "chat": "heartfelt.predictors.chat",
-        "speech-mos": "heartfelt.predictors.speech_mos",
-        "trained": "heartfelt.predictors.trained.predictor",
-        "valence-arousal": "heartfelt.predictors.valence_arousal",
-    },
+    "predictor", homes={name: f"heartfelt.predictors.{home}" for name, home in _HOMES.items()}
 )

@@ -18,20 +18,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from heartfelt.errors import HeartfeltError, InputError, MissingPartError, suggestion
+from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.predictors.asking import Outcome, Work, error_line
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.predictors.predictor import Case, Media, Prediction
+from heartfelt.predictors.spec import number_option
 
-OPTIONS = {
-    "address": "the cluster's address, such as auto or ray://head:10001; by default a cluster on this machine alone",
-    "workers": "how many workers; by default as many as the cluster has room for",
-    "cpus": "CPUs a worker takes, by default 1",
-    "gpus": "GPUs a worker takes, by default 0",
-    "media": "'path' (default) where all machines see the same disk, or 'send'",
-}
 _CONNECT_SECONDS = 10.0
 """Seconds to wait for a cluster to answer."""
 _STORE = 256 * 2**20
@@ -46,32 +41,31 @@ _PATIENCE = 120.0
 class Ray(Engine):
     """Work on a Ray cluster."""
 
-    name: ClassVar[str] = "ray"
-    about: ClassVar[str] = "a Ray cluster: many machines, the predictor loaded once a worker"
+    name = "ray"
+    about = "a Ray cluster: many machines, the predictor loaded once a worker"
+    options: ClassVar[Mapping[str, str]] = {
+        "address": "the cluster's address, such as auto or ray://head:10001; by default a cluster on this machine alone",
+        "workers": "how many workers; by default as many as the cluster has room for",
+        "cpus": "CPUs a worker takes, by default 1",
+        "gpus": "GPUs a worker takes, by default 0",
+        "media": "'path' (default) where all machines see the same disk, or 'send'",
+    }
 
-    def __init__(self, options: Mapping[str, str] | None = None) -> None:
-        given = dict(options or {})
-        for name in given:
-            if name not in OPTIONS:
-                raise InputError(
-                    f"The engine 'ray' has no option '{name}'.", suggestion(name, OPTIONS, "Options")
-                )
-        self._address = given.get("address") or None
-        self._cpus = _amount(given, "cpus", 1.0)
-        self._gpus = _amount(given, "gpus", 0.0)
-        self._workers = int(_amount(given, "workers", 0.0))
-        if given.get("media", "path") not in {"path", "send"}:
-            raise InputError(
-                f"media={given['media']} is neither path nor send.", "Give media=path or media=send."
-            )
-        self._sends = given.get("media") == "send"
+    def __init__(self, options: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(options)
+        self._address = options.get("address") or None
+        self._cpus = number_option(options, "cpus", 1.0, 0.0, 1e6)
+        self._gpus = number_option(options, "gpus", 0.0, 0.0, 1e6)
+        workers = number_option(options, "workers", 0.0, 0.0, 1e6)
+        self._workers = int(workers)
+        if workers != self._workers:
+            raise InputError(f"'{options['workers']}' is not a valid workers.", "Give a whole number.")
+        media = options.get("media", "path")
+        if media not in {"path", "send"}:
+            raise InputError(f"media={media} is neither path nor send.", "Give media=path or media=send.")
+        self._sends = media == "send"
         self._ray = _library()
         self._started = False
-
-    @classmethod
-    def make(cls, options: Mapping[str, str] | None = None) -> Ray:
-        """From the options; the cluster is looked for when there is work."""
-        return cls(options)
 
     def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
         """Yield the outcomes of every batch as they come."""
@@ -111,18 +105,19 @@ class Ray(Engine):
 
     def _capacity(self) -> int:
         """How many workers the cluster's machines have room for, each on one of them."""
-        there = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        space = 0
-        for node in there:
-            spaces = [int(node.get("CPU", 0.0) // self._cpus)] if self._cpus else []
-            spaces += [int(node.get("GPU", 0.0) // self._gpus)] if self._gpus else []
-            space += min(spaces, default=1)
+        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        wanted = {name: amount for name, amount in (("CPU", self._cpus), ("GPU", self._gpus)) if amount}
+        space = sum(
+            min((int(machine.get(name, 0.0) // amount) for name, amount in wanted.items()), default=1)
+            for machine in machines
+        )
         if space < 1:
-            largest = max((node.get("CPU", 0.0) for node in there), default=0.0)
-            gpus = max((node.get("GPU", 0.0) for node in there), default=0.0)
+            cpus, gpus = (
+                max((machine.get(name, 0.0) for machine in machines), default=0.0) for name in ("CPU", "GPU")
+            )
             raise InputError(
                 f"The cluster has no room for a worker with {self._cpus:g} CPUs and {self._gpus:g} GPUs.",
-                f"Ask for less: its machines have up to {largest:g} CPUs and {gpus:g} GPUs.",
+                f"Ask for less: its machines have up to {cpus:g} CPUs and {gpus:g} GPUs.",
             )
         return space
 
@@ -139,38 +134,23 @@ class SentMedia(Media):
 
 
 def _sent(batch: Sequence[Case]) -> Sequence[Case]:
-    out = []
-    for case in batch:
+    out = list(batch)
+    for place, case in enumerate(batch):
         if case.media is not None:
             # A file that cannot be read cannot be read by the worker either, who says so.
             with suppress(OSError):
-                case = replace(case, media=SentMedia(case.media.path, case.media.path.read_bytes()))
-        out.append(case)
+                sent = SentMedia(case.media.path, case.media.path.read_bytes())
+                out[place] = replace(case, media=sent)
     return out
-
-
-def _amount(options: Mapping[str, str], name: str, usual: float) -> float:
-    given = options.get(name)
-    if given is None:
-        return usual
-    try:
-        value = float(given)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < 1e6 or (name == "workers" and value != int(value)):
-        raise InputError(f"{name}={given} is not an amount.", f"Give {name} as a number, such as {name}=1.")
-    return value
 
 
 def _check_reachable(address: str | None) -> None:
     """Look whether anything listens at an address; Ray itself would try for minutes."""
-    address_parts = re.fullmatch(r"(?:ray://)?\[?(?P<host>[^\]/]+?)\]?:(?P<port>\d{1,5})", address or "")
-    if address_parts is None:
+    parts = re.fullmatch(r"(?:ray://)?\[?(?P<host>[^\]/]+?)\]?:(?P<port>\d{1,5})", address or "")
+    if parts is None:
         return
     try:
-        socket.create_connection(
-            (address_parts["host"], int(address_parts["port"])), timeout=_CONNECT_SECONDS
-        ).close()
+        socket.create_connection((parts["host"], int(parts["port"])), timeout=_CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise _unusable(address, error_line(error)) from error
 
@@ -248,14 +228,14 @@ class _Workers:
         self._again: deque[_Batch] = deque()
         self._failed_starts = 0
         self._seen = time.monotonic()
-        errors = ray.exceptions
-        self._lost = (
-            errors.RayActorError,
-            errors.NodeDiedError,
-            errors.WorkerCrashedError,
-            errors.OutOfMemoryError,
-            errors.ObjectLostError,
+        kinds = (
+            "RayActorError",
+            "NodeDiedError",
+            "WorkerCrashedError",
+            "OutOfMemoryError",
+            "ObjectLostError",
         )
+        self._lost = tuple(getattr(ray.exceptions, kind) for kind in kinds)
 
     def outcomes(self, source: Iterator[Sequence[Case]], count: int, at_once: int) -> Iterator[list[Outcome]]:
         """Yield the outcomes of every batch of ``source`` as they come."""

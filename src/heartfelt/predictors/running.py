@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,13 +30,7 @@ from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.serialization import write_json
 
-TABLE, CSV, LEDGER_CSV, CALLS_TABLE, SUMMARY = (
-    "predictions.parquet",
-    "predictions.csv",
-    "predictions_ledger.csv",
-    "calls.parquet",
-    "run.json",
-)
+_WRITTEN = ("predictions.parquet", "predictions.csv", "predictions_ledger.csv", "calls.parquet", "run.json")
 NETWORK_TIMEOUT = 600.0
 _Item: TypeAlias = tuple[str, str]
 """A stimulus and a question."""
@@ -110,7 +105,7 @@ def run(
     begun = time.perf_counter()
     try:
         if folder is not None and state.todo:
-            for name in (TABLE, CSV, LEDGER_CSV, CALLS_TABLE, SUMMARY):
+            for name in _WRITTEN:
                 (folder / name).unlink(missing_ok=True)
         _ask(predictor, state, options, progress)
         result = state.result(predictor, round(time.perf_counter() - begun, 3), folder)
@@ -118,14 +113,14 @@ def run(
             _write(result, folder)
         return result
     except KeyboardInterrupt:
-        saved = folder is not None
-        raise Interrupted(
-            f"Stopped with {state.answered:,} of {len(state.keys):,} questions answered by {state.model}"
-            + ("; they are saved." if saved else "."),
-            "Run the same command again to continue from there."
-            if saved
-            else "Give a folder to write to, and an interrupted run can continue from where it stopped.",
-        ) from None
+        saved, fix = (
+            ".",
+            "Give a folder to write to, and an interrupted run can continue from where it stopped.",
+        )
+        if folder is not None:
+            saved, fix = "; they are saved.", "Run the same command again to continue from there."
+        done = f"{state.answered:,} of {len(state.keys):,} questions answered by {state.model}"
+        raise Interrupted(f"Stopped with {done}{saved}", fix) from None
     finally:
         if state.journal is not None:
             state.journal.close()
@@ -134,10 +129,9 @@ def run(
 def _check_cases(cases: Sequence[Case]) -> None:
     if not cases:
         raise InputError("There is nothing to ask.", "Check the questions and the limit; items need a label.")
-    names = [case.stimulus for case in cases]
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise InputError(f"The stimulus '{twice}' is there twice.", "Put all its questions into one case.")
+    name, times = Counter(case.stimulus for case in cases).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"The stimulus '{name}' is there twice.", "Put all its questions into one case.")
 
 
 class _State:
@@ -244,12 +238,9 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     """Put everything that is missing to the predictor."""
     if not state.todo:
         return
-    own_engine = isinstance(options.engine, str)
-    engine = (
-        ENGINES[options.engine].make(options.engine_options)
-        if isinstance(options.engine, str)
-        else options.engine
-    )
+    engine = options.engine
+    if isinstance(engine, str):
+        engine = ENGINES[engine].make(options.engine_options)
     network = predictor.reach == "network"
     timeout = options.timeout or (NETWORK_TIMEOUT if network else None)
     cache = None if options.cache is None else Cache(options.cache)
@@ -285,7 +276,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     finally:
         if cache is not None:
             cache.close()
-        if own_engine:
+        if engine is not options.engine:
             engine.close()
     given_up = f"not asked: {lost} cases in a row had failed; the last: {state.last_problem}"
     for case in cases.values():
@@ -293,13 +284,14 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
 
 
 def _write(result: Run, folder: Path) -> None:
-    _write_parquet(result.table, folder / TABLE)
-    write_text(folder / CSV, csv_text(result.table))
+    table, csv, ledger, calls, summary = (folder / name for name in _WRITTEN)
+    _write_parquet(result.table, table)
+    write_text(csv, csv_text(result.table))
     if result.ledger.height:
-        write_text(folder / LEDGER_CSV, csv_text(result.ledger))
+        write_text(ledger, csv_text(result.ledger))
     if result.calls is not None:
-        _write_parquet(result.calls, folder / CALLS_TABLE)
-    write_json(folder / SUMMARY, result)
+        _write_parquet(result.calls, calls)
+    write_json(summary, result)
 
 
 def _write_parquet(table: pl.DataFrame, path: Path) -> None:

@@ -11,21 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import json
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.asking import Outcome, Retry, Work
-from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor
+from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
 from heartfelt.predictors.texts import Names
 from heartfelt.study.scale import AnyScale, Scale, YesNo
 
@@ -62,7 +61,7 @@ class ServerOptions:
 class RefusedRequest(HeartfeltError):
     """A request that cannot be answered, with the HTTP status."""
 
-    def __init__(self, status: int, problem: str, fix: str) -> None:
+    def __init__(self, problem: str, fix: str, status: int = 422) -> None:
         super().__init__(problem, fix)
         self.status = status
 
@@ -81,12 +80,12 @@ class Batcher:
         self.batches = 0
         """How many times the predictor was asked."""
 
-    def open(self) -> None:
-        """Begin to work."""
+    async def __aenter__(self) -> Self:
         self._tasks = [asyncio.create_task(self._lane()) for _ in range(self._lanes)]
+        return self
 
-    async def close(self) -> None:
-        """Stop; what still waits is not answered."""
+    async def __aexit__(self, *_: object) -> None:
+        # What still waits is not answered.
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -98,7 +97,7 @@ class Batcher:
         try:
             self._queue.put_nowait((case, answer))
         except asyncio.QueueFull:
-            raise RefusedRequest(503, "Too many requests are waiting.", "Ask again in a moment.") from None
+            raise RefusedRequest("Too many requests are waiting.", "Ask again in a moment.", 503) from None
         return await answer
 
     async def _lane(self) -> None:
@@ -133,15 +132,13 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
     from starlette.routing import Route
 
     options = options or ServerOptions()
-    stored = _MediaFolder(options.media)
+    stored = _media_in(options.media)
     limit = int(options.megabytes * 2**20)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.batcher = Batcher(predictor, options)
-        app.state.batcher.open()
-        yield
-        await app.state.batcher.close()
+        async with Batcher(predictor, options) as app.state.batcher:
+            yield
         predictor.close()
 
     async def answer(request: Request) -> JSONResponse:
@@ -151,37 +148,49 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
             outcome = await request.app.state.batcher.settle(case)
         return JSONResponse(_answer(query, outcome))
 
-    async def about(request: Request) -> JSONResponse:
-        del request
+    async def about(_: Request) -> JSONResponse:
         facts = {"predictor": predictor.spec or predictor.name, "about": predictor.about}
         return JSONResponse({**facts, "identity": predictor.identity})
 
-    async def failed(request: Request, error: Exception) -> JSONResponse:
-        del request
-        content, status = _error(error)
-        return JSONResponse(content, status, headers={"retry-after": "1"} if status == 503 else {})
+    async def failed(_: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, HeartfeltError):
+            status = error.status if isinstance(error, RefusedRequest) else 422
+            problem, fix = error.problem, error.fix
+        else:
+            status = getattr(error, "status_code", 500)
+            problem, fix = f"There is nothing here ({status}).", "POST to /, or GET / to see what is served."
+            if status == 500:
+                problem, fix = (
+                    f"The server failed: {type(error).__name__}.",
+                    "See the server's log; ask again.",
+                )
+        headers = {"retry-after": "1"} if status == 503 else {}
+        return JSONResponse({"problem": problem, "fix": fix}, status, headers)
 
     return Starlette(
-        routes=[
-            Route("/", about, methods=["GET"]),
-            Route("/{path:path}", answer, methods=["POST"]),
-        ],
+        routes=[Route("/", about, methods=["GET"]), Route("/{path:path}", answer, methods=["POST"])],
         lifespan=lifespan,
         exception_handlers={HeartfeltError: failed, 404: failed, 405: failed, 500: failed},
     )
 
 
 def serve_predictor(
-    predictor: Predictor,
-    options: ServerOptions | None = None,
-    ready: Callable[[str], None] | None = None,
+    predictor: Predictor, options: ServerOptions | None = None, ready: Callable[[str], None] | None = None
 ) -> None:
     """Serve until stopped; ``ready`` is called with the address."""
     import uvicorn
 
     options = options or ServerOptions()
     app = predictor_app(predictor, options)
-    with _listening(options) as listener:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        listener = socket.create_server((options.host, options.port), family=family, backlog=2_048)
+    except OSError as error:
+        raise InputError(
+            f"Cannot listen on {options.host}:{options.port}: {(error.strerror or str(error)).partition(' (while')[0]}.",
+            "Choose another port with --port, or an address of this machine with --host.",
+        ) from error
+    with listener:
         port = listener.getsockname()[1]
         if ready is not None:
             host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(options.host, options.host)
@@ -207,21 +216,19 @@ def read_request(body: bytes) -> Query:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
-        raise RefusedRequest(400, "The request is not JSON.", _EXAMPLE) from None
+        raise RefusedRequest("The request is not JSON.", _EXAMPLE, 400) from None
     if not isinstance(content, dict):
-        raise RefusedRequest(422, "The request is not a JSON object.", _EXAMPLE)
+        raise RefusedRequest("The request is not a JSON object.", _EXAMPLE)
     together = "texts" in content
     texts = content["texts"] if together else [content.get("text")]
     if not isinstance(texts, list) or not 1 <= len(texts) <= _MOST_TEXTS:
-        raise RefusedRequest(422, "'texts' is not a list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
+        raise RefusedRequest("'texts' is not a list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
     if not all(isinstance(text, str) and text.strip() for text in texts):
-        raise RefusedRequest(
-            422, "A text is missing, empty or not a text.", "Send 'text', or a list 'texts'."
-        )
+        raise RefusedRequest("A text is missing, empty or not a text.", "Send 'text', or a list 'texts'.")
     name = content.get("audio_filename") or content.get("audio_stem")
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         raise RefusedRequest(
-            422, "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
+            "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
         )
     media = _decoded(content.get("audio_base64"))
     return Query(name, media, tuple(texts), together, _scale(content.get("scale")))
@@ -230,15 +237,11 @@ def read_request(body: bytes) -> Query:
 def _decoded(encoded: Any) -> bytes | None:
     if encoded is None:
         return None
-    try:
-        content = base64.b64decode(encoded, validate=True) if isinstance(encoded, str) else b""
-    except (binascii.Error, ValueError):
-        content = b""
-    if not content:
-        raise RefusedRequest(
-            422, "'audio_base64' is not base64, or empty.", "Encode the file's bytes as base64."
-        )
-    return content
+    if isinstance(encoded, str) and encoded:
+        with suppress(ValueError):
+            if content := base64.b64decode(encoded, validate=True):
+                return content
+    raise RefusedRequest("'audio_base64' is not base64, or empty.", "Encode the file's bytes as base64.")
 
 
 def _scale(given: Any) -> Scale:
@@ -251,70 +254,51 @@ def _scale(given: Any) -> Scale:
     except ValidationError as error:
         first = error.errors()[0]
         raise RefusedRequest(
-            422,
             f"'scale' is not a scale: {first['msg']} ({'.'.join(map(str, first['loc'])) or 'scale'}).",
             'Write it as in a study, such as {"type": "points", "points": 9}, or leave it out.',
         ) from None
     return scale
 
 
-def _case(query: Query, folder: Path, stored: _MediaFolder) -> Case:
+def _case(query: Query, folder: Path, stored: Callable[[str], Path | None]) -> Case:
     suffix = PurePosixPath(query.name).suffix.lower()
     suffix = suffix if suffix in AUDIO | IMAGES else ""
-    if query.content is None:
-        media = stored.find(query.name)
-    else:
-        media = Media(folder / f"media{suffix}")
-        media.path.write_bytes(query.content)
+    path = stored(query.name)
+    if query.content is not None:
+        path = folder / f"media{suffix}"
+        path.write_bytes(query.content)
     about = {"media": "image" if suffix in IMAGES else "audio"}
     asks = tuple(
         Ask(f"text {place}", query.scale, text, text, about) for place, text in enumerate(query.texts, 1)
     )
-    return Case(query.name, asks, media)
+    return Case(query.name, asks, None if path is None else Media(path))
 
 
-class _MediaFolder:
-    """The media the server has, by any unambiguous form of their name."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._paths: dict[str, Path] = {}
-        if folder is not None:
-            if not folder.is_dir():
-                raise InputError(f"There is no folder {folder}.", "Give the folder that holds the media.")
-            files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-            self._paths = {path.relative_to(folder).as_posix(): path for path in files}
-        self._names = Names(self._paths)
-
-    def find(self, name: str) -> Media | None:
-        """The media of that name, if there are any."""
-        path = self._names.find(name)
-        return None if path is None else Media(self._paths[path])
+def _media_in(folder: Path | None) -> Callable[[str], Path | None]:
+    """A function that finds the media in a folder by any unambiguous form of their name."""
+    if folder is None:
+        return lambda _: None
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.", "Give the folder that holds the media.")
+    paths = {
+        path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+    names = Names(paths)
+    return lambda name: paths.get(names.find(name) or "")
 
 
 def _answer(query: Query, outcome: Outcome) -> dict[str, Any]:
-    predictions = outcome.predictions
-    first = predictions[0]
-    if all(prediction.problem is not None for prediction in predictions):
-        raise RefusedRequest(
-            503 if outcome.lost else 422,
-            first.problem or "",
-            "Ask again in a moment." if outcome.lost else "Send what the predictor can answer.",
-        )
+    first = outcome.predictions[0]
+    numbers = [each.value if each.score is None else each.score for each in outcome.predictions]
+    problems = [each.problem for each in outcome.predictions]
+    if None not in problems:
+        fix = "Ask again in a moment." if outcome.lost else "Send what the predictor can answer."
+        raise RefusedRequest(first.problem or "", fix, 503 if outcome.lost else 422)
     if query.together:
-        answer: dict[str, Any] = {"similarities": [_number(prediction) for prediction in predictions]}
-        if any(prediction.problem for prediction in predictions):
-            answer["problems"] = [prediction.problem for prediction in predictions]
-        return answer
-    more = {name: getattr(first, name) for name in ("value", "answer", "reason", "note")}
-    more["shares"] = dict(first.shares) if first.shares is not None else None
-    return {
-        "similarity" if first.score is not None else "score": _number(first),
-        **{name: part for name, part in more.items() if part is not None},
-    }
-
-
-def _number(prediction: Prediction) -> float | None:
-    return prediction.score if prediction.score is not None else prediction.value
+        return {"similarities": numbers} | ({"problems": problems} if any(problems) else {})
+    parts = ("value", "answer", "reason", "note", "shares")
+    more = {name: part for name in parts if (part := getattr(first, name)) is not None}
+    return {"score" if first.score is None else "similarity": numbers[0], **more}
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -328,37 +312,6 @@ async def _body(request: Request, limit: int) -> bytes:
             break
     if size > limit:
         raise RefusedRequest(
-            413, f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file."
+            f"The request is larger than {limit / 2**20:.3g} MB.", "Send a smaller file.", 413
         )
     return b"".join(parts)
-
-
-def _error(error: Exception) -> tuple[dict[str, str], int]:
-    """The answer to an error, and its status."""
-    if isinstance(error, HeartfeltError):
-        status = error.status if isinstance(error, RefusedRequest) else 422
-        return {"problem": error.problem, "fix": error.fix}, status
-    status = getattr(error, "status_code", 500)
-    if status == 500:
-        problem = f"The server failed: {type(error).__name__}."
-        return {"problem": problem, "fix": "See the server's log; ask again."}, 500
-    return {
-        "problem": f"There is nothing here ({status}).",
-        "fix": "POST to /, or GET / to see what is served.",
-    }, status
-
-
-def _listening(options: ServerOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((options.host, options.port))
-    except OSError as error:
-        listener.close()
-        raise InputError(
-            f"Cannot listen on {options.host}:{options.port}: {error.strerror or error}.",
-            "Choose another port with --port, or an address of this machine with --host.",
-        ) from error
-    listener.listen(2_048)
-    return listener

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -60,29 +61,50 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
     asked = parse_spec(spec)
     kind = PREDICTORS[asked.name]
     merged = {**asked.options, **(options or {})}
-    kind.check_options(merged)
+    for option in merged:
+        if option not in kind.options:
+            raise InputError(
+                f"The predictor '{kind.name}' has no option '{option}'.",
+                suggestion(option, kind.options, "Options"),
+            )
     if asked.argument and not kind.argument:
         raise InputError(
             f"The predictor '{asked.name}' takes no argument, but was given '{asked.argument}'.",
             f"Ask for '{asked.name}'.",
         )
+    plain = _labelled(spec.strip())[1]
     try:
         made = kind.make(asked.argument, merged)
     except UnknownNameError as error:
-        if _labelled(spec.strip())[1].startswith("call") or not error.problem.startswith(
-            "There is no module"
-        ):
+        if plain.startswith("call") or not error.problem.startswith("There is no module"):
             raise
         name = spec.partition(":")[0]
-        fix = (
-            f"For a function: {error.fix} For a predictor: {suggestion(name, PREDICTORS, 'Known predictors')}"
-        )
+        known = suggestion(name, PREDICTORS, "Known predictors")
         raise UnknownNameError(
-            f"There is no predictor called '{name}', and {_small(error.problem)}", fix
+            f"There is no predictor called '{name}', and t{error.problem[1:]}",
+            f"For a function: {error.fix} For a predictor: {known}",
         ) from error
-    made.spec, made.label = _labelled(spec.strip())[1], asked.label
+    made.spec, made.label = plain, asked.label
     return made
 
 
-def _small(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def number_option(
+    options: Mapping[str, str],
+    name: str,
+    usual: float,
+    low: float,
+    high: float = math.inf,
+    *,
+    above: bool = False,
+) -> float:
+    """A number given as an option, from ``low`` to ``high``; with ``above`` it must be larger than ``low``."""
+    given = options.get(name, str(usual))
+    try:
+        value = float(given)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and low <= value <= high) or (above and value == low):
+        least = f"above {low:g}" if above else f"from {low:g}"
+        most = "" if high == math.inf else f" to {high:g}"
+        raise InputError(f"'{given}' is not a valid {name}.", f"Give a number {least}{most}.")
+    return value

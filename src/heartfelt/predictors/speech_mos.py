@@ -7,93 +7,67 @@ they answer how good it sounds.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.media.sound import decode
-from heartfelt.models import MODELS, load_model, speech
+from heartfelt.models import MODELS, Model, load_model
 from heartfelt.models.mel import RATE
-from heartfelt.predictors.predictor import NO_MEDIA, PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.models.speech import SpeechQuality, distillmos, dnsmos
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 from heartfelt.predictors.store import Recent
 
 LOWEST, HIGHEST = 1.0, 5.0
-JUDGES = {
-    "distillmos": ("distillmos", "overall"),
-    "ovrl": ("dnsmos", "overall, as P.835 listeners rate it"),
-    "sig": ("dnsmos", "the speech alone"),
-    "bak": ("dnsmos", "the background alone"),
-    "p808": ("dnsmos", "overall, as P.808 listeners rate it"),
-}
-_LOADING = threading.Lock()
-_Judged: TypeAlias = tuple[float, tuple[str, ...]]
+JUDGES = {score: judge for judge in (distillmos, dnsmos) for score in judge.scales}
+_LOADING = Lock()
 
 
 @PREDICTORS.register("speech-mos")
 class SpeechMos(Predictor):
-    """A mean opinion score for speech."""
+    """A mean opinion score for speech; its model is loaded, and pulled if necessary, when it is first asked."""
 
-    name: ClassVar[str] = "speech-mos"
-    about: ClassVar[str] = "how good speech sounds, by DistillMOS or DNSMOS"
-    argument: ClassVar[str] = f"which score: {', '.join(JUDGES)}; by default distillmos"
+    name = "speech-mos"
+    about = "how good speech sounds, by DistillMOS or DNSMOS"
+    argument = f"which score: {', '.join(JUDGES)}; by default distillmos"
 
-    def __init__(self, judge: str) -> None:
-        if judge not in JUDGES:
+    def __init__(self, judge: str, options: Mapping[str, str]) -> None:
+        del options
+        self.judge = judge or "distillmos"
+        if self.judge not in JUDGES:
             raise InputError(
                 f"There is no speech score called '{judge}'.", suggestion(judge, JUDGES, "Known scores")
             )
-        self.judge = judge
-        self._score: Callable[[Any], _Judged] | HeartfeltError | None = None
-        self._known: Recent[_Judged] = Recent()
-
-    @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> SpeechMos:
-        """From the score's name; the model is loaded, and pulled if necessary, when it is first asked."""
-        del options
-        return cls(argument or "distillmos")
+        self._model: Model | HeartfeltError | None = None
+        self._known: Recent[SpeechQuality] = Recent()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_score": None, "_known": Recent()}
+        return {**self.__dict__, "_model": None, "_known": Recent()}
 
     @property
     def identity(self) -> str:
         """The score and its model's identity."""
-        return f"speech-mos {self.judge} of {MODELS[JUDGES[self.judge][0]].identity}"
+        return f"speech-mos {self.judge} of {MODELS[JUDGES[self.judge].model].identity}"
 
-    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
         """One judgement per case, on every scale that is asked for."""
-        return [self._case(case) for case in cases]
+        content = case.media_file.content
+        quality = self._known.get(case.media_file.hash, lambda: self._judged(content))
+        return [on_scale(quality.scores[self.judge], ask, quality.warnings) for ask in case.asks]
 
-    def _case(self, case: Case) -> list[Prediction]:
-        if case.media is None:
-            return [Prediction.failed(NO_MEDIA)] * len(case.asks)
-        content = case.media.content
-        score, warnings = self._known.get(case.media.hash, lambda: self._judged(decode(content, RATE)))
-        return [on_scale(score, ask, warnings) for ask in case.asks]
-
-    def _judged(self, samples: Any) -> _Judged:
+    def _judged(self, content: bytes) -> SpeechQuality:
+        samples, judge = decode(content, RATE), JUDGES[self.judge]
         with _LOADING:
-            if self._score is None:
+            if self._model is None:
                 try:
-                    self._score = _judge(self.judge)
+                    self._model = load_model(judge.model)
                 except HeartfeltError as error:
                     # Every case gets the same error; fetching is not tried again for each.
-                    self._score = error
-        if isinstance(self._score, HeartfeltError):
-            raise self._score
-        return self._score(samples)
-
-
-def _judge(name: str) -> Callable[[Any], _Judged]:
-    judge = speech.JUDGES[JUDGES[name][0]]
-    model = load_model(judge.model)
-
-    def judged(samples: Any) -> _Judged:
-        quality = judge(samples, model=model)
-        return quality.scores[name], quality.warnings
-
-    return judged
+                    self._model = error
+        if isinstance(self._model, HeartfeltError):
+            raise self._model
+        return judge(samples, model=self._model)
 
 
 def on_scale(score: float, ask: Ask, warnings: Sequence[str] = ()) -> Prediction:

@@ -30,6 +30,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.predictors.calls import Call
 from heartfelt.predictors.predictor import PREDICTIONS, Ask, Prediction
+from heartfelt.serialization import dumps
 
 T = TypeVar("T")
 JOURNAL = "journal.jsonl"
@@ -67,17 +68,14 @@ def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.
     """A table under the contract ``PREDICTIONS`` of (stimulus, question, entry)."""
     columns: dict[str, list[Any]] = {name: [] for name in PREDICTIONS.names}
     for stimulus, question, entry in rows:
-        prediction = entry.prediction
-        shares, call = prediction.shares, prediction.call
-        row = {name: getattr(prediction, name) for name in _FIELDS} | {
+        made = entry.prediction
+        row = {name: getattr(made, name) for name in _FIELDS} | {
             "model": model,
             "stimulus": stimulus,
             "question": question,
-            "shares": None
-            if shares is None
-            else json.dumps(dict(shares), ensure_ascii=False, allow_nan=False),
-            "call": None if call is None else call.id,
-            "ok": prediction.problem is None,
+            "shares": None if made.shares is None else dumps(made.shares, indent=None),
+            "call": None if made.call is None else made.call.id,
+            "ok": made.problem is None,
             "attempts": entry.attempts,
             "seconds": entry.seconds,
         }
@@ -206,12 +204,18 @@ class Cache:
         try:
             with self._lock:
                 rows = self._open().execute(query, list(keys)).fetchall()
-            return {key: _from_cache(_prediction(json.loads(text))) for key, text in rows}
+            answers = {key: _prediction(json.loads(text)) for key, text in rows}
         except (sqlite3.Error, InputError, ValueError, TypeError):
             return {}
+        return {
+            key: replace(answer, call=replace(answer.call, cached=True)) if answer.call else answer
+            for key, answer in answers.items()
+        }
 
     def add(self, answers: Mapping[str, Prediction]) -> None:
         """Store answers for good."""
+        if not answers:
+            return
         rows = [
             (key, json.dumps(_plain(prediction), ensure_ascii=False, allow_nan=False))
             for key, prediction in answers.items()
@@ -250,12 +254,6 @@ class Cache:
         return self._connection
 
 
-def _from_cache(prediction: Prediction) -> Prediction:
-    if prediction.call is None:
-        return prediction
-    return replace(prediction, call=replace(prediction.call, cached=True))
-
-
 def cache_key(content: str, identity: str, question: str, request: str = "") -> str:
     """The name of an answer: what the media hold, what predicts, what is asked, and what is sent with it."""
     parts = ("answer 1", content, identity, question, *([request] if request else []))
@@ -279,10 +277,8 @@ class Recent(Generic[T]):
     def get(self, key: str, make: Callable[[], T]) -> T:
         """The result under ``key``, made now if it is not there."""
         if key not in self._results:
-            made = make()
-            self._results[key] = made
+            self._results[key] = make()
             if len(self._results) > self._most:
                 self._results.popitem(last=False)
-            return made
         self._results.move_to_end(key)
         return self._results[key]

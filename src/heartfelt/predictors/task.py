@@ -31,8 +31,7 @@ from heartfelt.predictors.texts import general_text, plain_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.study import Question, Study
-from heartfelt.study.model import say
-from heartfelt.study.question import readable
+from heartfelt.study.model import readable, say
 
 EMOTION = "Speech audio in which the speaker expresses or conveys {label}."
 BALANCED_OVER = ("question", "system", "intent")

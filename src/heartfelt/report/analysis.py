@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import polars as pl
 
@@ -24,7 +23,11 @@ from heartfelt.study.model import say
 from heartfelt.wording import number
 
 PAGE = "report.html"
-SectionOf: TypeAlias = Callable[[], Section | None]
+SYSTEMS: Mapping[str, tuple[Callable[[Analysis, Charts], Section], ...]] = {
+    "conveyance": (systems.maps, systems.deviations, systems.quadrants),
+    "opinion": (systems.ranking,),
+}
+"""What a report says of systems, by kind of study."""
 
 
 def write_analysis(
@@ -33,22 +36,13 @@ def write_analysis(
     """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder."""
     from heartfelt.report.drawing.files import drawing
 
-    target = Path(folder)
-    with whole_folder(target, replace=replace) as made:
-        figures = made / "figures"
-        figures.mkdir()
-        charts = charts_of(analysis)
-        drawn = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
-        with drawing(drawn, figures, progress):
-            write_chart_tables(drawn, figures)
-            write_json(made / "summary.json", analysis.summary)
-            for name, table in (
-                ("labels", analysis.labels),
-                ("raters", analysis.raters),
-                ("ledger", full_ledger(analysis)),
-            ):
-                write_text(made / f"{name}.csv", csv_text(flat(table)))
-            write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE)))
+    target, charts = Path(folder), charts_of(analysis)
+    tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
+    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
+        write_json(made / "summary.json", analysis.summary)
+        for name, table in tables.items():
+            write_text(made / f"{name}.csv", csv_text(flat(table)))
+        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE)))
     return target
 
 
@@ -59,14 +53,6 @@ def charts_of(analysis: Analysis) -> dict[str, Chart | Absent]:
         chart = attempt(partial(FIGURES[name].chart, analysis))
         out[name] = Absent(chart.why) if isinstance(chart, Failed) else chart
     return out
-
-
-def write_chart_tables(charts: Charts, folder: Path) -> None:
-    """Write the table behind every chart as a CSV file."""
-    for name, chart in charts.items():
-        if isinstance(chart, Chart):
-            rows = pl.DataFrame(list(chart.rows), infer_schema_length=None)
-            write_text(folder / f"{name}.csv", csv_text(flat(rows)))
 
 
 def flat(table: pl.DataFrame) -> pl.DataFrame:
@@ -80,71 +66,45 @@ def flat(table: pl.DataFrame) -> pl.DataFrame:
 def full_ledger(analysis: Analysis) -> pl.DataFrame:
     """Everything left out, from reading to screening, and every flag; ``left_out`` tells them apart."""
     panel = analysis.panel
-    flags = panel.flags.filter(
-        pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("rater").is_in(list(panel.dropped))
-    ).select(
-        pl.lit("rater").alias("what"),
-        "rater",
-        "question",
-        pl.col("words").alias("reason"),
-        pl.lit("panel").alias("stage"),
-        "rule",
-        pl.col("n").alias("ratings"),
-        "statistic",
-        "value",
-        "threshold",
-        "p",
-    )
-    left_out = analysis.ledger.with_columns(pl.lit(True).alias("left_out"))
-    return pl.concat([left_out, flags.with_columns(pl.lit(False).alias("left_out"))], how="diagonal_relaxed")
+    flagged = pl.col("flagged") & pl.col("rater").is_not_null() & ~pl.col("rater").is_in(list(panel.dropped))
+    facts = ("rule", "ratings", "statistic", "value", "threshold", "p")
+    flags = panel.flags.filter(flagged).rename({"words": "reason", "n": "ratings"})
+    constants = {"what": pl.lit("rater"), "stage": pl.lit("panel"), "left_out": pl.lit(False)}
+    columns = ("what", "rater", "question", "reason", "stage", *facts, "left_out")
+    flags = flags.with_columns(**constants).select(columns)
+    left_out = analysis.ledger.with_columns(left_out=pl.lit(True))
+    return pl.concat([left_out, flags], how="diagonal_relaxed")
 
 
 def analysis_page(analysis: Analysis, charts: Charts, target: Path) -> Page:
     """The page, for a file at ``target``."""
-    study = analysis.snapshot.study
-    return Page(
-        say(study.title) or study.name,
-        say(study.description),
-        _sections(analysis, charts),
-        charts,
-        media_sources(analysis.snapshot, target),
-        _facts(analysis),
-        {"stimuli": outcome.stimuli_list(analysis), "image": study.media == "image"},
-    )
+    study, media = analysis.snapshot.study, media_sources(analysis.snapshot, target)
+    more = {"stimuli": outcome.stimuli_list(analysis), "image": study.media == "image"}
+    sections, title = _sections(analysis, charts), say(study.title) or study.name
+    return Page(title, say(study.description), sections, charts, media, _facts(analysis), more)
 
 
 def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     """The sections for this kind of study, in order; a sentence in place of one that fails."""
-    build: dict[str, SectionOf] = {
-        "verdict": lambda: outcome.verdict(analysis),
-        "published": lambda: outcome.published(analysis),
-    }
-    if analysis.summary.kind == "conveyance":
-        build |= {
-            "maps": lambda: systems.maps(analysis, charts),
-            "systems": lambda: systems.deviations(analysis, charts),
-            "intents": lambda: systems.quadrants(analysis, charts),
-        }
-    elif analysis.summary.kind == "opinion":
-        build["systems"] = lambda: systems.ranking(analysis, charts)
-    build |= {
-        "agreement": lambda: reliability.agreement(analysis, charts),
-        "trust": lambda: reliability.trust(analysis, charts),
-        "raters": lambda: raters.raters(analysis, charts),
-        "rater-groups": lambda: raters.rater_groups(analysis, charts),
-        "answers": lambda: systems.answers(charts),
-        "stimuli": outcome.stimuli,
-        "paper": lambda: outcome.paper(analysis),
-        "files": lambda: outcome.files(charts),
-    }
     sections = []
-    for name, section_of in build.items():
-        section = attempt(section_of)
+    for build in (
+        outcome.verdict,
+        outcome.published,
+        *SYSTEMS.get(analysis.summary.kind, ()),
+        reliability.agreement,
+        reliability.trust,
+        raters.raters,
+        raters.rater_groups,
+        systems.answers,
+        outcome.stimuli,
+        outcome.paper,
+        outcome.files,
+    ):
+        section = attempt(partial(build, analysis, charts))
         if isinstance(section, Failed):
+            name = build.__name__.replace("_", "-")
             title = name.replace("-", " ").capitalize()
-            section = Section(
-                name, title, html=absent(f"This section is missing: {section.why}."), short=title
-            )
+            section = Section(name, title, html=absent(f"This section is missing: {section.why}."))
         if section is not None:
             sections.append(section)
     return sections

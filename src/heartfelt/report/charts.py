@@ -54,6 +54,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """One column of a histogram."""
+
+    label: str
+    value: float
+    colour: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Bracket:
     """A mark between two rows that differ, by their places."""
 
@@ -75,16 +85,6 @@ class Intervals:
     lines: tuple[Line, ...] = ()
     brackets: tuple[Bracket, ...] = ()
     ties: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One column of a histogram."""
-
-    label: str
-    value: float
-    colour: str
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,46 +406,91 @@ def lettered(place: int, title: str) -> str:
     return f"({chr(ord('a') + place % 26)}) {title}"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An estimate in a figure of intervals: how its row looks, and the cells before its numbers in the table."""
-
-    label: str
-    estimate: Estimate
-    colour: str
-    cells: Mapping[str, Cell]
-    note: str = ""
+def first_of(shown: int, count: int, what: str = "questions") -> str:
+    """What a caption adds where only the first of many are shown."""
+    return f" The first {shown} of {count} {what}." if shown < count else ""
 
 
-class IntervalFigure:
-    """Lettered panels of estimates with intervals, and the table behind them; items without a value are left out."""
+class Panels:
+    """The panels of a figure and the table behind them, as they are made."""
 
-    def __init__(self, value: str = "value") -> None:
-        self.value = value
-        """The column of the values in the table."""
-        self.panels: list[Intervals] = []
-        self.table: list[dict[str, Cell]] = []
-
-    def add(
-        self,
-        title: str,
-        label: str,
-        items: Sequence[Item],
-        *,
-        include: Sequence[float] = (),
-        lines: tuple[Line, ...] = (),
-        brackets: tuple[Bracket, ...] = (),
-        drawn: bool = True,
-    ) -> None:
-        """Add a panel with this label on its axis, unless it would be empty; if not ``drawn``, its numbers alone."""
-        known = [item for item in items if item.estimate.value is not None]
-        self.table += [{**item.cells, **numbers(item.estimate, self.value)} for item in known]
-        if known and drawn:
-            rows = tuple(interval_row(item.label, item.estimate, item.colour, item.note) for item in known)
-            scale = axis(label, [*extent(rows), *(line.at for line in lines)], include=include)
-            panel = Intervals(lettered(len(self.panels), title), rows, scale, lines=lines, brackets=brackets)
-            self.panels.append(panel)
+    def __init__(self) -> None:
+        self.panels: list[Panel] = []
+        self.table: list[TableRow] = []
 
     def chart(self, title: str, caption: str, why_absent: str) -> Chart | Absent:
         """The chart, or why there is none."""
         return Chart(title, caption, self.panels, self.table) if self.panels else Absent(why_absent)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An estimate in a figure of intervals: how its row looks, and the cells before and after its numbers in the table."""
+
+    label: str
+    estimate: Estimate
+    colour: str
+    cells: TableRow
+    note: str = ""
+    after: TableRow = field(default_factory=dict)
+
+
+class IntervalPanels(Panels):
+    """Panels of estimates with intervals; ``value`` is the column of their values in the table."""
+
+    def __init__(self, value: str = "value", *, letters: bool = True) -> None:
+        super().__init__()
+        self.value = value
+        self.letters = letters
+
+    def add(
+        self,
+        title: str,
+        label: str | Axis,
+        items: Sequence[Item],
+        *,
+        include: Sequence[float] = (),
+        reach: Sequence[float] = (),
+        bars: bool = False,
+        lines: tuple[Line, ...] = (),
+        brackets: tuple[Bracket, ...] = (),
+        ties: tuple[tuple[int, int], ...] = (),
+        drawn: bool = True,
+    ) -> None:
+        """Add a panel of the items that have a value, unless none has; if not ``drawn``, their numbers alone.
+
+        ``label`` is its axis, or the label of an axis wide enough for the items, the lines and ``reach``.
+        """
+        known = [item for item in items if item.estimate.value is not None]
+        self.table += [{**item.cells, **numbers(item.estimate, self.value), **item.after} for item in known]
+        if not known or not drawn:
+            return
+        rows = tuple(interval_row(item.label, item.estimate, item.colour, item.note) for item in known)
+        if isinstance(label, str):
+            label = axis(label, [*extent(rows), *(line.at for line in lines), *reach], include=include)
+        title = lettered(len(self.panels), title) if self.letters else title
+        self.panels.append(Intervals(title, rows, label, bars, lines, brackets, ties))
+
+
+def confusion(
+    title: str,
+    rows: Sequence[tuple[str, str]],
+    columns: Sequence[tuple[str, str]],
+    counts: Sequence[Sequence[int]],
+    labels: tuple[str, str, str],
+) -> Heatmap:
+    """A table of counts, shaded by the share of each row.
+
+    Rows and columns have a short and a full name; ``labels`` are what they are, and what is counted.
+    """
+    cells: list[tuple[HeatCell, ...]] = []
+    for (_, row), line in zip(rows, counts, strict=True):
+        total, own = sum(line), []
+        for (_, column), count in zip(columns, line, strict=True):
+            share = count / total if total else None
+            words = f"{labels[0]}: {row}\n{labels[1]}: {column}\n{number(count)} {labels[2]}"
+            words += "" if share is None else f", {100 * share:.1f}% of the row"
+            own.append(HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words))
+        cells.append(tuple(own))
+    across, down = (tuple(short for short, _ in side) for side in (columns, rows))
+    return Heatmap(title, down, across, tuple(cells), labels[0], labels[1], square=len(rows) <= 8)

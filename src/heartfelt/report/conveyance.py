@@ -9,12 +9,11 @@ from pathlib import Path
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.conveyance import Conveyance, Conveyed, Quadrants, SystemDeviation, SystemSlope
+from heartfelt.conveyance import CellDeviation, Conveyance, Conveyed, Quadrants, SystemDeviation, SystemSlope
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import LabelOptions, labels
-from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import Absent, Chart, IntervalFigure, Item, Line
+from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
 from heartfelt.report.figures.maps import intent_maps
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, figure_block, folded, joined, paragraph, render
@@ -52,7 +51,7 @@ def flagged_words(conveyed: Conveyed) -> str:
 
 def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = False) -> Path:
     """Write summary.json, predictions.csv, ledger.csv, figures/ and report.html; return the folder."""
-    from heartfelt.report.drawing.files import save
+    from heartfelt.report.drawing.files import drawing
 
     target, result = Path(folder), conveyed.result
     words = headline(result)
@@ -62,13 +61,7 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
         ),
         "predicted-slopes": _chart(result.slopes, "slope", "Predicted slopes", 1.0, words),
     }
-    with whole_folder(target, replace=replace) as made:
-        figures = made / "figures"
-        figures.mkdir()
-        for name, chart in charts.items():
-            if isinstance(chart, Chart):
-                save(chart, figures, name)
-        write_chart_tables(charts, figures)
+    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures"):
         write_json(made / "summary.json", result)
         write_text(made / "predictions.csv", csv_text(conveyed.run.table))
         failed = conveyed.run.table.filter(~pl.col("ok")).select("stimulus", "question", "problem")
@@ -80,21 +73,16 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
 def _chart(
     rows: Sequence[SystemDeviation | SystemSlope], key: str, title: str, line: float, words: str
 ) -> Chart | Absent:
-    figure = IntervalFigure()
+    made = IntervalPanels()
     for question in dict.fromkeys(row.question for row in rows):
-        shade = colour(len(figure.panels))
-        items = [
-            Item(
-                "all systems" if row.system == "all" else row.system,
-                _estimate(row),
-                INK if row.system == "all" else shade,
-                {"question": question, "system": row.system},
-            )
-            for row in rows
-            if row.question == question
-        ]
-        figure.add(question, key, items, lines=(Line(line),))
-    return figure.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
+        items = []
+        for row in rows:
+            if row.question == question:
+                every = row.system == "all"
+                name, shade = ("all systems", INK) if every else (row.system, colour(len(made.panels)))
+                items.append(Item(name, _estimate(row), shade, {"question": question, "system": row.system}))
+        made.add(question, key, items, lines=(Line(line),))
+    return made.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
 
 
 def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> Page:
@@ -102,32 +90,27 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     how = headline(result)
     if not result.rated:
         how += " No clip was rated: the intervals include the model's known error on systems it was not trained on."
-    cells = table(
-        "Predicted deviation by system and intent",
-        ["system", "intent", "question", "predicted deviation"],
-        [[cell.system, cell.intent, cell.question, cell.deviation] for cell in result.deviation_by_cell],
+    columns: Columns[CellDeviation] = {
+        "system": lambda cell: cell.system,
+        "intent": lambda cell: cell.intent,
+        "question": lambda cell: cell.question,
+        "predicted deviation": lambda cell: cell.deviation,
+    }
+    by_cell = "Predicted deviation by system and intent"
+    deviation = joined(
+        figure_block("predicted-deviation", charts),
+        _by_system("Predicted deviation by system", result.deviation_by_system, "deviation"),
+        folded(by_cell, table_of(by_cell, result.deviation_by_cell, columns)),
     )
+    slopes = joined(
+        figure_block("predicted-slopes", charts), _by_system("Predicted slopes", result.slopes, "slope")
+    )
+    how += flagged_words(conveyed)
+    what = "At 1, differences between intents come across in full; at 0, intents make no difference."
     sections = [
         *_maps(conveyed, charts),
-        Section(
-            "deviation",
-            "Predicted deviation from the intents",
-            how + flagged_words(conveyed),
-            joined(
-                figure_block("predicted-deviation", charts),
-                _by_system("Predicted deviation by system", result.deviation_by_system, "deviation"),
-                folded("Predicted deviation by system and intent", cells),
-            ),
-        ),
-        Section(
-            "slopes",
-            "Predicted slopes of perceived on intended",
-            "At 1, differences between intents come across in full; at 0, intents make no difference.",
-            joined(
-                figure_block("predicted-slopes", charts),
-                _by_system("Predicted slopes", result.slopes, "slope"),
-            ),
-        ),
+        Section("deviation", "Predicted deviation from the intents", how, deviation),
+        Section("slopes", "Predicted slopes of perceived on intended", what, slopes),
     ]
     if result.quadrants is not None:
         sections.append(_quadrants(result.quadrants))
@@ -171,15 +154,10 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
         if rated is not None:
             charts["map-rated"] = replace(rated, title="Rated", caption="People's ratings of the same clips.")
     names = [name for name in ("map-predicted", "map-rated") if name in charts]
-    return [
-        Section(
-            "map",
-            "Predicted next to rated" if len(names) == 2 else "Intended and predicted",
-            "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it.",
-            joined(*(figure_block(name, charts, files=False, numbers=False) for name in names)),
-            "Map",
-        )
-    ]
+    title = "Predicted next to rated" if len(names) == 2 else "Intended and predicted"
+    lead = "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it."
+    html = joined(*(figure_block(name, charts, files=False, numbers=False) for name in names))
+    return [Section("map", title, lead, html, "Map")]
 
 
 def _quadrants(quadrants: Quadrants) -> Section:

@@ -18,7 +18,7 @@ from heartfelt.report.bench.page import leaderboard_table, leaderboards, score_s
 from heartfelt.report.bench.write import FILE, ITEMS, PAGE
 from heartfelt.report.charts import Absent, Chart
 from heartfelt.report.page import Page, Section, figure_block, joined, render
-from heartfelt.report.tables import table
+from heartfelt.report.tables import Columns, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.leaderboard import Board, ScoredRun, boards_of
 from heartfelt.scoring.scores import LAYOUT
@@ -146,19 +146,16 @@ def _index(boards: list[Board], runs: list[ScoredRun], pages: dict[str, str], ti
 
 
 def _runs_section(runs: list[ScoredRun], pages: dict[str, str]) -> Section:
-    lines = [
-        [
-            Markup('<a href="runs/{}">{}</a>').format(quote(pages[run.name]), run.name),
-            run.scores.title,
-            ", ".join(run.scores.models),
-            ", ".join(spaced(task.id) for task in run.scores.tasks),
-            run.scores.hash[:12],
-        ]
-        for run in runs
-    ]
-    grid = table("Every bench", ("bench", "study", "models", "tasks", "source"), lines)
+    link = Markup('<a href="runs/{}">{}</a>')
+    columns: Columns[ScoredRun] = {
+        "bench": lambda run: link.format(quote(pages[run.name]), run.name),
+        "study": lambda run: run.scores.title,
+        "models": lambda run: ", ".join(run.scores.models),
+        "tasks": lambda run: ", ".join(spaced(task.id) for task in run.scores.tasks),
+        "source": lambda run: run.scores.hash[:12],
+    }
     lead = "Benches of one source are compared with each other; those of different sources are not."
-    return Section("benches", "Benches", lead, grid)
+    return Section("benches", "Benches", lead, table_of("Every bench", runs, columns))
 
 
 def _run_page(run: ScoredRun, home: Path, target: Path) -> Page:
@@ -171,11 +168,7 @@ def _run_page(run: ScoredRun, home: Path, target: Path) -> Page:
         relative = os.path.relpath((folder / PAGE).resolve(), (target / "runs").resolve())
         link = Markup('<a class="button" href="{}">The bench\'s own report, with media</a>')
         links.append(link.format(quote(Path(relative).as_posix())))
-    sections = [
-        verdict(scores, *links),
-        leaderboards(scores, charts),
-        *score_sections(scores),
-    ]
+    sections = [verdict(scores, *links), leaderboards(scores, charts), *score_sections(scores)]
     facts = [("models", number(len(scores.models))), ("source", scores.hash[:12])]
-    shown = [section for section in sections if section is not None]
+    shown = [section for section in sections if section.html]
     return Page(f"{scores.title}: {run.name}", "", shown, charts, facts=facts)

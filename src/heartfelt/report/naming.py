@@ -10,6 +10,7 @@ from heartfelt.analysis.material import find_plane
 from heartfelt.analysis.results import Reliability
 from heartfelt.report.charts import Key
 from heartfelt.report.palette import SOFT, colour
+from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study
 from heartfelt.wording import spaced
 
@@ -23,16 +24,26 @@ def why_missing(analysis: Analysis, part: str, otherwise: str) -> str:
 
 def questions(analysis: Analysis) -> list[str]:
     """The questions with ratings or labels, in the study's order."""
-    labelled = set(analysis.labels["question"].unique().to_list()) if analysis.labels.height else set()
+    labelled = set(analysis.labels["question"]) if analysis.labels.height else set()
     return [question.id for question in analysis.snapshot.study.asked if question.id in labelled]
 
 
-def system_names(analysis: Analysis) -> dict[str, str]:
+class Names(dict[str, str]):
+    """What things are called, by id; the id itself where no name is known."""
+
+    def __missing__(self, key: str) -> str:
+        return key
+
+
+def system_names(snapshot: Snapshot) -> Names:
     """What each system is called, by id; ``all`` is all systems."""
-    named = {system.id: system.name or system.id for system in analysis.snapshot.study.systems}
-    stimuli = analysis.snapshot.stimuli
-    seen = stimuli["system"].drop_nulls().unique().sort().to_list() if "system" in stimuli.columns else []
-    return {"all": "all systems", **{name: name for name in seen}, **named}
+    seen = (
+        snapshot.stimuli["system"].drop_nulls().unique().sort()
+        if "system" in snapshot.stimuli.columns
+        else ()
+    )
+    named = {system.id: system.name or system.id for system in snapshot.study.systems}
+    return Names({"all": "all systems"} | {name: name for name in seen} | named)
 
 
 def reliability_parts(analysis: Analysis) -> Mapping[str, Reliability]:
@@ -63,9 +74,13 @@ COEFFICIENTS = {
     "leave_one_out": "One rater against the majority of the others",
     "ceiling": "Ceiling of correlation",
     "correlation": "Ceiling of correlation",
-    "accuracy": "Ceiling of accuracy",
     "rmse": "Floor of the error (RMSE)",
+    "accuracy": "Ceiling of accuracy",
+    "within_cells": "Ceiling of correlation within cells",
+    "cell_means": "What cell means reach",
+    "human": "What one rater reaches",
 }
+OUTCOMES = {"signed": "signed deviation", "absolute": "absolute deviation", "value": "mean rating"}
 
 
 def coefficient(name: str) -> str:
@@ -80,9 +95,7 @@ def effect(name: str) -> str:
 
 def outcome(name: str) -> str:
     """What is compared: the mean rating or a deviation from the reference."""
-    return {"signed": "signed deviation", "absolute": "absolute deviation", "value": "mean rating"}.get(
-        name, spaced(name)
-    )
+    return OUTCOMES.get(name, spaced(name))
 
 
 # Warm above, cool below; neighbours differ in hue and in lightness.
@@ -118,28 +131,19 @@ class QuadrantLook:
 
 def quadrant_look(study: Study) -> QuadrantLook:
     """The quadrants of the first two axes; the groups of the intents where there are no quadrants."""
-    quadrants = find_plane(study)
-    if isinstance(quadrants, str) or not quadrants.of_intent:
+    plane = find_plane(study)
+    if isinstance(plane, str) or not plane.of_intent:
         of_intent = {intent.id: intent.group or intent.id for intent in study.intents}
         groups = tuple(dict.fromkeys(of_intent.values()))
-        return QuadrantLook(
-            groups, of_intent, {name: colour(place) for place, name in enumerate(groups)}, {}, {}
-        )
-    first, second = quadrants.axes
-    used = set(quadrants.of_intent.values())
+        return QuadrantLook(groups, of_intent, {name: colour(i) for i, name in enumerate(groups)}, {}, {})
+    first, second = plane.axes
+    used = set(plane.of_intent.values())
     end = {1: "high", -1: "low"}
-    short = {
-        name: f"{end[x][0]}{first[0]}{end[y][0]}{second[0]}".upper()
-        for name, (x, y) in quadrants.sides.items()
-        if first[0] != second[0]
-    }
-    return QuadrantLook(
-        tuple(name for name in quadrants.names if name in used),
-        quadrants.of_intent,
-        {name: SIDE_COLOURS[side] for name, side in quadrants.sides.items()},
-        short,
-        {
-            name: f"{end[x]} {spaced(first)}, {end[y]} {spaced(second)}"
-            for name, (x, y) in quadrants.sides.items()
-        },
-    )
+    names, short = {}, {}
+    for name, (x, y) in plane.sides.items():
+        names[name] = f"{end[x]} {spaced(first)}, {end[y]} {spaced(second)}"
+        if first[0] != second[0]:
+            short[name] = f"{end[x][0]}{first[0]}{end[y][0]}{second[0]}".upper()
+    colours = {name: SIDE_COLOURS[side] for name, side in plane.sides.items()}
+    ids = tuple(name for name in plane.names if name in used)
+    return QuadrantLook(ids, plane.of_intent, colours, short, names)

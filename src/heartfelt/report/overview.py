@@ -25,19 +25,17 @@ def overview_page(snapshot: Snapshot, target: Path) -> Page:
     """The page of a snapshot, for a file at ``target``."""
     pair = mapped_questions(snapshot.study)
     chart = intent_maps(snapshot, labels(snapshot, LabelOptions(minimum_ratings=1)).table)
-    title = "Intended and perceived"
-    if chart is None or pair is None:
-        lead = "This study has no two questions with reference coordinates, so there is no map to draw."
-        section, charts = Section("map", title, lead), {}
-    else:
-        charts = {"map": chart}
+    charts = {} if chart is None else {"map": chart}
+    lead = "This study has no two questions with reference coordinates, so there is no map to draw."
+    if chart is not None and pair is not None:
         lead = (
             f"Each intent has a place where it is meant to be ({pair[0].id} across, {pair[1].id} up); lines lead from there"
             " to where raters perceived it. Short lines mean that the system conveys what it was asked to. Select a point"
             " to play it."
         )
-        section = Section("map", title, lead, figure_block("map", charts, files=False, numbers=False))
-    counts = snapshot.counts
+    html = figure_block("map", charts, files=False, numbers=False)
+    sections = [Section("map", "Intended and perceived", lead, html)]
+    counts, study = snapshot.counts, snapshot.study
     facts = [
         ("ratings", f"{counts['ratings']:,}"),
         ("raters", f"{counts['raters']:,}"),
@@ -46,12 +44,5 @@ def overview_page(snapshot: Snapshot, target: Path) -> Page:
         ("intents", f"{counts['intents']}"),
         ("snapshot", snapshot.hash[:12]),
     ]
-    study = snapshot.study
-    return Page(
-        say(study.title) or study.name,
-        say(study.description),
-        [section],
-        charts,
-        media_sources(snapshot, target),
-        facts,
-    )
+    title, media = say(study.title) or study.name, media_sources(snapshot, target)
+    return Page(title, say(study.description), sections, charts, media, facts)

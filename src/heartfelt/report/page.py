@@ -45,7 +45,6 @@ class Page:
     facts: Sequence[tuple[str, str]] = ()
     more: Mapping[str, object] = field(default_factory=dict)
     """What else the script reads."""
-    language: str = "en"
 
     @property
     def data(self) -> dict[str, object]:
@@ -107,18 +106,14 @@ def figure_block(
         return Markup("")
     if isinstance(chart, Absent):
         return absent(f"No figure here: {chart.why}.") if files else absent(chart.why)
-    instead, links, more = Markup("This figure is drawn by the page's own script."), Markup(""), "the files"
+    instead, links, behind = Markup("This figure is drawn by the page's own script."), Markup(""), Markup("")
     if files:
         instead = Markup('<img src="figures/{}.png" alt="{}">').format(name, chart.title)
         links = Markup('<p class="files">Files: {}</p>\n').format(Markup(" ").join(file_links(name)))
-        more = f"figures/{name}.csv"
-    behind = Markup("")
     if numbers:
-        behind = Markup("<details><summary>Numbers behind this figure</summary>\n{}\n</details>\n").format(
-            pairs_table(
-                f"{chart.title}: the numbers", chart.rows, most=NUMBERS_SHOWN, more=f"all are in {more}"
-            )
-        )
+        more = f"all are in {f'figures/{name}.csv' if files else 'the files'}"
+        grid = pairs_table(f"{chart.title}: the numbers", chart.rows, most=NUMBERS_SHOWN, more=more)
+        behind = folded("Numbers behind this figure", grid, printed=False) + "\n"
     return Markup(
         '<figure class="chart" id="figure-{name}">\n<h3>{title}</h3>\n'
         '<div class="figure{look}" data-figure="{name}"><noscript>{instead}</noscript></div>\n'
@@ -132,6 +127,11 @@ def figure_block(
         links=links,
         behind=behind,
     )
+
+
+def figure_blocks(charts: Charts, *names: str) -> Markup:
+    """Figures below each other."""
+    return joined(*(figure_block(name, charts) for name in names))
 
 
 def file_links(name: str) -> list[Markup]:
@@ -157,10 +157,10 @@ def bullets(lines: Sequence[str], look: str = "") -> Markup:
 
 
 def folded(summary: str, content: Markup, *, printed: bool = True) -> Markup:
-    """A part that opens on demand, and in print."""
-    return Markup("<details{}><summary>{}</summary>\n{}\n</details>").format(
-        Markup(' class="print"') if printed else "", summary, content
-    )
+    """A part that opens on demand, and in print; nothing where it has no content."""
+    look = Markup(' class="print"') if printed else ""
+    frame = Markup("<details{}><summary>{}</summary>\n{}\n</details>")
+    return frame.format(look, summary, content) if content else content
 
 
 def side_by_side(*parts: Markup) -> Markup:

@@ -41,12 +41,14 @@ def table(
     rows: Sequence[Sequence[CellValue]],
     *,
     most: int = MOST_ROWS,
-    more: str = "the rest is in the files",
+    more: str = "all are in the files",
 ) -> Markup:
-    """A table of text, numbers, estimates, p-values or ready HTML.
+    """A table of text, numbers, estimates, p-values or ready HTML; nothing where it has no rows.
 
     Beyond ``most`` rows it ends with a line that says how many rows there are and where (``more``).
     """
+    if not rows:
+        return Markup("")
     text = [_is_text([row[place] for row in rows]) for place in range(len(columns))]
     head = Markup("").join(
         Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(
@@ -61,31 +63,21 @@ def table(
         for row in rows[:most]
     )
     frame = Markup(
-        '<div class="wide" role="region" tabindex="0" aria-label="{}">\n<table class="sortable">\n<caption>{}</caption>\n'
-        "<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>\n</div>"
-    ).format(caption, caption, head, body)
+        '<div class="wide" role="region" tabindex="0" aria-label="{0}">\n<table class="sortable">\n<caption>{0}</caption>\n'
+        "<thead><tr>{1}</tr></thead>\n<tbody>\n{2}\n</tbody>\n</table>\n</div>"
+    ).format(caption, head, body)
     if len(rows) > most:
-        frame += Markup('\n<p class="absent">The first {} of {} rows; {}.</p>').format(
-            number(most), number(len(rows)), more
-        )
+        words = f"The first {number(most)} of {number(len(rows))} rows; {more}."
+        frame += Markup('\n<p class="absent">{}</p>').format(words)
     return frame
 
 
-def table_of(
-    caption: str,
-    rows: Sequence[T],
-    columns: Columns[T],
-    *,
-    more: str = "the rest is in the files",
-) -> Markup:
-    """A table of results, one per row."""
-    lines = [[show(row) for show in columns.values()] for row in rows]
-    return table(caption, list(columns), lines, more=more)
+def table_of(caption: str, rows: Sequence[T] | None, columns: Columns[T]) -> Markup:
+    """A table of results, one per row; nothing where there are none."""
+    return table(caption, list(columns), [[show(row) for show in columns.values()] for row in rows or ()])
 
 
-def pairs_table(
-    caption: str, rows: Sequence[Mapping[str, CellValue]], *, most: int = MOST_ROWS, more: str
-) -> Markup:
+def pairs_table(caption: str, rows: Sequence[Mapping[str, CellValue]], *, most: int, more: str) -> Markup:
     """A table of mappings, a column for every key in the order they first appear."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     return table(caption, columns, [[row.get(key) for key in columns] for row in rows], most=most, more=more)

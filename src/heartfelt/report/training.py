@@ -7,13 +7,11 @@ from pathlib import Path
 
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.report.analysis import write_chart_tables
-from heartfelt.report.charts import Cell, Chart, Intervals, axis, extent, interval_row, lettered, numbers
+from heartfelt.report.charts import Absent, Chart, Charts, IntervalPanels, Item
 from heartfelt.report.page import Page, Section, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
-from heartfelt.report.tables import table
+from heartfelt.report.tables import Columns, table, table_of
 from heartfelt.serialization import write_json
-from heartfelt.stats.estimate import Estimate
 from heartfelt.training.evaluating import PANELS, Score
 from heartfelt.training.training import Trained
 
@@ -27,95 +25,69 @@ _SHORT = {
 
 def write_evaluation(trained: Trained, folder: Path) -> Path:
     """Write evaluation.json, predictions.csv, ledger.csv, figures/ and report.html into ``folder``."""
-    from heartfelt.report.drawing.files import save
+    from heartfelt.report.drawing.files import drawing
 
-    figures = folder / "figures"
-    figures.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "evaluation.json", {"facts": trained.model.facts, "rows": trained.evaluation.rows})
-    write_text(folder / "predictions.csv", csv_text(trained.evaluation.predictions))
-    write_text(folder / "ledger.csv", csv_text(trained.material.ledger))
-    chart = evaluation_chart(trained.evaluation.rows)
-    save(chart, figures, FIGURE)
-    write_chart_tables({FIGURE: chart}, figures)
-    write_text(folder / "report.html", render(_page(trained, chart)))
+    charts = {FIGURE: evaluation_chart(trained.evaluation.rows)}
+    with drawing(charts, folder / "figures"):
+        write_json(
+            folder / "evaluation.json", {"facts": trained.model.facts, "rows": trained.evaluation.rows}
+        )
+        write_text(folder / "predictions.csv", csv_text(trained.evaluation.predictions))
+        write_text(folder / "ledger.csv", csv_text(trained.material.ledger))
+        write_text(folder / "report.html", render(_page(trained, charts)))
     return folder
 
 
-def evaluation_chart(scores: Sequence[Score]) -> Chart:
+def evaluation_chart(scores: Sequence[Score]) -> Chart | Absent:
     """Correlations with their ceilings, one panel per question and panel of raters."""
-    panels: list[Intervals] = []
-    behind: list[dict[str, Cell]] = []
+    made = IntervalPanels()
     for question, side in dict.fromkeys((score.question, score.raters) for score in scores):
-        made = []
+        items = []
         for score in scores:
-            if (score.question, score.raters) != (question, side):
-                continue
             name = _SHORT.get(score.protocol, score.protocol)
-            estimates: tuple[tuple[str, Estimate, str], ...] = (
+            cells = {"question": question, "raters": PANELS[side], "reading": score.reading}
+            for what, estimate, shade in (
                 ("model", score.pearson, COLOURS[0]),
                 ("ceiling", score.ceiling, SOFT),
                 ("cell means", score.bare_means, COLOURS[1]),
-            )
-            for what, estimate, shade in estimates:
-                if estimate.value is not None:
-                    made.append(interval_row(f"{name}: {what}", estimate, shade))
-                    where = {
-                        "question": question,
-                        "raters": PANELS[side],
-                        "reading": score.reading,
-                        "what": what,
-                    }
-                    behind.append({**where, **numbers(estimate)})
-        title = lettered(len(panels), f"{question}, {PANELS[side]}")
-        panels.append(Intervals(title, tuple(made), axis("Pearson r", [*extent(made), 0.0, 1.0])))
+            ):
+                if (score.question, score.raters) == (question, side):
+                    items.append(Item(f"{name}: {what}", estimate, shade, {**cells, "what": what}))
+        made.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
     caption = (
         "Correlation of predictions with labels, each stimulus predicted by a head chosen and fitted without it; next to it"
         " the ceiling of the labels and what cell means reach. 95% intervals."
     )
-    return Chart("How well the model predicts", caption, panels, behind)
+    return made.chart("How well the model predicts", caption, "no correlation could be computed")
 
 
-def _page(trained: Trained, chart: Chart) -> Page:
+def _page(trained: Trained, charts: Charts) -> Page:
     facts = trained.model.facts
-    columns = [
-        "question", "labels of", "reading", "n", "Pearson r", "ceiling", "cell means", "RMSE", "intervals cover",
-    ]  # fmt: skip
-    lines = [
-        [
-            score.question,
-            PANELS[score.raters],
-            score.reading,
-            *(score.n, score.pearson, score.ceiling, score.bare_means, score.rmse, score.coverage),
-        ]
-        for score in trained.evaluation.rows
-    ]
+    columns: Columns[Score] = {
+        "question": lambda score: score.question,
+        "labels of": lambda score: PANELS[score.raters],
+        "reading": lambda score: score.reading,
+        "n": lambda score: score.n,
+        "Pearson r": lambda score: score.pearson,
+        "ceiling": lambda score: score.ceiling,
+        "cell means": lambda score: score.bare_means,
+        "RMSE": lambda score: score.rmse,
+        "intervals cover": lambda score: score.coverage,
+    }
     heads = [
-        [name, head["head"], ", ".join(f"{part:g}" for part in head["setting"])]
-        for name, head in facts["chosen"].items()
+        [name, head.head, ", ".join(f"{part:g}" for part in head.setting)]
+        for name, head in facts.chosen.items()
     ]
-    charts = {FIGURE: chart}
-    used = f"{facts['stimuli']:,} stimuli used, {facts['left_out']:,} with labels could not be used (ledger.csv)."
+    used = f"{facts.stimuli:,} stimuli used, {facts.left_out:,} with labels could not be used (ledger.csv)."
+    scored = joined(figure_block(FIGURE, charts), table_of("Scores", trained.evaluation.rows, columns))
+    chosen = table("The head of each question", ["question", "head", "setting"], heads)
+    lead = "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
+    lead += facts.grouping.words if facts.grouping else ""
     sections = [
-        Section(
-            "scores",
-            "How well it predicts",
-            "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
-            + (facts.get("grouping") or {}).get("words", ""),
-            joined(figure_block(FIGURE, charts), table("Scores", columns, lines)),
-        ),
-        Section(
-            "head",
-            "What was trained",
-            trained.model.look().about,
-            joined(
-                table("The head of each question", ["question", "head", "setting"], heads), paragraph(used)
-            ),
-        ),
+        Section("scores", "How well it predicts", lead, scored),
+        Section("head", "What was trained", trained.model.look().about, joined(chosen, paragraph(used))),
     ]
-    shown = [
-        ("study", str(facts["study"])),
-        ("raters kept", f"{facts['panel']['kept']} of {facts['panel']['raters']}"),
-    ]
-    return Page(
-        f"Evaluation: {trained.model.name}", "Predictions, not ratings.", sections, charts, facts=shown
-    )
+    raters = f"{facts.panel['kept']} of {facts.panel['raters']}"
+    shown = [("study", facts.study), ("raters kept", raters)]
+    title = f"Evaluation: {trained.model.name}"
+    return Page(title, "Predictions, not ratings.", sections, charts, facts=shown)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.scoring.measure import Measure, Pairing
-from heartfelt.scoring.scores import BinaryDetails, NoCalibration, Score
+from heartfelt.scoring.measure import Marked, Measure, Pairing
+from heartfelt.scoring.scores import BinaryDetails, NoCalibration
 from heartfelt.scoring.sheet import Sheet
-from heartfelt.stats.classify import confusion
+from heartfelt.stats.association import confusion
 from heartfelt.stats.probability import Calibration, calibration
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
@@ -23,7 +23,6 @@ DECISIONS = ("balanced_accuracy", "accuracy", "precision", "recall", "f1")
 HELD_OUT = "held-out threshold"
 OWN_ANSWER = "its own answer"
 _NO_SCORES = "the model gives decisions, not scores"
-_NO_PROBABILITIES = "the model gives no probabilities"
 
 
 def decisions(sheet: Sheet, threshold: float) -> tuple[Floats, str]:
@@ -42,20 +41,7 @@ def ordering(sheet: Sheet) -> Floats:
     return sheet.chance if sheet.shares is not None else sheet.code
 
 
-def one_sided(sheet: Sheet, threshold: float) -> list[str]:
-    """A note on a model whose scores all lie on one side of the threshold, so that it always answers the same."""
-    answers, at = decisions(sheet, threshold)
-    known = answers[sheet.answered]
-    if known.size < 2 or at == OWN_ANSWER or known.min() < known.max():
-        return []
-    side = "above" if known[0] else "at or below"
-    return [
-        f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {threshold:g}, so its answer is always the "
-        "same; see its scores at the held-out threshold, or choose another."
-    ]
-
-
-def binary(sheet: Sheet, measure: Measure) -> tuple[list[Score], BinaryDetails]:
+def binary(sheet: Sheet, measure: Measure) -> Marked:
     """All scores of a task with two sides, with confusion, thresholds and calibration."""
     options, x = measure.options, sheet.truth
     answers, at = decisions(sheet, options.threshold)
@@ -68,7 +54,7 @@ def binary(sheet: Sheet, measure: Measure) -> tuple[list[Score], BinaryDetails]:
     score = sheet.score[sheet.answered]
     if not np.isfinite(probability).any() and score.size and np.all((score >= 0) & (score <= 1)):
         probability = sheet.score
-    why_not = None if np.isfinite(probability).any() else _NO_PROBABILITIES
+    why_not = None if np.isfinite(probability).any() else "the model gives no probabilities"
     wrong, worst = 1.0 - x, _worst(order, x)
     pairings = [
         *(Pairing(name, x, answers, _filled(answers, wrong), at=at) for name in DECISIONS),
@@ -81,13 +67,29 @@ def binary(sheet: Sheet, measure: Measure) -> tuple[list[Score], BinaryDetails]:
     ]
     rows = sheet.answered & np.isfinite(answers)
     words = np.array(["absent", "present"], dtype=object)
+    calibrated: Calibration | NoCalibration = NoCalibration(why_missing=why_not or "")
+    if why_not is None:
+        given = sheet.answered & np.isfinite(probability)
+        labels = x[given].astype(int)
+        confidence = options.confidence
+        calibrated = calibration(labels, probability[given], seed=options.seed, confidence=confidence)
     details = BinaryDetails(
         at,
         () if why_not_held else held.thresholds,
         confusion(words[x[rows].astype(int)], words[answers[rows].astype(int)]),
-        NoCalibration(why_missing=why_not) if why_not else _calibration(sheet, probability, measure),
+        calibrated,
     )
-    return [measure.score(sheet, pairing) for pairing in pairings], details
+    scores = [measure.score(sheet, pairing) for pairing in pairings]
+    sliced = {"balanced_accuracy": answers, "accuracy": answers, "auroc": order}
+    known = answers[sheet.answered]
+    if known.size < 2 or at == OWN_ANSWER or known.min() < known.max():
+        return Marked(scores, details, answers, wrong, sliced)
+    side = "above" if known[0] else "at or below"
+    always_the_same = (
+        f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {options.threshold:g}, so its answer is always"
+        " the same; see its scores at the held-out threshold, or choose another."
+    )
+    return Marked(scores, details, answers, wrong, sliced, (always_the_same,))
 
 
 def _filled(values: Floats, worst: Floats) -> Floats:
@@ -99,13 +101,6 @@ def _worst(order: Floats, x: Floats) -> Floats:
     known = order[np.isfinite(order)]
     low, high = (float(known.min()) - 1, float(known.max()) + 1) if known.size else (0.0, 1.0)
     return np.where(x > 0.5, low, high)
-
-
-def _calibration(sheet: Sheet, probability: Floats, measure: Measure) -> Calibration:
-    rows, options = sheet.answered & np.isfinite(probability), measure.options
-    return calibration(
-        sheet.truth[rows].astype(int), probability[rows], seed=options.seed, confidence=options.confidence
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

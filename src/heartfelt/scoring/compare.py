@@ -1,7 +1,7 @@
 """Which model is better, as far as the data can tell.
 
 Every pair of models is compared by the task's headline on the items both were asked about, failures counted. Interval and p
-come from one method (the jackknife, ``heartfelt.stats.paired_metrics``); p-values are corrected by Holm over all pairs of the
+come from one method (the jackknife, ``heartfelt.stats.association``); p-values are corrected by Holm over all pairs of the
 task. Leaving out stimuli generalises to other stimuli of the same systems; where the stimuli name systems, each pair is also
 compared by leaving out whole systems, which generalises to other systems, and by the means of systems.
 
@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.scoring.measure import LEAST_SYSTEMS, NO_SYSTEMS, plainly, why_no_systems
-from heartfelt.scoring.metrics import METRICS, Kind
+from heartfelt.scoring.metrics import METRICS
 from heartfelt.scoring.scores import (
     NO_CHANCE_BEATEN,
     OTHER_CLIPS,
@@ -30,14 +30,14 @@ from heartfelt.scoring.scores import (
     Rank,
     SystemComparison,
     SystemRank,
+    Task,
 )
 from heartfelt.scoring.truth import ITEM
+from heartfelt.stats.association import Difference, metric_difference
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import holm
-from heartfelt.stats.paired_metrics import Difference, metric_difference
 
 OTHER_LABELS = "it is scored against labels other than the items' own"
-_NOT_NUMBERS = "system means are compared for questions answered with numbers"
 _COUNTED = ("counted", "counted_other")
 
 
@@ -68,57 +68,33 @@ class Entrant:
         return rows.filter(pl.col("counted").is_not_null())
 
 
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
-    """What is compared, and how."""
-
-    task: str
-    kind: Kind
-    headline: str
-    confidence: float = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class _Differences:
-    """One pair in every form it is compared in."""
-
-    plain: Difference
-    answered: Estimate
-    systems: Difference
-    means: Difference
-
-
-def compare(entrants: Sequence[Entrant], options: CompareOptions) -> list[Comparison]:
-    """Every pair of models that can be ranked."""
+def compare(entrants: Sequence[Entrant], task: Task, confidence: float = 0.95) -> list[Comparison]:
+    """Every pair of models that can be ranked, by the task's headline."""
     pairs = list(combinations([entrant for entrant in entrants if entrant.why_unranked is None], 2))
-    differences = [_differences(first, second, options) for first, second in pairs]
+    differences = [_differences(first, second, task, confidence) for first, second in pairs]
     plain, systems, means = (
-        _corrected([getattr(each, form) for each in differences], options.confidence)
-        for form in ("plain", "systems", "means")
+        _corrected([each[form] for each, _ in differences], confidence) for form in range(3)
     )
     by = f"Holm over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}"
-    return [
-        Comparison(
-            options.task,
-            options.headline,
-            first.model,
-            second.model,
-            corrected.difference,
-            corrected.p,
-            corrected.p_adjusted,
-            by,
-            len(pairs),
-            _adjusted(each.plain, corrected.p_adjusted, len(pairs), options.confidence),
-            corrected.apart,
-            _more(each.plain, len(pairs), corrected.apart, 1 - options.confidence),
-            each.answered,
-            over_systems,
-            of_means,
+    out = []
+    for place, (first, second) in enumerate(pairs):
+        ((difference, _, _), answered), corrected = differences[place], plain[place]
+        head = (task.id, task.headline, first.model, second.model, corrected.difference, corrected.p)
+        out.append(
+            Comparison(
+                *head,
+                corrected.p_adjusted,
+                by,
+                len(pairs),
+                _adjusted(difference, corrected.p_adjusted, len(pairs), confidence),
+                corrected.apart,
+                _more(difference, len(pairs), corrected.apart, 1 - confidence),
+                answered,
+                systems[place],
+                means[place],
+            )
         )
-        for (first, second), each, corrected, over_systems, of_means in zip(
-            pairs, differences, plain, systems, means, strict=True
-        )
-    ]
+    return out
 
 
 def _corrected(differences: Sequence[Difference], confidence: float) -> list[SystemComparison]:
@@ -138,53 +114,47 @@ def _adjusted(difference: Difference, adjusted: float | None, pairs: int, confid
     return difference.at(1 - (1 - confidence) * share, left)
 
 
-def _differences(first: Entrant, second: Entrant, options: CompareOptions) -> _Differences:
-    both = first.all_items.join(
-        second.all_items.select(*ITEM, "said", "counted"),
-        on=ITEM,
-        how="inner",
-        maintain_order="left",
-        suffix="_other",
-    )
-    plain = _difference(both, _COUNTED, options)
-    answered = plain.estimate
+def _differences(
+    first: Entrant, second: Entrant, task: Task, confidence: float
+) -> tuple[tuple[Difference, Difference, Difference], Estimate]:
+    """One pair over stimuli, over systems and by the means of systems, failures counted; and on the items both answered."""
+
+    def difference(rows: pl.DataFrame, columns: tuple[str, str], by: str = "stimulus") -> Difference:
+        x, a, b = (rows[name].to_numpy() for name in ("truth", *columns))
+        metric = task.headline
+        if task.kind == "text":
+            # Each item has its own score, whose mean is the headline.
+            metric, x = "mae", np.zeros(rows.height)
+        if task.kind in ("binary", "categories"):
+            x, a, b = (column.astype(np.int64) for column in (x, a, b))
+        group = rows[by].rank("dense").to_numpy() if rows[by].n_unique() < rows.height else None
+        result = metric_difference(metric, x, a, b, group=group, confidence=confidence)
+        if result.estimate.value is not None:
+            return result
+        estimate = result.estimate
+        missing = Estimate.missing(plainly(estimate.why_missing), estimate.method, estimate.counts)
+        return replace(result, estimate=missing, p=missing)
+
+    def none(why: str) -> Difference:
+        missing = Estimate.missing(why, f"difference of {task.headline}")
+        return Difference(missing, missing, None, 0)
+
+    others = second.all_items.select(*ITEM, "said", "counted")
+    both = first.all_items.join(others, on=ITEM, how="inner", maintain_order="left", suffix="_other")
+    plain = difference(both, _COUNTED)
     known = both.filter(pl.col("said").is_not_null() & pl.col("said_other").is_not_null())
-    if known.height < both.height:
-        answered = _difference(known, ("said", "said_other"), options).estimate
+    complete = known.height == both.height
+    answered = plain.estimate if complete else difference(known, ("said", "said_other")).estimate
     named = both.filter(pl.col("system").is_not_null())
     count = named["system"].n_unique()
     if count < LEAST_SYSTEMS:
-        none = _none(why_no_systems(count), options.headline)
-        return _Differences(plain, answered, none, none)
-    means = _none(_NOT_NUMBERS, options.headline)
-    if options.kind == "numbers":
+        too_few = none(why_no_systems(count))
+        return (plain, too_few, too_few), answered
+    means = none("system means are compared for questions answered with numbers")
+    if task.kind == "numbers":
         of_systems = named.group_by("system").agg(pl.col("truth", *_COUNTED).mean()).sort("system")
-        means = _difference(of_systems, _COUNTED, options, "system")
-    return _Differences(plain, answered, _difference(named, _COUNTED, options, "system"), means)
-
-
-def _none(why: str, metric: str) -> Difference:
-    missing = Estimate.missing(why, f"difference of {metric}")
-    return Difference(missing, missing, None, 0)
-
-
-def _difference(
-    both: pl.DataFrame, columns: tuple[str, str], options: CompareOptions, by: str = "stimulus"
-) -> Difference:
-    x, first, second = (both[name].to_numpy() for name in ("truth", *columns))
-    metric = options.headline
-    if options.kind == "text":
-        # Each item has its own score, whose mean is the headline.
-        metric, x = "mae", np.zeros(both.height)
-    if options.kind in ("binary", "categories"):
-        x, first, second = (column.astype(np.int64) for column in (x, first, second))
-    group = both[by].rank("dense").to_numpy() if both[by].n_unique() < both.height else None
-    result = metric_difference(metric, x, first, second, group=group, confidence=options.confidence)
-    if result.estimate.value is not None:
-        return result
-    estimate = result.estimate
-    missing = Estimate.missing(plainly(estimate.why_missing), estimate.method, estimate.counts)
-    return replace(result, estimate=missing, p=missing)
+        means = difference(of_systems, _COUNTED, "system")
+    return (plain, difference(named, _COUNTED, "system"), means), answered
 
 
 def _more(difference: Difference, pairs: int, apart: bool, alpha: float) -> Estimate:
@@ -200,13 +170,17 @@ def _more(difference: Difference, pairs: int, apart: bool, alpha: float) -> Esti
     return Estimate(more, method=name, counts=counts, why_no_interval="a plan, not an estimate")
 
 
-def ranks(entrants: Sequence[Entrant], pairs: Sequence[Comparison], options: CompareOptions) -> list[Rank]:
+def ranks(
+    entrants: Sequence[Entrant], pairs: Sequence[Comparison], task: Task, confidence: float = 0.95
+) -> list[Rank]:
     """The rank of every model of a task, best first; those without one last, with the reason."""
-    sign = METRICS[options.headline].sign
+    sign = METRICS[task.headline].sign
     able = [entrant for entrant in entrants if entrant.why_unranked is None and entrant.value is not None]
-    corrected = holm([entrant.p_chance for entrant in able], confidence=options.confidence)
+    corrected = holm([entrant.p_chance for entrant in able], confidence=confidence)
     chance = {entrant.model: p for entrant, p in zip(able, corrected.adjusted, strict=True)}
-    beats = {entrant.model: _beats_chance(entrant, chance[entrant.model], options) for entrant in able}
+    beats = {
+        entrant.model: _beats_chance(entrant, chance[entrant.model], task, confidence) for entrant in able
+    }
     ordered = sorted(able, key=lambda entrant: -sign * (entrant.value or 0.0))
     order = [entrant.model for entrant in ordered if beats[entrant.model] is not False]
     plain = _ranges(order, [(pair, pair.difference, pair.apart) for pair in pairs], sign)
@@ -219,28 +193,28 @@ def ranks(entrants: Sequence[Entrant], pairs: Sequence[Comparison], options: Com
         best, worst = plain[model]
         systems = SystemRank(*wide[model]) if why is None else SystemRank(why_none=why)
         result.append(
-            Rank(options.task, model, place, best, worst, None, beats[model], chance[model], reach, systems)
+            Rank(task.id, model, place, best, worst, None, beats[model], chance[model], reach, systems)
         )
     for entrant in [*ordered, *(entrant for entrant in entrants if entrant not in able)]:
         model = entrant.model
         if model not in plain:
             no_score = NO_CHANCE_BEATEN if beats.get(model) is False else "it has no score"
             reason = entrant.why_unranked or no_score
-            unranked = (options.task, model, None, None, None, reason, beats.get(model), chance.get(model))
+            unranked = (task.id, model, None, None, None, reason, beats.get(model), chance.get(model))
             result.append(Rank(*unranked, reach, SystemRank(why_none=reason)))
     return result
 
 
-def _beats_chance(entrant: Entrant, adjusted: float | None, options: CompareOptions) -> bool | None:
+def _beats_chance(entrant: Entrant, adjusted: float | None, task: Task, confidence: float) -> bool | None:
     """Whether a model beats chance; None where no chance level, or no p-value, is known."""
     if entrant.beyond is None:
         return None
     if entrant.beyond <= 0:
         return False
     if adjusted is None:
-        perfect = METRICS[options.headline].higher_is_better and (entrant.value or 0.0) >= 1 - 1e-12
+        perfect = METRICS[task.headline].higher_is_better and (entrant.value or 0.0) >= 1 - 1e-12
         return True if perfect else None
-    return adjusted <= (1 - options.confidence) * (1 + 1e-12)
+    return adjusted <= (1 - confidence) * (1 + 1e-12)
 
 
 def _ranges(

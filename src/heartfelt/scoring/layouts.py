@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
-
-import polars as pl
+from typing import TYPE_CHECKING, ClassVar
 
 from heartfelt.errors import InputError
-from heartfelt.labels import Benchmark
 from heartfelt.registry import Registry
-from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Scores
-from heartfelt.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from heartfelt.labels import Benchmark
+    from heartfelt.scoring import ScoreOptions, Scores
+    from heartfelt.snapshot import Snapshot
 
 
 class OutputLayout:
@@ -52,4 +53,4 @@ class OutputLayout:
         return self.formats if set(candidates) == set(self.formats) else ()
 
 
-LAYOUTS: Registry[OutputLayout] = Registry("layout", offered="layouts")
+LAYOUTS: Registry[OutputLayout] = Registry("layout", homes=("heartfelt.datasets.*.layout",))

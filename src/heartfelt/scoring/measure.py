@@ -1,26 +1,32 @@
 """One metric of one sheet in every form: with failures counted, over answered items, over systems, and its place between
-chance and the ceiling.
+chance and the ceiling, which is how well anything can be expected to do against labels made of these ratings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
 
 import numpy as np
+import polars as pl
 
-from heartfelt.scoring.ceilings import Ceilings
-from heartfelt.scoring.metrics import METRICS, Chance, chance_of
+from heartfelt.labels.labels import PUBLISHED
+from heartfelt.scoring.metrics import METRICS, Chance, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Score
-from heartfelt.scoring.sheet import Sheet
+from heartfelt.scoring.scores import ModelDetails, Score, Task
+from heartfelt.scoring.sheet import Sheet, yes
+from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats._bounds import ratio
+from heartfelt.stats.association import metric_difference
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, Spread, spreads_over
-from heartfelt.stats.paired_metrics import metric_difference
+from heartfelt.stats.noise_ceiling import Ceiling, ceiling
+from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
+from heartfelt.stats.reliability.yardsticks import Metric
 from heartfelt.stats.triples import Floats
 
+WITHIN = "within cells"
 LEAST_SYSTEMS = LEAST_UNITS
 NO_SYSTEMS = "no systems"
 _SHARE = "share of the way from chance to the ceiling"
@@ -73,21 +79,29 @@ class Forms:
     spread: Spread | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AboveChance:
-    """How far a score is beyond chance (above 0 is better), and the p-value of that distance."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Marked:
+    """One model's scores on one task, and what comparisons and slices are made of.
 
-    chance: Estimate
-    beyond: Estimate
-    p: Estimate
+    ``predicted`` is what the headline is made of (decisions, numbers, codes, or each caption's own score), ``fallback`` what a
+    failed prediction counts as; ``sliced`` holds the predictions of the metrics that are also measured slice by slice.
+    """
+
+    scores: list[Score]
+    details: ModelDetails
+    predicted: Floats
+    fallback: Floats
+    sliced: Mapping[str, Floats]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Measures metrics with the same options and ceilings."""
+    """Measures metrics against one truth; a ceiling is computed when it is first asked for."""
 
     options: ScoreOptions
-    ceilings: Ceilings
+    truth: Truth
+    _ceilings: dict[tuple[str, str], Ceiling | str] = field(default_factory=dict)
 
     def numbers(
         self, metric: str, x: Floats, y: Floats, groups: Sequence[Any] = (None,), *, values: Values = ""
@@ -105,17 +119,16 @@ class Measure:
 
     def score(self, sheet: Sheet, pairing: Pairing, forms: Forms | None = None, group: Any = None) -> Score:
         """The metric in every form; ``forms`` where they are known, over ``group``."""
-        metric = pairing.metric
         if forms is None:
             forms, group = self._forms(sheet, pairing), sheet.stimulus
-        ceiling = self.ceilings.of(sheet.task, metric, pairing.aggregation)
-        above = self.above_chance(pairing, forms, group)
+        top = self.ceiling(sheet.task, pairing.metric, pairing.aggregation)
+        chance, beyond, p = self._above_chance(pairing, forms, group)
         return Score(
-            sheet.model, sheet.task.id, pairing.aggregation, metric, pairing.at,
-            forms.answered, forms.with_failures, forms.over_systems,
-            ceiling, of_ceiling(metric, forms.with_failures, ceiling, above),
-            above.chance, above.beyond, above.p,
-        )  # fmt: skip
+            *(sheet.model, sheet.task.id, pairing.aggregation, pairing.metric, pairing.at),
+            *(forms.answered, forms.with_failures, forms.over_systems, top),
+            of_ceiling(pairing.metric, forms.with_failures, top, chance, beyond),
+            *(chance, beyond, p),
+        )
 
     def _forms(self, sheet: Sheet, pairing: Pairing) -> Forms:
         metric, name = pairing.metric, f"{pairing.metric}, over systems"
@@ -141,30 +154,105 @@ class Measure:
         answered = self.numbers(metric, pairing.x[rows], pairing.y[rows], own, values=pairing.values)
         return Forms(answered[0][0], full, over, spread)
 
-    def above_chance(self, pairing: Pairing, forms: Forms, group: Any = None) -> AboveChance:
-        """How far the score with failures counted is beyond chance."""
+    def _above_chance(
+        self, pairing: Pairing, forms: Forms, group: Any
+    ) -> tuple[Estimate, Estimate, Estimate]:
+        """Chance, how far the score with failures counted is beyond it (above 0 is better), and the p-value of that."""
         metric, score = pairing.metric, forms.with_failures
         sign, test = METRICS[metric].sign, f"p-value of {metric} against chance"
         chance = pairing.chance or chance_of(metric, pairing.x)
         level = chance.estimate(metric)
         if score.value is None or level.value is None:
             why = score.why_missing or level.why_missing or "no chance level is known"
-            return AboveChance(
-                level, Estimate.missing(why, f"{metric} beyond chance"), Estimate.missing(why, test)
-            )
+            return level, Estimate.missing(why, f"{metric} beyond chance"), Estimate.missing(why, test)
         if chance.y is not None:
             name, (x, first) = typed(metric, pairing.x, pairing.filled, pairing.values)
             _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
-            difference = metric_difference(
-                name, x, first, second, group=group, confidence=self.options.confidence
-            )
-            return AboveChance(level, _from_chance(difference.estimate, 0.0, sign, metric), difference.p)
+            confidence = self.options.confidence
+            difference = metric_difference(name, x, first, second, group=group, confidence=confidence)
+            return level, _from_chance(difference.estimate, 0.0, sign, metric), difference.p
         beyond = _from_chance(score, level.value, sign, metric)
         p = None if forms.spread is None else forms.spread.p(level.value)
         if p is None:
             why = (forms.spread.why_none if forms.spread else None) or "no spread is known"
-            return AboveChance(level, beyond, Estimate.missing(why, test))
-        return AboveChance(level, beyond, Estimate(p, method=test, why_no_interval="a p-value"))
+            return level, beyond, Estimate.missing(why, test)
+        return level, beyond, Estimate(p, method=test, why_no_interval="a p-value")
+
+    def ceiling(self, task: Task, metric: str, aggregation: str = "item") -> Estimate:
+        """The ceiling of a metric, or the reason there is none."""
+        name, base = f"ceiling, {metric}", METRICS[metric].base
+        if not self.options.ceilings:
+            return Estimate.missing("ceilings were not asked for", name)
+        if aggregation == "system":
+            return Estimate.missing("no ceiling of system means is known", name)
+        if base is None or task.kind == "text":
+            return Estimate.missing("no ceiling of this metric is known", name)
+        if task.kind == "ordinal":
+            return Estimate.missing("no ceiling of most frequent degrees is known", name)
+        if (task.id, base) not in self._ceilings:
+            self._ceilings[task.id, base] = _ceiling(task, base, self.truth, self.options)
+        result = self._ceilings[task.id, base]
+        if isinstance(result, str):
+            return Estimate.missing(result, name)
+        if aggregation == WITHIN and metric != "pearson":
+            return Estimate.missing("a ceiling within cells is known for Pearson's correlation only", name)
+        return converted(metric, result.within_cells if aggregation == WITHIN else result.overall)
+
+    def human(self, task: Task, metric: str) -> Estimate:
+        """What one more rater reaches, where the ceiling was computed."""
+        result = self._ceilings.get((task.id, METRICS[metric].base or ""))
+        if result is None or isinstance(result, str):
+            return Estimate.missing(result or "no ceiling of this metric is known", "one more rater")
+        return result.human
+
+
+def _ceiling(task: Task, base: str, truth: Truth, options: ScoreOptions) -> Ceiling | str:
+    """The ceiling over the items that are scored, or why there is none.
+
+    Tied items of categories are not scored but show how clear items are, so their votes are used too. Where single ratings are
+    not known, the ceiling of numbers comes from the labels' standard errors.
+    """
+    items = truth.items.filter(pl.col("question").is_in(task.questions))
+    if task.kind == "numbers":
+        items = items.filter(pl.col("label").is_not_null())
+    methods = [str(name) for name in items["method"].unique()]
+    are_means = [name in ("mean", PUBLISHED) or name.startswith("ITU-T P.910") for name in methods]
+    if task.kind == "numbers" and are_means == [False]:
+        return f"no ceiling of labels made by '{methods[0]}' is known"
+    if task.kind == "categories" and any(name.startswith("Dawid") for name in methods):
+        return "no ceiling of labels made by Dawid-Skene is known"
+    facts = items.select(*ITEM, "system", "intent")
+    ratings = truth.answers.join(facts, on=ITEM, how="inner", maintain_order="left")
+    if not ratings.height and task.kind != "numbers":
+        return NO_RATINGS
+    if not ratings.height:
+        if not items["standard_error"].is_not_null().any():
+            return f"{NO_RATINGS}, without spread and count"
+        label, error, n = (
+            items[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            for name in ("label", "standard_error", "n")
+        )
+        metric = cast("NumberMetric", base)
+        top = ceiling_from_means(label, error * np.sqrt(n), n, metric, options.confidence)
+        unknown = Estimate.missing(NO_RATINGS, "ceiling")
+        return Ceiling(base, top, unknown, unknown, unknown, unknown)
+    value = ratings["value"].to_numpy()
+    if task.kind == "binary":
+        value = yes(truth.study.scale_of(task.questions[0]), value)
+    item = ratings["stimulus"]
+    if len(task.questions) > 1:
+        item = ratings.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
+    both = pl.col("system", "intent").cast(pl.String).fill_null("")
+    cell = ratings.select(pl.concat_str(both, separator="\x1f")).to_series()
+    return ceiling(
+        ratings["rater"],
+        item,
+        value,
+        cell=cell if base == "correlation" and cell.n_unique() > 1 else None,
+        metric=cast("Metric", base),
+        confidence=options.confidence,
+        seed=options.seed,
+    )
 
 
 def why_no_systems(count: int) -> str:
@@ -187,15 +275,17 @@ def _from_chance(estimate: Estimate, level: float, sign: int, metric: str) -> Es
     return replace(estimate, value=sign * (estimate.value - level), low=low, high=high, method=name)
 
 
-def of_ceiling(metric: str, score: Estimate, ceiling: Estimate, above: AboveChance) -> Estimate:
+def of_ceiling(
+    metric: str, score: Estimate, ceiling: Estimate, chance: Estimate, beyond: Estimate
+) -> Estimate:
     """``(score - chance) / (ceiling - chance)``: 0 is chance, 1 the ceiling; for errors the signs are reversed."""
-    for side in (score, ceiling, above.chance, above.beyond):
+    for side in (score, ceiling, chance, beyond):
         if side.value is None:
             return Estimate.missing(side.why_missing or "one side is missing", _SHARE)
-    reach = _from_chance(ceiling, float(above.chance), METRICS[metric].sign, metric)
+    reach = _from_chance(ceiling, float(chance), METRICS[metric].sign, metric)
     if float(reach) <= 0:
         return Estimate.missing("the ceiling is no better than chance", _SHARE)
-    return ratio(above.beyond, reach, _SHARE)
+    return ratio(beyond, reach, _SHARE)
 
 
 def plainly(why: str | None) -> str:

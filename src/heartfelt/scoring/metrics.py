@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -55,14 +55,6 @@ def _square(error: float) -> float:
     return error * error
 
 
-def _correlation(title: str, from_base: Callable[[float], float] | None = None, note: str = "") -> MetricInfo:
-    return MetricInfo(title, True, "0", 0.0, "correlation", from_base, note)
-
-
-def _error(title: str, rule: str, *ceiling: Any) -> MetricInfo:
-    return MetricInfo(title, False, rule, None, *ceiling)
-
-
 _NORMAL = "for normally distributed labels"
 _OTHER_TEXTS = "the model's own texts assigned to other items"
 _ALL_LABELS = "the distribution of all labels"
@@ -71,7 +63,7 @@ _SHARE_PRESENT = "share of labels that are present"
 _MEAN_LABEL = "always the mean label"
 
 METRICS: dict[str, MetricInfo] = {
-    "balanced_accuracy": MetricInfo("balanced accuracy", True, _PER_CATEGORY, 0.5, "balanced_accuracy"),
+    "balanced_accuracy": MetricInfo("balanced accuracy", True, _PER_CATEGORY, None, "balanced_accuracy"),
     "accuracy": MetricInfo("accuracy", True, "share of the most frequent label", None, "accuracy"),
     "precision": MetricInfo("precision", True, _SHARE_PRESENT),
     "recall": MetricInfo("recall"),
@@ -79,28 +71,36 @@ METRICS: dict[str, MetricInfo] = {
     "macro_f1": MetricInfo("macro F1", True, _PER_CATEGORY, None, "macro_f1"),
     "auroc": MetricInfo("area under the ROC curve", True, "0.5", 0.5),
     "average_precision": MetricInfo("average precision", True, _SHARE_PRESENT),
-    "brier": _error("Brier score", "always the share of labels that are present"),
+    "brier": MetricInfo("Brier score", False, "always the share of labels that are present"),
     "top_2": MetricInfo("top-2 accuracy", True, "share of the 2 most frequent labels"),
     "top_3": MetricInfo("top-3 accuracy", True, "share of the 3 most frequent labels"),
-    "divergence": _error(
-        "Jensen-Shannon divergence from the votes (bits)", "always the distribution of all votes"
+    "divergence": MetricInfo(
+        "Jensen-Shannon divergence from the votes (bits)", False, "always the distribution of all votes"
     ),
     "quadratic_kappa": MetricInfo("quadratic-weighted kappa", True, "0", 0.0),
-    "pearson": _correlation("Pearson correlation (LCC)"),
-    "spearman": _correlation("Spearman correlation (SRCC)", None, "the ceiling of Pearson's correlation"),
-    "kendall": _correlation("Kendall's tau (KTAU)", _tau, _NORMAL),
-    "ccc": _correlation("concordance (CCC)", _concordance),
-    "mse": _error("mean squared error", _MEAN_LABEL, "rmse", _square),
-    "rmse": _error("root mean squared error", _MEAN_LABEL, "rmse"),
-    "mae": _error("mean absolute error", "always the median label", "mae", None, _NORMAL),
+    "pearson": MetricInfo("Pearson correlation (LCC)", True, "0", 0.0, "correlation"),
+    "spearman": MetricInfo(
+        "Spearman correlation (SRCC)",
+        True,
+        "0",
+        0.0,
+        "correlation",
+        None,
+        "the ceiling of Pearson's correlation",
+    ),
+    "kendall": MetricInfo("Kendall's tau (KTAU)", True, "0", 0.0, "correlation", _tau, _NORMAL),
+    "ccc": MetricInfo("concordance (CCC)", True, "0", 0.0, "correlation", _concordance),
+    "mse": MetricInfo("mean squared error", False, _MEAN_LABEL, None, "rmse", _square),
+    "rmse": MetricInfo("root mean squared error", False, _MEAN_LABEL, None, "rmse"),
+    "mae": MetricInfo("mean absolute error", False, "always the median label", None, "mae", None, _NORMAL),
     "bleu_1": MetricInfo("BLEU-1"),
     "bleu_4": MetricInfo("BLEU-4"),
     "rouge_l": MetricInfo("ROUGE-L", True, _OTHER_TEXTS),
     "cider": MetricInfo("CIDEr-D", True, _OTHER_TEXTS),
     "interval_coverage": MetricInfo("coverage of the predictor's intervals"),
     "interval_width": MetricInfo("mean width of the predictor's intervals", False),
-    "interval_score": _error("interval score of the predictor's intervals", _ALL_LABELS),
-    "crps": _error("CRPS, normal with the interval's width", _ALL_LABELS),
+    "interval_score": MetricInfo("interval score of the predictor's intervals", False, _ALL_LABELS),
+    "crps": MetricInfo("CRPS, normal with the interval's width", False, _ALL_LABELS),
     "bert_score": MetricInfo("BERTScore (MiniLM)", True, _OTHER_TEXTS),
 }
 
@@ -158,62 +158,34 @@ class Chance:
 def chance_of(metric: str, x: Floats) -> Chance:
     """The chance level of a metric on the labels ``x``."""
     info = METRICS[metric]
-    if info.chance is not None and metric != "balanced_accuracy":
+    if info.chance is not None:
         return Chance(info.chance, "a prediction that says nothing about the item")
     if not x.size:
         return Chance(None, "there are no labels")
-    rule = _CONSTANT_ANSWERS.get(metric)
-    return rule(x) if rule else Chance(None, f"no chance level of {info.title} is defined")
-
-
-def _classes(x: Floats) -> Chance:
-    count = int(np.unique(x).size)
-    return Chance(1 / count, f"guessing among the {count} categories that occur among the labels")
-
-
-def _most_frequent(x: Floats) -> Chance:
-    values, times = np.unique(x, return_counts=True)
-    answers = np.full(x.size, float(values[np.argmax(times)]))
-    return Chance(float(times.max() / x.size), "always the most frequent label", answers)
-
-
-def _mean(x: Floats) -> Chance:
-    return Chance(float(np.mean((x - x.mean()) ** 2)), _MEAN_LABEL, np.full(x.size, x.mean()))
-
-
-def _root_mean(x: Floats) -> Chance:
-    squared = _mean(x)
-    return replace(squared, value=math.sqrt(squared.value or 0.0))
-
-
-def _median(x: Floats) -> Chance:
-    middle = float(np.median(x))
-    return Chance(float(np.mean(np.abs(x - middle))), "always the median label", np.full(x.size, middle))
-
-
-def _positives(x: Floats) -> Chance:
-    return Chance(float(np.mean(x > 0.5)), "the share of labels that are present")
-
-
-def _always_yes(x: Floats) -> Chance:
-    share = float(np.mean(x > 0.5))
-    return Chance(2 * share / (1 + share), "always saying present")
-
-
-def _probability(x: Floats) -> Chance:
-    share = float(np.mean(x))
-    return Chance(share * (1 - share), "always the share of labels that are present", np.full(x.size, share))
-
-
-_CONSTANT_ANSWERS: dict[str, Callable[[Floats], Chance]] = {
-    "balanced_accuracy": _classes,
-    "macro_f1": _classes,
-    "accuracy": _most_frequent,
-    "mse": _mean,
-    "rmse": _root_mean,
-    "mae": _median,
-    "precision": _positives,
-    "average_precision": _positives,
-    "f1": _always_yes,
-    "brier": _probability,
-}
+    present = float(np.mean(x > 0.5))
+    match metric:
+        case "balanced_accuracy" | "macro_f1":
+            count = np.unique(x).size
+            return Chance(1 / count, f"guessing among the {count} categories that occur among the labels")
+        case "accuracy":
+            values, times = np.unique(x, return_counts=True)
+            most = np.full(x.size, float(values[np.argmax(times)]))
+            return Chance(float(times.max() / x.size), "always the most frequent label", most)
+        case "mse" | "rmse":
+            squared = float(np.mean((x - x.mean()) ** 2))
+            level = squared if metric == "mse" else math.sqrt(squared)
+            return Chance(level, _MEAN_LABEL, np.full(x.size, x.mean()))
+        case "mae":
+            middle = float(np.median(x))
+            level = float(np.mean(np.abs(x - middle)))
+            return Chance(level, "always the median label", np.full(x.size, middle))
+        case "precision" | "average_precision":
+            return Chance(present, "the share of labels that are present")
+        case "f1":
+            return Chance(2 * present / (1 + present), "always saying present")
+        case "brier":
+            share = float(np.mean(x))
+            always = np.full(x.size, share)
+            return Chance(share * (1 - share), "always the share of labels that are present", always)
+        case _:
+            return Chance(None, f"no chance level of {info.title} is defined")

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.scoring.ceilings import WITHIN
-from heartfelt.scoring.measure import Forms, Measure, Pairing, mean_of
+from heartfelt.scoring.measure import WITHIN, Forms, Marked, Measure, Pairing, mean_of
 from heartfelt.scoring.metrics import Chance
 from heartfelt.scoring.scores import IntervalFacts, NumberDetails, Score
 from heartfelt.scoring.sheet import Flags, Sheet
@@ -37,17 +36,19 @@ _OFF_SCALE = "the model gives scores that are not on the scale"
 _ALL_LABELS = "the interval, or normal distribution, of all labels"
 
 
-def predicted_numbers(sheet: Sheet) -> Floats:
-    """The model's numbers: on the scale where it gives any, else its scores."""
-    return sheet.code if sheet.on_scale else sheet.score
-
-
-def numbers(sheet: Sheet, measure: Measure) -> tuple[list[Score], NumberDetails]:
-    """Every score of a question answered with numbers."""
-    x, y = sheet.truth, np.where(sheet.answered, predicted_numbers(sheet), np.nan)
+def numbers(sheet: Sheet, measure: Measure) -> Marked:
+    """Every score of a question answered with numbers: on the scale where the model gives any, else its scores."""
+    given = sheet.code if sheet.on_scale else sheet.score
+    x, y = sheet.truth, np.where(sheet.answered, given, np.nan)
     known = y[sheet.answered]
     middle = float(known.mean()) if known.size else 0.0
-    filled = {name: np.where(sheet.answered, y, _fallback(sheet, name, middle)) for name in NUMBERS}
+    # A failed prediction counts as the far end of the scale for errors, else as a value that says nothing.
+    nothing = furthest = np.full(x.size, middle)
+    bounds = sheet.scale.bounds()
+    if bounds is not None and sheet.on_scale:
+        low, high = bounds
+        furthest = np.where(x - low > high - x, low, high)
+    filled = {name: np.where(sheet.answered, y, furthest if name in ERRORS else nothing) for name in NUMBERS}
     scores = [
         measure.score(sheet, Pairing(name, x, y, filled[name], why_none=_why_none(sheet, name)))
         for name in NUMBERS
@@ -55,22 +56,16 @@ def numbers(sheet: Sheet, measure: Measure) -> tuple[list[Score], NumberDetails]
     scores += _by_system(sheet, measure, y, filled)
     scores += _within_cells(sheet, measure, y, filled["pearson"])
     of_intervals, facts = interval_scores(sheet, measure)
-    return scores + of_intervals, NumberDetails(middle if known.size else None, facts)
+    details = NumberDetails(middle if known.size else None, facts)
+    off_scale = np.full(x.size, np.nan)
+    sliced = {"pearson": given, "spearman": given, "rmse": given if sheet.on_scale else off_scale}
+    return Marked(scores + of_intervals, details, given, nothing if known.size else off_scale, sliced)
 
 
 def _why_none(sheet: Sheet, metric: str) -> str | None:
     if not sheet.answered.any():
         return "no item was answered"
     return _OFF_SCALE if metric in ("ccc", *ERRORS) and not sheet.on_scale else None
-
-
-def _fallback(sheet: Sheet, metric: str, middle: float) -> Floats:
-    """What a failed prediction counts as: the far end of the scale for errors, else a value that says nothing."""
-    bounds = sheet.scale.bounds()
-    if metric not in ERRORS or bounds is None or not sheet.on_scale:
-        return np.full(sheet.truth.size, middle)
-    low, high = bounds
-    return np.where(sheet.truth - low > high - sheet.truth, low, high)
 
 
 def _by_system(sheet: Sheet, measure: Measure, y: Floats, filled: Mapping[str, Floats]) -> list[Score]:

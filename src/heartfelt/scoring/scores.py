@@ -15,10 +15,10 @@ from heartfelt import __version__
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.stats.classify import Confusion
+from heartfelt.stats.association import Confusion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
-from heartfelt.stats.text.lexical import Lexical
+from heartfelt.stats.text import Lexical
 
 LAYOUT = 1
 NO_CHANCE_BEATEN = "it does not beat chance"
@@ -300,10 +300,8 @@ class Scores(ShortRepr):
         """A single score: the task's headline unless a metric is named."""
         wanted = (task, model, metric or self.task(task).headline, aggregation)
         for score in self.scores:
-            if (score.task, score.model, score.metric, score.aggregation) == wanted and at in (
-                None,
-                score.at,
-            ):
+            own = (score.task, score.model, score.metric, score.aggregation)
+            if own == wanted and at in (None, score.at):
                 return score
         return None
 
@@ -319,6 +317,32 @@ class Scores(ShortRepr):
     def leader(self, task: str) -> Rank | None:
         """The model ranked first; None where no model has a rank, as when none beats chance."""
         return next((rank for rank in self.ranked(task) if rank.place is not None), None)
+
+    def misses(self, task: Task, most: int) -> pl.DataFrame:
+        """At most ``most`` answered items per model, the worst first, with how far ``off`` the model was.
+
+        Numbers and degrees are compared on the scale, or by rank where predictions are not on it; a wrong yes or no is as far
+        off as its score is from the threshold (1 without a score), and a wrong category is 1 off. Items that were not missed
+        are left out.
+        """
+        truth, points = pl.col("truth"), pl.col("score")
+        if task.kind in ("numbers", "ordinal"):
+            on_scale = pl.col("code").is_not_null().any().over("model")
+            by_rank = (points.rank().over("model") - truth.rank().over("model")).abs()
+            off = pl.when(on_scale).then((pl.col("code") - truth).abs()).otherwise(by_rank)
+        else:
+            reach = (points - self.options.threshold).abs().fill_null(1.0)
+            off = (
+                pl.when(pl.col("said") != truth).then(reach if task.kind == "binary" else 1.0).otherwise(0.0)
+            )
+        return (
+            self.rows.filter((pl.col("task") == task.id) & pl.col("answered"))
+            .with_columns(off.alias("off"))
+            .filter(pl.col("off") > 0)
+            .sort("off", "stimulus", descending=[True, False])
+            .group_by("model", maintain_order=True)
+            .head(most)
+        )
 
     def table(self) -> pl.DataFrame:
         """The scores as a flat table."""

@@ -8,50 +8,48 @@ from functools import partial
 import numpy as np
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.scoring.measure import Measure, mean_of
+from heartfelt.scoring.measure import Marked, Measure, mean_of
 from heartfelt.scoring.metrics import Chance
 from heartfelt.scoring.scores import Score, TextDetails
 from heartfelt.scoring.sheet import Sheet
-from heartfelt.scoring.truth import ITEM, Truth
+from heartfelt.scoring.truth import ITEM
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.text import bleu, cider, lexical, rouge_l
 from heartfelt.stats.triples import Floats
 from heartfelt.streams import stream
 
 BLEU_RESAMPLES = 2000
-_NOT_COMPUTED = "not computed for texts"
 Texts = tuple[list[str], list[Sequence[str]]]
 """Candidates, and the references of each."""
 
 
-def candidates(sheet: Sheet, truth: Truth) -> Texts:
-    """The model's texts, empty where it failed, with what raters wrote on the same items."""
-    texts = [
-        (text or "") if ok else ""
-        for text, ok in zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
+def texts(sheet: Sheet, measure: Measure) -> Marked:
+    """The caption metrics, an empty text where the model failed. BLEU belongs to the corpus, the others are means over items."""
+    given = zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
+    own = [(text or "") if ok else "" for text, ok in given]
+    references: list[Sequence[str]] = [
+        measure.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()
     ]
-    return texts, [truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()]
-
-
-def texts(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], TextDetails]:
-    """The caption metrics. BLEU belongs to the corpus, the others are means over items."""
-    own, references = everything = candidates(sheet, truth)
     rows = np.flatnonzero(sheet.answered).tolist()
     answered = [own[row] for row in rows], [references[row] for row in rows]
-    others = _other_items(len(own), measure.options.seed)
+    # For every item another item, each once.
+    order = stream(measure.options.seed, "score", "dealt texts").permutation(len(own))
+    others = np.empty(len(own), np.int64)
+    others[order] = np.roll(order, 1)
     bert_score, why_no_bert = _bert_score()
-    metrics: tuple[tuple[str, Callable[..., Floats] | None], ...] = (
-        ("cider", cider),
-        ("rouge_l", rouge_l),
-        ("bert_score", bert_score),
-    )
-    scores = []
-    for name, compute in metrics:
+    metrics: dict[str, Callable[..., Floats] | None] = {
+        "cider": cider,
+        "rouge_l": rouge_l,
+        "bert_score": bert_score,
+    }
+    scores, by_item = [], {}
+    for name, compute in metrics.items():
         values, full, blind = np.full(len(own), np.nan), np.zeros(len(own)), np.zeros(len(own))
         if rows and compute is not None:
             values[rows] = compute(*answered)
-            full = compute(*everything)
-            blind = compute([own[row] for row in others], references)
+            full = compute(own, references)
+            blind = compute([own[row] for row in others.tolist()], references)
+        by_item[name] = full
         why = why_no_bert if compute is None else None if rows else "no text was given"
         if name == "cider" and len(rows) == 1:
             why = "a single item: nothing tells its words from others"
@@ -59,17 +57,9 @@ def texts(sheet: Sheet, measure: Measure, truth: Truth) -> tuple[list[Score], Te
         scores.append(
             measure.score(sheet, mean_of(name, values, full, why, chance if len(own) > 1 else None))
         )
-    scores += [_bleu(sheet, measure, order, answered, everything) for order in (1, 4)]
+    scores += [_bleu(sheet, measure, order, answered, (own, references)) for order in (1, 4)]
     people = lexical([text for texts_ in references for text in texts_])
-    return scores, TextDetails(lexical(answered[0]), people)
-
-
-def _other_items(items: int, seed: int) -> list[int]:
-    """For every item another item, each once."""
-    order = stream(seed, "score", "dealt texts").permutation(items)
-    out = np.empty(items, np.int64)
-    out[order] = np.roll(order, 1)
-    return [int(place) for place in out]
+    return Marked(scores, TextDetails(lexical(answered[0]), people), by_item["cider"], by_item["cider"], {})
 
 
 def _bert_score() -> tuple[Callable[..., Floats] | None, str]:
@@ -94,5 +84,5 @@ def _bleu(sheet: Sheet, measure: Measure, order: int, answered: Texts, everythin
     )
     own = compute(*answered)
     full = own if sheet.answered.all() else compute(*everything)
-    ceiling, missing = measure.ceilings.of(sheet.task, name), Estimate.missing(_NOT_COMPUTED, name)
+    ceiling, missing = measure.ceiling(sheet.task, name), Estimate.missing("not computed for texts", name)
     return Score(sheet.model, sheet.task.id, "item", name, "", own, full, missing, ceiling, missing)

@@ -9,7 +9,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, Labels, first_answers, labels
-from heartfelt.labels.buckets import Buckets, buckets, forced, has_sides
+from heartfelt.labels.buckets import buckets, forced, has_sides
 from heartfelt.media.probe import AT_HAND
 from heartfelt.scoring.options import ScoreOptions, Selection
 from heartfelt.scoring.scores import Task
@@ -25,14 +25,9 @@ BENCHMARK_CEILINGS = (
     "A benchmark holds labels, not single ratings: ceilings of mean labels come from their standard errors, and "
     "categories have none."
 )
-_VOTES = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64, "votes": pl.Int64}
-_ANSWERS = {
-    "rater": pl.String,
-    "stimulus": pl.String,
-    "question": pl.String,
-    "value": pl.Float64,
-    "known": pl.Boolean,
-}
+_VALUES = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64}
+_VOTES = {**_VALUES, "votes": pl.Int64}
+_ANSWERS = {"rater": pl.String, **_VALUES, "known": pl.Boolean}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +134,10 @@ def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions
     )
     sided = [q.id for q in study.asked if has_sides(study.scale_of(q.id))]
     if sided and answers["question"].is_in(sided).any():
-        sides = _sides(buckets(snapshot, answers=answers), study, options)
+        sides = buckets(snapshot, answers=answers).table
+        if options.ties == "lowest":
+            sides = forced(sides, study, contradict=True)
+        sides = sides.select(*ITEM, pl.col("majority_present").alias("present"), "unanimous", "bucket")
         table = table.join(sides, on=ITEM, how="left", maintain_order="left")
     votes = pl.DataFrame(schema=_VOTES)
     categorical = [q.id for q in study.asked if study.scale_of(q.id).labels()]
@@ -150,9 +148,10 @@ def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions
             .agg(pl.len().cast(pl.Int64).alias("votes"))
             .sort(*ITEM, "value")
         )
+    agreed = pl.when(pl.col("votes").sum() > 1).then(pl.len() == 1).alias("unanimous")
     table = (
         _with_columns(table)
-        .join(_agreed(votes), on=ITEM, how="left", maintain_order="left", suffix="_all")
+        .join(votes.group_by(ITEM).agg(agreed), on=ITEM, how="left", maintain_order="left", suffix="_all")
         .with_columns(pl.coalesce("unanimous", "unanimous_all").alias("unanimous"))
         .drop("unanimous_all")
     )
@@ -167,18 +166,6 @@ def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions
     if options.part is not None:
         table = table.filter(pl.col("stimulus").is_in(published_part(snapshot.stimuli, options.part)))
     return Truth(study, table, votes, answers, texts, facts, content, known.ledger, known.notes)
-
-
-def _sides(sorted_items: Buckets, study: Study, options: ScoreOptions) -> pl.DataFrame:
-    """Side, bucket and unanimity of the items of questions with two sides."""
-    table = sorted_items.table
-    if options.ties == "lowest":
-        table = forced(table, study, contradict=True)
-    return table.select(*ITEM, pl.col("majority_present").alias("present"), "unanimous", "bucket")
-
-
-def _agreed(votes: pl.DataFrame) -> pl.DataFrame:
-    return votes.group_by(ITEM).agg(pl.when(pl.col("votes").sum() > 1).then(pl.len() == 1).alias("unanimous"))
 
 
 def _with_columns(table: pl.DataFrame) -> pl.DataFrame:

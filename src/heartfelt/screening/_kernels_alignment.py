@@ -8,34 +8,11 @@ A trial skipped in either sequence costs ``gap``. ``how`` is (band, gap, rho); `
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile with numba and keep the machine code on disk."""
-    return cast(F, njit(cache=True, nogil=True)(function))
-
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
-
-
-@compiled
-def below(state: Any, size: int) -> Any:
-    """The generator's next state, and a number from 0 to ``size - 1`` (SplitMix64, Steele et al. 2014)."""
-    state = np.uint64(state) + _GOLDEN
-    z = (state ^ (state >> _S30)) * _FIRST
-    z = (z ^ (z >> _S27)) * _SECOND
-    z = z ^ (z >> _S31)
-    return state, np.int64(((z >> _S32) * np.uint64(size)) >> _S32)
+from heartfelt.stats._kernels_resample import below, compiled
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.screening._kernels_alignment import below, compiled
+from heartfelt.stats._kernels_resample import below, compiled
 
 
 @compiled

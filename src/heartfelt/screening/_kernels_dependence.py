@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.screening._kernels_alignment import below, compiled
+from heartfelt.stats._kernels_resample import below, compiled
 
 CROSS_LIMIT = 4
 BEYOND_DOUBT = 8.0

@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from heartfelt.screening.rule import Reasons, Verdicts
+from heartfelt.screening.rule import Reasons, Verdicts, is_judged
+from heartfelt.screening.view import Bools
 from heartfelt.stats.triples import Floats, Ints
 
 Side: TypeAlias = Literal["low", "high", "both"]
@@ -66,14 +67,14 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measure:
-    """One number per rater, on a scale where careful raters scatter normally, with its sampling error.
+    """One number per rater of the view, on a scale where careful raters scatter normally, with its sampling error.
 
-    ``why`` says where the number is missing (then NaN). ``shown`` turns numbers back into the unit a person reads.
-    ``sentence(i, standing)`` describes row ``i``.
+    Raters who were not ``asked`` have no row. ``why`` says whose number is missing. ``sentence(rater, standing)`` describes
+    the number; ``shown`` turns numbers back into the unit a person reads.
     """
 
     question: str | None
-    rater: Ints
+    asked: Ints
     value: Floats
     error: Floats
     n: Ints
@@ -81,28 +82,35 @@ class Measure:
     sentence: Callable[[int, Standing], str]
     shown: Callable[[Floats], Floats] = lambda numbers: numbers
 
+    @property
+    def known(self) -> Bools:
+        """Whose number is known."""
+        return np.isin(np.arange(self.n.size), self.asked) & is_judged(self.why)
+
 
 def compare_with_norm(measures: Sequence[Measure], side: Side, alpha: float) -> list[Verdicts] | str:
     """One verdict per rater and measure, Bonferroni over all that could be judged."""
-    judged = sum(int(np.isfinite(measure.value).sum()) for measure in measures)
-    verdicts = [_verdicts(each, side, alpha / max(judged, 1)) for each in measures if each.rater.size]
+    judged = sum(int(measure.known.sum()) for measure in measures)
+    verdicts = [_verdicts(each, side, alpha / max(judged, 1)) for each in measures if each.asked.size]
     return verdicts or "nobody gave an answer it could examine"
 
 
 def _verdicts(measure: Measure, side: Side, chance: float) -> Verdicts:
-    known = np.isfinite(measure.value)
+    known, asked, n = measure.known, measure.asked, measure.n[measure.asked]
+    why = [measure.why[rater] for rater in asked.tolist()]
     if int(known.sum()) < LEAST_RATERS:
-        why: Reasons = [reason or TOO_FEW for reason in measure.why]
-        return Verdicts(measure.rater, measure.n, why=why, question=measure.question)
-    stand = standing(measure.value, measure.error, side, chance)
+        why = [reason or TOO_FEW for reason in why]
+        return Verdicts(asked, n, why=why, question=measure.question)
+    value = np.where(known, measure.value, np.nan)
+    stand = standing(value, measure.error, side, chance)
     return Verdicts(
-        measure.rater,
-        measure.n,
-        lambda row: measure.sentence(row, stand),
-        list(measure.why),
-        measure.shown(measure.value),
-        measure.shown(stand.limit),
-        stand.p,
-        known & (np.where(known, stand.p, 1.0) < chance),
+        asked,
+        n,
+        lambda row: measure.sentence(asked[row], stand),
+        why,
+        measure.shown(value)[asked],
+        measure.shown(stand.limit)[asked],
+        stand.p[asked],
+        (known & (np.where(known, stand.p, 1.0) < chance))[asked],
         question=measure.question,
     )

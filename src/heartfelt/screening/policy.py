@@ -22,17 +22,8 @@ from heartfelt.study.yaml_lines import read_yaml
 Action: TypeAlias = Literal["drop", "flag", "off"]
 
 _KEYS = (
-    "name",
-    "about",
-    "base",
-    "drop",
-    "flag",
-    "off",
-    "level",
-    "at_most_dropped",
-    "least_raters",
-    "keep_source",
-    "settings",
+    *("name", "about", "base", *get_args(Action)),
+    *("level", "at_most_dropped", "least_raters", "keep_source", "settings"),
 )
 
 
@@ -119,7 +110,7 @@ def actions_of(drop: Iterable[str] = (), flag: Iterable[str] | None = None) -> d
     return {rule: "drop" if rule in dropped else "flag" for rule in RULES if rule in dropped | shown}
 
 
-POLICIES: Registry[Policy] = Registry("policy", offered="policies")
+POLICIES: Registry[Policy] = Registry("policy", homes=("heartfelt.datasets.*.policy",))
 for _policy in (
     Policy("none", "apply no rule and keep everyone"),
     Policy("flag-only", "apply every rule and keep everyone", actions_of()),
@@ -195,16 +186,13 @@ def _from_data(data: Any, where: str) -> Policy:
     own = data.get("settings", {})
     if not isinstance(own, Mapping) or not all(isinstance(part, Mapping) for part in own.values()):
         raise InputError(f"{where}: settings must name rules.", "Write settings: {collusion: {band: 8}}.")
-    changed = replace(
-        base,
-        name=str(data.get("name", base.name)),
-        about=str(data.get("about", base.about)),
-        actions=actions,
-        settings={**base.settings, **{str(rule): dict(part) for rule, part in own.items()}},
-    )
     try:
         return replace(
-            changed,
+            base,
+            name=str(data.get("name", base.name)),
+            about=str(data.get("about", base.about)),
+            actions=actions,
+            settings={**base.settings, **{str(rule): dict(part) for rule, part in own.items()}},
             alpha=float(data.get("level", base.alpha)),
             at_most_dropped=float(data.get("at_most_dropped", base.at_most_dropped)),
             least_raters=int(data.get("least_raters", base.least_raters)),

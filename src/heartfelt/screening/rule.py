@@ -28,6 +28,8 @@ Setting: TypeAlias = tuple[float | str, str]
 Reasons: TypeAlias = list[str | None]
 """For each row, why it could not be judged; None where it could."""
 
+NOBODY = -1
+"""The code of no rater."""
 MOST_EVIDENCE = 4.0
 LIMIT_EVIDENCE = 2.0
 """The evidence of missing a limit that the study set."""
@@ -80,13 +82,13 @@ class RuleOptions:
 
 @dataclass(slots=True, eq=False)
 class Verdicts:
-    """What a rule reports about some raters: parallel arrays, one row each. ``rater`` holds the view's codes.
+    """What a rule reports: parallel arrays, one row per rater. ``rater`` holds the view's codes; None for every rater in order.
 
     Where ``why`` gives a reason the row is not judged and its figures are left out. ``words(i)`` is the sentence of row ``i``.
     ``evidence`` is that of ``p`` unless it is given.
     """
 
-    rater: Ints
+    rater: Ints | None
     n: npt.ArrayLike
     words: Callable[[int], str] = lambda _row: ""
     why: Reasons | None = None
@@ -136,14 +138,14 @@ class Rule:
         """What the rule reports: a table under the contract ``FLAGS``."""
         view = RatingsView.of(source)
         complete = self.complete(options or RuleOptions())
-        if not view.raters:
-            why = "no rating can be screened"
-            return self._nobody(
-                f"{why}: {view.unknown_raters} ratings have no rater" if view.unknown_raters else why
-            )
-        result = self.judge(view, complete)
+        if view.raters:
+            result = self.judge(view, complete)
+        else:
+            unknown = f": {view.unknown_raters} ratings have no rater" if view.unknown_raters else ""
+            result = f"no rating can be screened{unknown}"
         if isinstance(result, str):
-            return self._nobody(result)
+            # A single row without a rater says why the rule applies to nobody.
+            result = [Verdicts(np.array([NOBODY]), 0, why=[result])]
         return pl.concat([self._rows(view, verdicts) for verdicts in result])
 
     def complete(self, options: RuleOptions) -> RuleOptions:
@@ -169,7 +171,8 @@ class Rule:
         return replace(options, settings=settings)
 
     def _rows(self, view: RatingsView, verdicts: Verdicts) -> pl.DataFrame:
-        size = verdicts.rater.size
+        rater = np.arange(len(view.raters)) if verdicts.rater is None else verdicts.rater
+        size = rater.size
         why = verdicts.why or [None] * size
         judged = is_judged(why)
         p, evidence = verdicts.p, verdicts.evidence
@@ -177,49 +180,29 @@ class Rule:
             evidence = evidence_of(p)
         figures = {"value": verdicts.value, "threshold": verdicts.threshold, "p": p, "evidence": evidence}
         own = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
+        sentences = [
+            verdicts.words(row) if reason is None else f"Not judged: {reason}."
+            for row, reason in enumerate(why)
+        ]
         columns: dict[str, Any] = {
-            "rater": [view.raters[code] for code in verdicts.rater.tolist()],
+            "rater": [None if code == NOBODY else view.raters[code] for code in rater.tolist()],
             "question": [verdicts.question] * size,
-            "batch": verdicts.batch,
+            "batch": verdicts.batch or [None] * size,
             "rule": [self.name] * size,
             "statistic": [self.statistic] * size,
             "flagged": judged & np.asarray(verdicts.flagged),
             "error_controlled": [own] * size,
-            "words": [
-                verdicts.words(row) if reason is None else f"Not judged: {reason}."
-                for row, reason in enumerate(why)
-            ],
+            "words": sentences,
             "n": np.broadcast_to(np.asarray(verdicts.n, dtype=np.int64), size),
-            "group": verdicts.group,
+            "group": verdicts.group or [None] * size,
             "why_missing": why,
         }
-        columns |= {
-            name: np.where(judged, np.nan if given is None else given, np.nan)
-            for name, given in figures.items()
-        }
-        return self._table(columns, size)
-
-    def _nobody(self, why: str) -> pl.DataFrame:
-        """A single row without a rater that says why the rule applies to nobody."""
-        columns = {
-            "rule": [self.name],
-            "statistic": [self.statistic],
-            "flagged": [False],
-            "error_controlled": [self.error_controlled],
-            "words": [f"Not judged: {why}."],
-            "n": [0],
-            "why_missing": [why],
-        }
-        return self._table(columns, 1)
-
-    @staticmethod
-    def _table(columns: Mapping[str, Any], size: int) -> pl.DataFrame:
-        data = {}
-        for column in FLAGS.columns:
-            given = columns.get(column.name)
-            series = pl.Series(column.name, [None] * size if given is None else given, dtype=column.dtype)
-            data[column.name] = series.fill_nan(None) if column.dtype == pl.Float64 else series
-        return pl.DataFrame(data)
+        for name, given in figures.items():
+            known = np.where(judged, np.nan if given is None else given, np.nan)
+            columns[name] = pl.Series(known, dtype=pl.Float64).fill_nan(None)
+        return pl.DataFrame(
+            {each.name: pl.Series(columns[each.name], dtype=each.dtype) for each in FLAGS.columns}
+        )
 
 
 def error_controlled_flags(flags: pl.DataFrame) -> pl.DataFrame:

@@ -24,10 +24,14 @@ SHARED_ORDER = 1e-4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sequences:
-    """Sequences one after another; rater ``i`` of ``rater`` has the rows ``edges[i]`` to ``edges[i + 1]``."""
+    """Sequences one after another; rater ``i`` of ``rater`` has the rows ``edges[i]`` to ``edges[i + 1]``.
+
+    ``answers`` are as given, ``raw`` and ``residual`` as the module describes.
+    """
 
     rater: Ints
     edges: Ints
+    answers: Floats
     raw: Floats
     residual: Floats
     stimulus: Ints
@@ -62,20 +66,24 @@ def comparable_sequences(view: RatingsView) -> Sequences | str:
     shared = _shared_channels(long, len(view.channels.question))
     if not shared.size:
         return "no question was answered on most trials, so there are no sequences to compare"
-    made = [(block, pair) for block in long if (pair := _sequence(block, shared)) is not None]
-    if len(made) < 2:
+    made = [_sequence(block, shared) for block in long]
+    blocks = [block for block, columns in zip(long, made, strict=True) if columns is not None]
+    if len(blocks) < 2:
         return "fewer than two raters gave answers that vary"
-    lengths = np.array([raw.shape[0] for _, (raw, _) in made])
+    varying = [columns for columns in made if columns is not None]
+    answers, raw, residual = np.concatenate(varying, axis=1)
+    lengths = [columns.shape[1] for columns in varying]
     return Sequences(
-        np.array([block.rater for block, _ in made]),
+        np.array([block.rater for block in blocks]),
         np.concatenate([[0], np.cumsum(lengths)]),
-        np.concatenate([raw for _, (raw, _) in made]),
-        np.concatenate([residual for _, (_, residual) in made]),
-        np.concatenate([block.stimulus for block, _ in made]),
+        answers,
+        raw,
+        residual,
+        np.concatenate([block.stimulus for block in blocks]),
         np.concatenate([np.arange(n) for n in lengths]),
-        np.stack([_covariance(raw) for _, (raw, _) in made]),
+        np.stack([_covariance(columns[1]) for columns in varying]),
         shared,
-        shared_order([block for block, _ in made]),
+        shared_order(blocks),
     )
 
 
@@ -115,26 +123,26 @@ def _shared_channels(long: list[Block], channels: int) -> Ints:
     return np.sort(order[count[order] >= 0.5 * len(long)])
 
 
-def _sequence(block: Block, shared: Ints) -> tuple[Floats, Floats] | None:
-    """The raw and the residual sequence, NaN where there is no answer; None if nothing varies."""
-    trials = block.answers.shape[0]
-    raw, residual = np.full((trials, shared.size), np.nan), np.full((trials, shared.size), np.nan)
+def _sequence(block: Block, shared: Ints) -> Floats | None:
+    """The answers, the raw and the residual sequence, NaN where there is no answer; None if nothing varies."""
+    out = np.full((3, block.answers.shape[0], shared.size), np.nan)
     varies = False
     for place, channel in enumerate(shared.tolist()):
         at = np.flatnonzero(block.channel == channel)
         if not at.size:
             continue
         seen = block.seen[:, at[0]]
-        if np.count_nonzero(seen) < LEAST_TRIALS:
-            continue
         y, x = block.answers[seen, at[0]], block.predictions[seen, at[0]]
+        out[0, seen, place] = y
+        if y.size < LEAST_TRIALS:
+            continue
         y, x = y - y.mean(), x - x.mean()
         strength = float(x @ x)
         left = y - x * (float(x @ y) / strength) if strength > 1e-12 else y
-        raw[:, place], moved = _comparable(y, seen)
-        residual[:, place], _ = _comparable(left, seen)
+        out[1, :, place], moved = _comparable(y, seen)
+        out[2, :, place], _ = _comparable(left, seen)
         varies = varies or moved
-    return (raw, residual) if varies else None
+    return out if varies else None
 
 
 def _comparable(values: Floats, seen: Bools) -> tuple[Floats, bool]:

@@ -10,11 +10,12 @@ A *channel* is one column of numbers: the answer itself for points, numbers, ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
+from inspect import signature
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study import Study
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 CELL_COLUMNS = ("system", "intent")
@@ -84,7 +86,8 @@ class RatingsView:
     unanswered: tuple[str, ...]
     heard: Floats | None = None
     """The share of the clip that was heard before each answer, where that was recorded."""
-    _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    memory: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What ``remembered`` has computed."""
 
     @classmethod
     def of(cls, source: Snapshot | RatingsView) -> RatingsView:
@@ -191,12 +194,22 @@ class RatingsView:
             stimulus[row] = mine.stimulus[rows]
             yield Block(rater, answers, predictions, seen, stimulus, channel)
 
-    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` gave when ``key`` was first asked for."""
-        if key not in self._memory:
-            self._memory[key] = make()
-        made: T = self._memory[key]
-        return made
+
+def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Concatenate[RatingsView, P], T]:
+    """Compute something of a view once for each set of arguments, which their representations tell apart."""
+    parameters = signature(compute)
+
+    @wraps(compute)
+    def once(view: RatingsView, /, *args: P.args, **named: P.kwargs) -> T:
+        given = parameters.bind(view, *args, **named)
+        given.apply_defaults()
+        key = f"{compute.__qualname__}{given.args[1:]}"
+        if key not in view.memory:
+            view.memory[key] = compute(view, *args, **named)
+        result: T = view.memory[key]
+        return result
+
+    return once
 
 
 def _view(snapshot: Snapshot) -> RatingsView:

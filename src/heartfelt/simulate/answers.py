@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.errors import require
 from heartfelt.simulate.design import DesignOptions, Ints, Trials, schedule
-from heartfelt.simulate.people import KINDS, RaterMix
+from heartfelt.simulate.people import KINDS, RaterMix, check_kinds
 from heartfelt.simulate.people import raters as planted_raters
 from heartfelt.simulate.truth import TruthOptions
 from heartfelt.simulate.truth import truth as planted_truth
 from heartfelt.streams import stream
+from heartfelt.tables import MOMENT, need_columns
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -29,7 +30,6 @@ class _Sight:
     """The trials of one kind of rater under one question, with what each rater would honestly answer."""
 
     honest: Floats
-    true: Floats
     rater: Ints
     position: Ints
     bias: Floats
@@ -59,17 +59,19 @@ def ratings(
 
 def cells(truth: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.Series, Ints]:
     """The stimuli of ``truth`` in order of appearance, and each one's cell (all the same without columns)."""
-    for column in columns:
-        if column not in truth.columns:
-            raise InputError(
-                f"The design spreads raters over '{column}', which the truth has no column for.",
-                suggestion(column, truth.columns, "It has"),
-            )
+    need_columns(truth.columns, columns, "The design spreads raters over columns, and the truth")
     once = truth.unique("stimulus", keep="first", maintain_order=True)
     if not columns:
         return once["stimulus"], np.zeros(once.height, dtype=np.int64)
     code = once.select(pl.struct(columns).rank("dense").cast(pl.Int64) - 1).to_series().to_numpy()
     return once["stimulus"], code
+
+
+def under_question(truth: pl.DataFrame, stimuli: pl.Series, question: str, column: str) -> pl.Series:
+    """A column of the truth under one question, in the order of ``stimuli``; empty where that is not asked."""
+    asked = truth.filter(pl.col("question") == question).select("stimulus", column)
+    frame = stimuli.to_frame("stimulus")
+    return frame.join(asked, on="stimulus", how="left", maintain_order="left")[column]
 
 
 def _values(
@@ -81,19 +83,16 @@ def _values(
     design: DesignOptions,
     seed: int,
 ) -> Floats:
-    asked = truth.filter(pl.col("question") == question).select("stimulus", "true")
-    true_of = stimuli.to_frame("stimulus").join(asked, on="stimulus", how="left", maintain_order="left")[
-        "true"
-    ]
-    true = true_of.cast(pl.Float64).fill_null(np.nan).to_numpy()[trials.stimulus]
+    true_of = under_question(truth, stimuli, question, "true").cast(pl.Float64)
+    true = true_of.fill_null(np.nan).to_numpy()[trials.stimulus]
     column = f"bias_{question}" if f"bias_{question}" in raters.columns else "bias"
-    of = {name: raters[name].to_numpy()[trials.rater] for name in ("gain", "taste", "noise")}
-    bias = raters[column].to_numpy()[trials.rater]
+    of = {name: raters[name].to_numpy()[trials.rater] for name in (column, "gain", "taste", "noise")}
+    bias = of[column]
     rng = stream(seed, "simulate", "answers", question)
     taste = of["taste"] * rng.standard_normal(true.size)[trials.first]
     noise = of["noise"] * rng.standard_normal(true.size)
     honest = design.neutral + bias + of["gain"] * (true - design.neutral) + taste + noise
-    seen = true_of.cast(pl.Float64).drop_nulls().to_numpy()
+    seen = true_of.drop_nulls().to_numpy()
     between = float(np.std(seen)) if seen.size else 0.0
     spread = np.sqrt((of["gain"] * between) ** 2 + of["taste"] ** 2 + of["noise"] ** 2)
     values = honest.copy()
@@ -101,16 +100,8 @@ def _values(
     for kind, answer in _CARELESS.items():
         here = np.flatnonzero(kinds == kind)
         if here.size:
-            sight = _Sight(
-                honest[here],
-                true[here],
-                trials.rater[here],
-                trials.position[here],
-                bias[here],
-                spread[here],
-                raters.height,
-                design,
-            )
+            rater, position = trials.rater[here], trials.position[here]
+            sight = _Sight(honest[here], rater, position, bias[here], spread[here], raters.height, design)
             values[here] = answer(sight, stream(seed, "simulate", "answers", question, kind))
     return np.where(np.isnan(true), np.nan, on_scale(values, design))
 
@@ -190,11 +181,11 @@ def _copy_answers(
     for index, source in enumerate(sources):
         if source is None or counts[index] == 0:
             continue
-        if source not in place or sources[place[source]] is not None:
-            raise InputError(
-                f"The rater '{names[index]}' copies '{source}', who is not a rater here or copies too.",
-                "Let colluder_of name a rater who answers for themselves.",
-            )
+        require(
+            source in place and sources[place[source]] is None,
+            f"The rater '{names[index]}' copies '{source}', who is not a rater here or copies too.",
+            "Let colluder_of name a rater who answers for themselves.",
+        )
         model = values[starts[place[source]] : starts[place[source]] + counts[place[source]]]
         if model.shape[0] == 0:
             continue
@@ -227,9 +218,8 @@ def rating_rows(
     """Ratings with their times from ``values`` (trials x questions), without what was not asked."""
     size, wide = values.shape
     rater = np.repeat(trials.rater, wide)
-    fresh = np.stack(
-        [stream(seed, "simulate", "seconds", q).standard_normal(size) for q in questions], axis=1
-    )
+    draws = [stream(seed, "simulate", "seconds", name).standard_normal(size) for name in questions]
+    fresh = np.stack(draws, axis=1)
     pace = raters["pace"].to_numpy()[rater] if rater.size else np.empty(0)
     took = np.maximum(np.round(pace * np.exp(_ANSWER_SPREAD * fresh.ravel()), 3), _LEAST_SECONDS)
     passed = np.rint(took * 1e6).astype(np.int64)
@@ -237,56 +227,38 @@ def rating_rows(
     clock = np.cumsum(passed)
     counts = np.bincount(trials.rater, minlength=raters.height) * wide
     starts = np.cumsum(counts) - counts
-    before = clock - passed
-    begun = (
-        before[np.minimum(starts, max(size * wide - 1, 0))]
-        if size
-        else np.zeros(raters.height, dtype=np.int64)
-    )
+    begun = np.append(clock - passed, 0)[starts]
     arrived = np.arange(raters.height) * round(design.arrival_seconds * 1e6)
     epoch = round(design.start.timestamp() * 1e6)
     at = epoch + arrived[rater] + clock - begun[rater]
-    columns: dict[str, Any] = {
-        "rater": raters["rater"].gather(rater),
-        "stimulus": stimuli.gather(np.repeat(trials.stimulus, wide)),
-        "question": pl.Series(questions, dtype=pl.String).gather(np.tile(np.arange(wide), size)),
-        "value": values.ravel(),
-        "position": np.repeat(trials.position, wide),
-        "seconds": took,
-        "at": pl.Series(at, dtype=pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC"),
-        "repeat": np.repeat(trials.repeat, wide),
-    }
-    frame = pl.DataFrame(columns)
-    return frame.filter(pl.col("value").is_not_nan()) if np.isnan(values).any() else frame
+    return pl.DataFrame(
+        {
+            "rater": raters["rater"].gather(rater),
+            "stimulus": stimuli.gather(np.repeat(trials.stimulus, wide)),
+            "question": pl.Series(questions, dtype=pl.String).gather(np.tile(np.arange(wide), size)),
+            "value": values.ravel(),
+            "position": np.repeat(trials.position, wide),
+            "seconds": took,
+            "at": pl.Series(at, dtype=pl.Int64).cast(MOMENT),
+            "repeat": np.repeat(trials.repeat, wide),
+        }
+    ).filter(pl.col("value").is_not_nan())
 
 
 def _check(truth: pl.DataFrame, raters: pl.DataFrame) -> None:
-    wanted = {
-        "truth": (truth, ("stimulus", "question", "true")),
-        "raters": (
-            raters,
-            ("rater", "kind", "bias", "gain", "taste", "noise", "hazard", "pace", "colluder_of"),
-        ),
-    }
-    for name, (frame, columns) in wanted.items():
-        for column in columns:
-            if column not in frame.columns:
-                raise InputError(
-                    f"The {name} has no column '{column}'.", suggestion(column, frame.columns, "It has")
-                )
-        if frame.height == 0:
-            raise InputError(f"The {name} has no rows.", f"Make it with simulate.{name}.")
-    if truth.select("stimulus", "question").is_duplicated().any():
-        raise InputError(
-            "The truth has two rows for one stimulus and question.", "Keep one true value for each."
-        )
-    if raters["rater"].n_unique() < raters.height:
-        raise InputError("Two raters share an id.", "Give every rater their own id.")
-    for kind in raters["kind"].unique().to_list():
-        if kind not in KINDS:
-            raise UnknownNameError(
-                f"There is no kind of rater called '{kind}'.", suggestion(kind, KINDS, "Kinds")
-            )
+    need_columns(truth.columns, ("stimulus", "question", "true"), "The truth")
+    planted = ("rater", "kind", "bias", "gain", "taste", "noise", "hazard", "pace", "colluder_of")
+    need_columns(raters.columns, planted, "The table of raters")
+    require(truth.height > 0, "The truth has no rows.", "Make it with simulate.truth.")
+    require(raters.height > 0, "The table of raters has no rows.", "Make it with simulate.raters.")
+    require(
+        not truth.select("stimulus", "question").is_duplicated().any(),
+        "The truth has two rows for one stimulus and question.",
+        "Keep one true value for each.",
+    )
+    unique = raters["rater"].n_unique() == raters.height
+    require(unique, "Two raters share an id.", "Give every rater their own id.")
+    check_kinds(raters["kind"].unique().to_list(), KINDS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import require
+from heartfelt.files import whole_file
 from heartfelt.streams import stream
 
 _CHUNK_TRIALS = 250_000
@@ -44,8 +43,8 @@ def long_csv(
     Values are 1-9: stimulus mean (sd 1.2) plus rater bias (sd 0.7) plus noise (sd 1.3), rounded. Memory
     does not grow with the rows, apart from one number per stimulus, question and rater.
     """
-    if min(rows, questions, per_rater, per_stimulus) < 1:
-        raise InputError("A long CSV needs rows, questions, trials and raters.", "Give each as 1 or more.")
+    enough = min(rows, questions, per_rater, per_stimulus) >= 1
+    require(enough, "A long CSV needs rows, questions, trials and raters.", "Give each as 1 or more.")
     path = Path(path)
     trials = -(-rows // questions)
     raters = -(-trials // per_rater)
@@ -58,21 +57,12 @@ def long_csv(
     mean = stream(seed, "simulate", "bulk", "mean").normal(5.0, 1.2, (stimuli, questions)).astype(np.float32)
     bias = stream(seed, "simulate", "bulk", "bias").normal(0.0, 0.7, raters).astype(np.float32)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            written = 0
-            for first in range(0, trials, _CHUNK_TRIALS):
-                last = min(first + _CHUNK_TRIALS, trials)
-                rng = stream(seed, "simulate", "bulk", "chunk", first)
-                frame = _chunk(np.arange(first, last), step, per_rater, mean, bias, rng).head(rows - written)
-                frame.write_csv(file, include_header=first == 0)
-                written += frame.height
-        Path(scratch).chmod(0o644)
-        Path(scratch).replace(path)
-    except BaseException:  # cleared away, and raised again
-        Path(scratch).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        for first in range(0, trials, _CHUNK_TRIALS):
+            trial = np.arange(first, min(first + _CHUNK_TRIALS, trials))
+            rng = stream(seed, "simulate", "bulk", "chunk", first)
+            frame = _chunk(trial, step, per_rater, mean, bias, rng).head(rows - first * questions)
+            frame.write_csv(file, include_header=first == 0)
     return LongCsv(path, rows, raters, min(stimuli, trials), questions)
 
 
@@ -90,23 +80,18 @@ def _chunk(
     question = np.tile(np.arange(questions), trial.size)
     noise = 1.3 * rng.standard_normal(rater.size, dtype=np.float32)
     value = np.clip(np.rint(mean[stimulus, question] + bias[rater] + noise), 1, 9).astype(np.int64)
-    seconds = np.rint(300.0 + 2_000.0 * rng.standard_exponential(rater.size, dtype=np.float32)).astype(
-        np.int64
-    )
+    milliseconds = np.rint(300.0 + 2_000.0 * rng.standard_exponential(rater.size, dtype=np.float32))
+
+    def names(letter: str, numbers: np.ndarray[tuple[int], np.dtype[np.int64]], of: int) -> pl.Series:
+        return letter + pl.Series(numbers).cast(pl.String).str.zfill(len(str(of)))
+
     return pl.DataFrame(
         {
-            "rater": rater,
-            "stimulus": stimulus,
-            "question": question,
+            "rater": names("r", rater, bias.size),
+            "stimulus": names("s", stimulus, stimuli),
+            "question": names("q", question + 1, 0),
             "value": value,
             "position": np.repeat(trial % per_rater + 1, questions),
-            "seconds": seconds,
+            "seconds": milliseconds.astype(np.int64) / 1000,
         }
-    ).select(
-        pl.format("r{}", pl.col("rater").cast(pl.String).str.zfill(len(str(bias.size)))).alias("rater"),
-        pl.format("s{}", pl.col("stimulus").cast(pl.String).str.zfill(len(str(stimuli)))).alias("stimulus"),
-        pl.format("q{}", pl.col("question") + 1).alias("question"),
-        "value",
-        "position",
-        (pl.col("seconds") / 1000).alias("seconds"),
     )

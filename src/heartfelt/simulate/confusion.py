@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.simulate.answers import Floats, cells, rating_rows
+from heartfelt.errors import InputError, require
+from heartfelt.simulate.answers import Floats, cells, rating_rows, under_question
 from heartfelt.simulate.design import DesignOptions, schedule
-from heartfelt.simulate.people import kinds_of, names_of
+from heartfelt.simulate.people import check_shares, kinds_of, names_of
 from heartfelt.streams import stream
 
 PRESENCE = ("absent", "present")
@@ -44,26 +44,18 @@ class VoterMix:
     seconds_spread: float = 0.3
 
     def __post_init__(self) -> None:
-        for kind in self.shares:
-            if kind not in VOTER_KINDS:
-                raise UnknownNameError(
-                    f"There is no kind of voter called '{kind}'.", suggestion(kind, VOTER_KINDS, "Kinds")
-                )
-        if not 0.0 < self.accuracy < 1.0 or not 0.0 <= self.accuracy_sd < np.sqrt(
-            self.accuracy * (1 - self.accuracy)
-        ):
-            raise InputError(
-                f"An accuracy of {self.accuracy} +- {self.accuracy_sd} is impossible.",
-                "Give an accuracy inside (0, 1) and a spread that fits there.",
-            )
-        if min(self.shares.values(), default=0.0) < 0 or sum(self.shares.values()) > 1.0 + 1e-9:
-            raise InputError(
-                "The shares of the kinds of voters are impossible.", "Make them sum to at most 1."
-            )
-        if not 0.0 <= self.hazard < 1.0 or self.seconds <= 0 or self.seconds_spread < 0:
-            raise InputError(
-                "The hazard or the time of an answer is impossible.", "Give 0 <= hazard < 1 and seconds > 0."
-            )
+        check_shares(self.shares, VOTER_KINDS)
+        require(
+            0.0 < self.accuracy < 1.0
+            and 0.0 <= self.accuracy_sd < np.sqrt(self.accuracy * (1 - self.accuracy)),
+            f"An accuracy of {self.accuracy} +- {self.accuracy_sd} is impossible.",
+            "Give an accuracy inside (0, 1) and a spread that fits there.",
+        )
+        require(
+            0.0 <= self.hazard < 1.0 and self.seconds > 0 and self.seconds_spread >= 0,
+            "The hazard or the time of an answer is impossible.",
+            "Give 0 <= hazard < 1 and seconds > 0.",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,32 +82,24 @@ def category_truth(
     """
     names = _categories(categories)
     weights = np.full(len(names), 1.0 / len(names)) if prior is None else np.asarray(prior, dtype=np.float64)
-    if weights.shape != (len(names),) or weights.min() < 0 or not np.isclose(weights.sum(), 1.0):
-        raise InputError(
-            f"The prior {list(weights)} does not fit {len(names)} categories.",
-            "Give one share per category, summing to 1.",
-        )
-    if (
-        "stimulus" not in stimuli.columns
-        or stimuli.height == 0
-        or stimuli["stimulus"].n_unique() < stimuli.height
-    ):
-        raise InputError(
-            "The stimuli need a column 'stimulus' with one row each.", "Pass a table of distinct stimuli."
-        )
-    order = stimuli["stimulus"].rank("ordinal").cast(pl.Int64).to_numpy() - 1
+    require(
+        weights.shape == (len(names),) and weights.min() >= 0 and bool(np.isclose(weights.sum(), 1.0)),
+        f"The prior {list(weights)} does not fit {len(names)} categories.",
+        "Give one share per category, summing to 1.",
+    )
+    ids = stimuli["stimulus"] if "stimulus" in stimuli.columns else pl.Series([])
+    require(
+        0 < ids.n_unique() == stimuli.height,
+        "The stimuli need a column 'stimulus' with one row each.",
+        "Pass a table of distinct stimuli.",
+    )
+    order = ids.rank("ordinal").cast(pl.Int64).to_numpy() - 1
     parts = []
     for question in questions:
-        drawn = stream(seed, "simulate", "category", question).choice(len(names), stimuli.height, p=weights)[
-            order
-        ]
-        parts.append(
-            stimuli.with_columns(
-                question=pl.lit(question),
-                true=pl.Series(names, dtype=pl.String).gather(drawn),
-                code=pl.Series(drawn, dtype=pl.Int64),
-            )
-        )
+        rng = stream(seed, "simulate", "category", question)
+        code = pl.Series(rng.choice(len(names), stimuli.height, p=weights)[order], dtype=pl.Int64)
+        true = pl.Series(names, dtype=pl.String).gather(code)
+        parts.append(stimuli.with_columns(question=pl.lit(question), true=true, code=code))
     return pl.concat(parts)
 
 
@@ -124,8 +108,7 @@ def voters(
 ) -> Voters:
     """``n`` raters of categories in order of arrival, each with a planted confusion matrix."""
     mix, names = mix or VoterMix(), _categories(categories)
-    if n < 1:
-        raise InputError(f"There are {n} voters.", "Ask for at least one.")
+    require(n >= 1, f"There are {n} voters.", "Ask for at least one.")
     size = len(names)
     kinds = kinds_of(n, VOTER_KINDS, mix.shares, stream(seed, "simulate", "voters", "kind"))
     confusion = _honest(n, size, mix, seed)
@@ -135,17 +118,10 @@ def voters(
     confusion[fixed, :, stream(seed, "simulate", "voters", "constant").integers(0, size, fixed.size)] = 1.0
     swapped = kinds == "swapped"
     confusion[swapped] = np.roll(confusion[swapped], 1, axis=2)
-    pace = mix.seconds * np.exp(
-        mix.seconds_spread * stream(seed, "simulate", "voters", "pace").standard_normal(n)
-    )
-    table = pl.DataFrame(
-        {
-            "rater": pl.Series(names_of(n), dtype=pl.String),
-            "kind": pl.Series(kinds.tolist(), dtype=pl.String),
-            "hazard": np.full(n, float(mix.hazard)),
-            "pace": pace,
-        }
-    )
+    normal = stream(seed, "simulate", "voters", "pace").standard_normal(n)
+    pace = mix.seconds * np.exp(mix.seconds_spread * normal)
+    hazard = np.full(n, float(mix.hazard))
+    table = pl.DataFrame({"rater": names_of(n), "kind": kinds.tolist(), "hazard": hazard, "pace": pace})
     return Voters(table, names, confusion)
 
 
@@ -182,11 +158,7 @@ def votes(
     questions = truth["question"].unique(maintain_order=True).to_list()
     columns = []
     for question in questions:
-        asked = truth.filter(pl.col("question") == question).select("stimulus", "code")
-        code = stimuli.to_frame("stimulus").join(asked, on="stimulus", how="left", maintain_order="left")[
-            "code"
-        ]
-        true = code.fill_null(-1).to_numpy()[trials.stimulus]
+        true = under_question(truth, stimuli, question, "code").fill_null(-1).to_numpy()[trials.stimulus]
         uniform = stream(seed, "simulate", "votes", question).random(true.size)
         steps = ladder[trials.rater, np.maximum(true, 0), :-1]
         columns.append(np.where(true < 0, np.nan, (uniform[:, None] >= steps).sum(axis=1)))
@@ -197,8 +169,6 @@ def votes(
 
 def _categories(categories: Sequence[str]) -> tuple[str, ...]:
     names = tuple(categories)
-    if isinstance(categories, str) or len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(
-            f"{categories!r} are not categories to vote on.", "Give two or more different names."
-        )
+    valid = not isinstance(categories, str) and 2 <= len(names) == len(set(names))
+    require(valid, f"{categories!r} are not categories to vote on.", "Give two or more different names.")
     return names

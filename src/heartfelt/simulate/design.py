@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.errors import InputError
+from heartfelt.errors import require
 from heartfelt.streams import stream
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -47,36 +47,34 @@ class DesignOptions:
     copy_shift: float = 0.05
 
     def __post_init__(self) -> None:
-        if (
-            self.per_rater < 1
-            or self.repeats < 0
-            or (self.per_stimulus is not None and self.per_stimulus < 1)
-        ):
-            raise InputError(
-                "The design has no trials.",
-                "Give per_rater and per_stimulus of 1 or more, repeats of 0 or more.",
-            )
-        if self.repeats > self.per_rater:
-            raise InputError(
-                f"{self.repeats} repeats do not fit {self.per_rater} stimuli per rater.",
-                "Repeat at most per_rater stimuli.",
-            )
-        if not self.scale_low < self.scale_high or (
-            self.integer and (self.scale_low % 1 or self.scale_high % 1)
-        ):
-            raise InputError(
-                f"A scale from {self.scale_low:g} to {self.scale_high:g} has no points.",
-                "Give scale_low < scale_high, whole numbers where answers are.",
-            )
-        if self.start.tzinfo is None or min(self.clip_seconds, self.arrival_seconds) < 0:
-            raise InputError(
-                "The clock of the design is unusable.",
-                "Give a start with a time zone and times of 0 or more.",
-            )
-        if not (0.0 <= self.copy_gap <= 1.0 and 0.0 <= self.copy_shift <= 1.0):
-            raise InputError(
-                "A colluder's chances are not in [0, 1].", "Give copy_gap and copy_shift from 0 to 1."
-            )
+        low, high, whole = self.scale_low, self.scale_high, self.integer
+        require(
+            self.per_rater >= 1
+            and self.repeats >= 0
+            and (self.per_stimulus is None or self.per_stimulus >= 1),
+            "The design has no trials.",
+            "Give per_rater and per_stimulus of 1 or more, repeats of 0 or more.",
+        )
+        require(
+            self.repeats <= self.per_rater,
+            f"{self.repeats} repeats do not fit {self.per_rater} stimuli per rater.",
+            "Repeat at most per_rater stimuli.",
+        )
+        require(
+            low < high and not (whole and (low % 1 or high % 1)),
+            f"A scale from {low:g} to {high:g} has no points.",
+            "Give scale_low < scale_high, whole numbers where answers are.",
+        )
+        require(
+            self.start.tzinfo is not None and min(self.clip_seconds, self.arrival_seconds) >= 0,
+            "The clock of the design is unusable.",
+            "Give a start with a time zone and times of 0 or more.",
+        )
+        require(
+            0.0 <= self.copy_gap <= 1.0 and 0.0 <= self.copy_shift <= 1.0,
+            "A colluder's chances are not in [0, 1].",
+            "Give copy_gap and copy_shift from 0 to 1.",
+        )
 
     @property
     def neutral(self) -> float:
@@ -118,10 +116,11 @@ class _Queue:
         if self.at == len(self.line):
             owed = count - len(taken)
             fresh = set(taken) if owed else set()
-            others = rng.permutation([x for x in self.line if x not in fresh]).tolist()
-            rest = rng.permutation([*others[owed:], *fresh]).tolist() if owed else others
-            self.line = [int(x) for x in ([*others[:owed], *rest] if owed else rest)]
-            taken = taken + self.line[:owed]
+            self.line = rng.permutation([x for x in self.line if x not in fresh]).astype(np.int64).tolist()
+            if owed:
+                rest = rng.permutation([*self.line[owed:], *fresh]).astype(np.int64).tolist()
+                self.line = [*self.line[:owed], *rest]
+            taken += self.line[:owed]
             self.at = owed
             self.rounds += 1
         return taken
@@ -137,13 +136,9 @@ def assign(cell: Ints, stays: Ints, quota: int | None, rng: np.random.Generator)
     edges = np.flatnonzero(np.diff(cell[order], prepend=-1, append=-1))
     queues = [_Queue(order[start:end], rng) for start, end in itertools.pairwise(edges)]
     if len(queues) == 1:
-        alone = queues[0]
-        return [
-            rng.permutation(
-                np.array(alone.take(min(stay, alone.available(quota)), rng), dtype=np.int64)
-            ).tolist()
-            for stay in stays.tolist()
-        ]
+        [alone] = queues
+        taken = (alone.take(min(stay, alone.available(quota)), rng) for stay in stays.tolist())
+        return [rng.permutation(np.array(mine, dtype=np.int64)).tolist() for mine in taken]
     rounds = np.zeros(len(queues), dtype=np.int64)
     free = np.array([queue.available(quota) for queue in queues], dtype=np.int64)
     handed: list[list[int]] = []
@@ -188,20 +183,18 @@ def stay_lengths(hazard: npt.NDArray[np.float64], per_rater: int, rng: np.random
 
 
 def schedule(cell: Ints, hazard: npt.NDArray[np.float64], design: DesignOptions, seed: int) -> Trials:
-    """All trials of all raters under the design. ``cell`` is each stimulus' cell, ``hazard`` each rater's chance of leaving."""
+    """All trials of all raters under the design. ``cell`` is each stimulus' cell, ``hazard`` each rater's chance of leaving.
+
+    Repeats come at the end, for those who did all their trials.
+    """
     stays = stay_lengths(hazard, design.per_rater, stream(seed, "simulate", "leave"))
     handed = assign(cell, stays, design.per_stimulus, stream(seed, "simulate", "assign"))
-    return _trials(handed, design.per_rater, design.repeats, stream(seed, "simulate", "repeat"))
-
-
-def _trials(handed: list[list[int]], full: int, repeats: int, rng: np.random.Generator) -> Trials:
-    """The raters' stimuli as trials, with repeats at the end for those who did all ``full``."""
+    rng = stream(seed, "simulate", "repeat")
     at = 0
     rater, stimulus, position, repeat, first = (list[int]() for _ in range(5))
     for index, mine in enumerate(handed):
-        again = (
-            rng.choice(len(mine), repeats, replace=False).tolist() if repeats and len(mine) == full else []
-        )
+        repeats = design.repeats if len(mine) == design.per_rater else 0
+        again = rng.choice(len(mine), repeats, replace=False).tolist() if repeats else []
         size = len(mine) + len(again)
         rater += [index] * size
         stimulus += [*mine, *(mine[k] for k in again)]
@@ -209,6 +202,4 @@ def _trials(handed: list[list[int]], full: int, repeats: int, rng: np.random.Gen
         repeat += [0] * len(mine) + [1] * len(again)
         first += [*range(at, at + len(mine)), *(at + k for k in again)]
         at += size
-    return Trials(
-        *(np.array(column, dtype=np.int64) for column in (rater, stimulus, position, repeat, first))
-    )
+    return Trials(*(np.array(column, np.int64) for column in (rater, stimulus, position, repeat, first)))

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.errors import UnknownNameError, require, suggestion
 from heartfelt.streams import stream
 
 KINDS: Mapping[str, str] = MappingProxyType(
@@ -55,17 +55,7 @@ class RaterMix:
     careless_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for kind, share in self.shares.items():
-            if kind not in KINDS:
-                raise UnknownNameError(
-                    f"There is no kind of rater called '{kind}'.", suggestion(kind, KINDS, "Kinds")
-                )
-            if not 0.0 <= share <= 1.0:
-                raise InputError(
-                    f"A share of {share} {kind} raters is impossible.", "Give shares from 0 to 1."
-                )
-        if sum(share for kind, share in self.shares.items() if kind != "honest") > 1.0 + 1e-9:
-            raise InputError("The shares of the kinds of raters pass 1.", "Make them sum to at most 1.")
+        check_shares(self.shares, KINDS)
         spreads = (
             self.bias_sd,
             self.question_bias_sd,
@@ -74,10 +64,35 @@ class RaterMix:
             self.noise,
             self.noise_spread,
         )
-        if min(*spreads, self.seconds_spread) < 0 or not 0.0 <= self.hazard < 1.0:
-            raise InputError("A spread is negative or the hazard is not in [0, 1).", "Give possible values.")
-        if self.seconds <= 0 or (self.careless_seconds is not None and self.careless_seconds <= 0):
-            raise InputError("An answer cannot take no time.", "Give positive seconds.")
+        require(
+            min(*spreads, self.seconds_spread) >= 0 and 0.0 <= self.hazard < 1.0,
+            "A spread is negative or the hazard is not in [0, 1).",
+            "Give possible values.",
+        )
+        times = (self.seconds, self.seconds if self.careless_seconds is None else self.careless_seconds)
+        require(min(times) > 0, "An answer cannot take no time.", "Give positive seconds.")
+
+
+def check_shares(shares: Mapping[str, float], known: Mapping[str, str]) -> None:
+    """Raise where a kind of rater is unknown, or where the shares of the kinds other than honest are impossible."""
+    check_kinds(shares, known)
+    for kind, share in shares.items():
+        require(
+            0.0 <= share <= 1.0,
+            f"A share of {share} {kind} raters is impossible.",
+            "Give shares from 0 to 1.",
+        )
+    total = sum(share for kind, share in shares.items() if kind != "honest")
+    require(total <= 1.0 + 1e-9, "The shares of the kinds of raters pass 1.", "Make them sum to at most 1.")
+
+
+def check_kinds(kinds: Iterable[str], known: Mapping[str, str]) -> None:
+    """Raise where a kind of rater is unknown."""
+    for kind in kinds:
+        if kind not in known:
+            raise UnknownNameError(
+                f"There is no kind of rater called '{kind}'.", suggestion(kind, known, "Kinds")
+            )
 
 
 def raters(
@@ -90,8 +105,7 @@ def raters(
     under that question. Kinds are met in their exact shares, rounded, at random places.
     """
     mix = mix or RaterMix()
-    if n < 1:
-        raise InputError(f"There are {n} raters.", "Ask for at least one rater.")
+    require(n >= 1, f"There are {n} raters.", "Ask for at least one rater.")
     kinds = kinds_of(n, KINDS, mix.shares, stream(seed, "simulate", "raters", "kind"))
     draw = {part: stream(seed, "simulate", "raters", part) for part in ("bias", "gain", "noise", "pace")}
     bias = mix.bias_sd * draw["bias"].standard_normal(n)
@@ -103,8 +117,8 @@ def raters(
     names = names_of(n)
     frame = pl.DataFrame(
         {
-            "rater": pl.Series(names, dtype=pl.String),
-            "kind": pl.Series(kinds.tolist(), dtype=pl.String),
+            "rater": names,
+            "kind": kinds.tolist(),
             "bias": bias,
             "gain": gain,
             "taste": np.full(n, float(mix.taste)),
@@ -114,12 +128,10 @@ def raters(
             "colluder_of": pl.Series(_copied(names, kinds, seed), dtype=pl.String),
         }
     )
-    apart = {
-        f"bias_{question}": bias
-        + mix.question_bias_sd * stream(seed, "simulate", "raters", "bias", question).standard_normal(n)
-        for question in questions
-    }
-    return frame.with_columns(**{name: pl.Series(values) for name, values in apart.items()})
+    for question in questions:
+        own = stream(seed, "simulate", "raters", "bias", question).standard_normal(n)
+        frame = frame.with_columns(pl.Series(f"bias_{question}", bias + mix.question_bias_sd * own))
+    return frame
 
 
 def kinds_of(
@@ -149,10 +161,11 @@ def _copied(
     if colluders.size == 0:
         return copied
     sources = np.flatnonzero(kinds == "honest")
-    if sources.size == 0:
-        raise InputError(
-            "There are colluders but nobody honest to copy from.", "Leave a share of honest raters."
-        )
+    require(
+        sources.size > 0,
+        "There are colluders but nobody honest to copy from.",
+        "Leave a share of honest raters.",
+    )
     rng = stream(seed, "simulate", "raters", "copied")
     # Sources are used once before any is used twice: pairs, not one large ring, unless there are too few.
     order = np.concatenate([rng.permutation(sources) for _ in range(-(-colluders.size // sources.size))])

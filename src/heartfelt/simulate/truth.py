@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import require
 from heartfelt.make.conveyance import Conveyance
 from heartfelt.streams import stream
+from heartfelt.tables import need_columns
 
 # Three intents a quadrant. The coordinates are round numbers chosen for simulation, not norms of these words.
 INTENTS: Mapping[str, Mapping[str, float]] = MappingProxyType(
@@ -52,18 +52,19 @@ def stimuli(
     per_cell: int = 14,
 ) -> pl.DataFrame:
     """``per_cell`` stimuli for every (system, intent), with the intent's coordinates in columns."""
-    if per_cell < 1 or not systems or not intents:
-        raise InputError(
-            f"{len(systems)} systems, {len(intents)} intents and {per_cell} stimuli per cell make no stimuli.",
-            "Give at least one of each.",
-        )
-    rows = [
-        {"stimulus": f"{system}_{intent}_{number}", "system": system, "intent": intent, **coordinates}
-        for system in systems
-        for intent, coordinates in intents.items()
-        for number in range(1, per_cell + 1)
-    ]
-    return pl.DataFrame(rows)
+    require(
+        min(len(systems), len(intents), per_cell) >= 1,
+        f"{len(systems)} systems, {len(intents)} intents and {per_cell} stimuli per cell make no stimuli.",
+        "Give at least one of each.",
+    )
+    return pl.DataFrame(
+        [
+            {"stimulus": f"{system}_{intent}_{number}", "system": system, "intent": intent, **coordinates}
+            for system in systems
+            for intent, coordinates in intents.items()
+            for number in range(1, per_cell + 1)
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,17 @@ class TruthOptions:
     high: float = 9.0
 
     def __post_init__(self) -> None:
-        if min(self.gain_sd, self.shift_sd, self.cell_sd, self.stimulus_sd) < 0:
-            raise InputError(
-                "A planted standard deviation is negative.", "Give standard deviations of 0 or more."
-            )
-        if not self.low <= self.neutral <= self.high or not self.questions:
-            raise InputError(
-                f"A scale from {self.low:g} to {self.high:g} with neutral {self.neutral:g} and"
-                f" {len(self.questions)} questions cannot be planted on.",
-                "Give low <= neutral <= high and at least one question.",
-            )
+        require(
+            min(self.gain_sd, self.shift_sd, self.cell_sd, self.stimulus_sd) >= 0,
+            "A planted standard deviation is negative.",
+            "Give standard deviations of 0 or more.",
+        )
+        require(
+            self.low <= self.neutral <= self.high and len(self.questions) > 0,
+            f"A scale from {self.low:g} to {self.high:g} with neutral {self.neutral:g} and"
+            f" {len(self.questions)} questions cannot be planted on.",
+            "Give low <= neutral <= high and at least one question.",
+        )
 
 
 def truth(stimuli: pl.DataFrame, options: TruthOptions | None = None, *, seed: int = 0) -> pl.DataFrame:
@@ -107,54 +109,37 @@ def truth(stimuli: pl.DataFrame, options: TruthOptions | None = None, *, seed: i
     """
     options = options or TruthOptions()
     _check(stimuli, options)
-    parts = [_under(stimuli, question, options, seed) for question in options.questions]
-    return pl.concat(parts)
+    return pl.concat([_under(stimuli, question, options, seed) for question in options.questions])
 
 
 def _under(stimuli: pl.DataFrame, question: str, options: TruthOptions, seed: int) -> pl.DataFrame:
-    systems = stimuli["system"].unique().sort().to_list()
-    convey = {
-        system: options.systems.get(system) or _drawn(system, question, options, seed) for system in systems
-    }
-    cells = stimuli.select("system", "intent").unique().sort("system", "intent")
+    systems = stimuli["system"].unique().to_list()
+    convey = {name: options.systems.get(name) or _drawn(name, question, options, seed) for name in systems}
+    noise = {s: options.systems[s].noise if s in options.systems else options.stimulus_sd for s in systems}
+
+    def of_system(values: Mapping[str, float]) -> pl.Expr:
+        return pl.col("system").replace_strict(values, return_dtype=pl.Float64)
+
+    cells = stimuli.select("system", "intent").unique()
+    streams = [stream(seed, "simulate", "cell", system, intent, question) for system, intent in cells.rows()]
     cells = cells.with_columns(
-        _cell=pl.Series(
-            [
-                float(stream(seed, "simulate", "cell", s, i, question).normal(0.0, options.cell_sd))
-                for s, i in cells.rows()
-            ],
-            dtype=pl.Float64,
-        ),
-        _noise=pl.Series(
-            [
-                options.systems[s].noise if s in options.systems else options.stimulus_sd
-                for s in cells["system"]
-            ],
-            dtype=pl.Float64,
-        ),
+        pl.Series("cell", [rng.normal(0.0, options.cell_sd) for rng in streams], pl.Float64)
     )
-    own = stimuli.select("stimulus").sort("stimulus")
-    draws = stream(seed, "simulate", "stimulus", question).standard_normal(own.height)
-    gain = {s: c.gain.get(question, 1.0) for s, c in convey.items()}
-    shift = {s: c.shift.get(question, 0.0) for s, c in convey.items()}
-    frame = stimuli.select(
-        "stimulus", "system", "intent", pl.col(question).cast(pl.Float64).alias("intended")
-    )
-    frame = frame.join(cells, on=["system", "intent"], how="left", maintain_order="left")
-    frame = frame.join(
-        own.with_columns(_own=pl.Series(draws)), on="stimulus", how="left", maintain_order="left"
-    )
-    system = pl.col("system")
-    expected = (
-        options.neutral
-        + system.replace_strict(gain, return_dtype=pl.Float64) * (pl.col("intended") - options.neutral)
-        + system.replace_strict(shift, return_dtype=pl.Float64)
-    )
-    frame = frame.with_columns(question=pl.lit(question), expected=expected)
-    frame = frame.with_columns(cell_mean=pl.col("expected") + pl.col("_cell"))
-    true = (pl.col("cell_mean") + pl.col("_own") * pl.col("_noise")).clip(options.low, options.high)
-    return frame.with_columns(true=true).select(
-        "stimulus", "system", "intent", "question", "intended", "expected", "cell_mean", "true"
+    normal = stream(seed, "simulate", "stimulus", question).standard_normal(stimuli.height)
+    own = normal[stimuli["stimulus"].rank("ordinal").cast(pl.Int64).to_numpy() - 1]
+    gain = of_system({name: conveyed.gain.get(question, 1.0) for name, conveyed in convey.items()})
+    shift = of_system({name: conveyed.shift.get(question, 0.0) for name, conveyed in convey.items()})
+    intended = pl.col(question).cast(pl.Float64)
+    return (
+        stimuli.select("stimulus", "system", "intent", question=pl.lit(question), intended=intended)
+        .with_columns(
+            expected=options.neutral + gain * (pl.col("intended") - options.neutral) + shift,
+            own=pl.Series(own) * of_system(noise),
+        )
+        .join(cells, on=["system", "intent"], how="left", maintain_order="left")
+        .with_columns(cell_mean=pl.col("expected") + pl.col("cell"))
+        .with_columns(true=(pl.col("cell_mean") + pl.col("own")).clip(options.low, options.high))
+        .drop("own", "cell")
     )
 
 
@@ -166,17 +151,17 @@ def _drawn(system: str, question: str, options: TruthOptions, seed: int) -> Conv
 
 
 def _check(stimuli: pl.DataFrame, options: TruthOptions) -> None:
-    for column in ("stimulus", "system", "intent", *options.questions):
-        if column not in stimuli.columns:
-            raise InputError(
-                f"The stimuli have no column '{column}'.", suggestion(column, stimuli.columns, "They have")
-            )
-        if stimuli[column].null_count():
-            raise InputError(
-                f"The column '{column}' of the stimuli has {stimuli[column].null_count()} gaps.",
-                "Give every stimulus its system, intent and intended values.",
-            )
-    if stimuli["stimulus"].n_unique() < stimuli.height:
-        raise InputError("Two stimuli share an id.", "Give every stimulus its own row and id.")
-    if not all(np.isfinite(stimuli[q].cast(pl.Float64).to_numpy()).all() for q in options.questions):
-        raise InputError("An intended value is not a finite number.", "Give every intent finite coordinates.")
+    columns = ("stimulus", "system", "intent", *options.questions)
+    need_columns(stimuli.columns, columns, "The table of stimuli")
+    for column in columns:
+        gaps = stimuli[column].null_count()
+        require(
+            gaps == 0,
+            f"The column '{column}' of the stimuli has {gaps} gaps.",
+            "Give every stimulus its system, intent and intended values.",
+        )
+    unique = stimuli["stimulus"].n_unique() == stimuli.height
+    require(unique, "Two stimuli share an id.", "Give every stimulus its own row and id.")
+    for question in options.questions:
+        finite = stimuli[question].cast(pl.Float64).is_finite().all()
+        require(finite, "An intended value is not a finite number.", "Give every intent finite coordinates.")

@@ -27,6 +27,7 @@ from heartfelt.snapshot.survey import survey
 from heartfelt.study import load_study
 
 _IN_MEMORY = 256 * 2**20
+_RESTORE = "Restore the folder, or import the data again."
 
 
 def is_snapshot(folder: Path) -> bool:
@@ -44,34 +45,27 @@ def load(folder: Path | str) -> Snapshot:
     try:
         study = load_study(folder / "study.yaml")
     except StudyError as error:
-        raise DamagedError(
-            f"{folder} is damaged: {error.problem}", "Restore the folder, or import the data again."
-        ) from error
+        raise DamagedError(f"{folder} is damaged: {error.problem}", _RESTORE) from error
     tables = {contract.name: contract.empty() for contract in SMALL_TABLES}
     for contract in SMALL_TABLES:
         path = folder / f"{contract.name}.parquet"
-        rows = expected["tables"].get(contract.name, {}).get("rows", 0)
-        if path.exists() or rows:
-            tables[contract.name] = contract.check(_parquet(path, folder), str(path))
+        if path.exists() or expected["tables"].get(contract.name, {}).get("rows", 0):
+            tables[contract.name] = contract.check(_parquet(path), str(path))
     path = folder / RATINGS_FILE
     if not path.exists():
-        raise DamagedError(
-            f"{folder} is damaged: {RATINGS_FILE} is missing.",
-            "Restore the folder, or import the data again.",
-        )
-    ratings = _parquet(path, folder) if path.stat().st_size < _IN_MEMORY else path
-    spooled = Spooled(ratings, survey(ratings, str(path)))
+        raise DamagedError(f"{folder} is damaged: {RATINGS_FILE} is missing.", _RESTORE)
+    ratings = _parquet(path) if path.stat().st_size < _IN_MEMORY else path
     made = expected["source"]
     source = Source(
         made["format"],
         made["name"],
         made.get("options", {}),
-        _media_root(folder),
+        media_root(folder),
         made.get("layout", {}),
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
     )
-    snapshot = Snapshot(study, tables, spooled.ratings, spooled.survey, source)
+    snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():
         if snapshot.table_hashes.get(name) != entry["hash"]:
             raise DamagedError(
@@ -97,16 +91,13 @@ def _manifest(folder: Path) -> dict[str, Any]:
                 f"{folder} is a file, not a snapshot folder.",
                 f"Read a table with heartfelt.read('{folder.name}', 'long'), or with 'heartfelt import'.",
             ) from error
+        problem = f"{folder} holds no snapshot (there is no {MANIFEST})."
         raise InputError(
-            f"{folder} holds no snapshot (there is no {MANIFEST})."
-            if folder.exists()
-            else f"There is no folder {folder}.",
+            problem if folder.exists() else f"There is no folder {folder}.",
             "Make one with 'heartfelt import FORMAT SOURCE DIR', or point to the folder it was written to.",
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(
-            f"{folder / MANIFEST} cannot be read.", "Restore the folder, or import the data again."
-        ) from error
+        raise DamagedError(f"{folder / MANIFEST} cannot be read.", _RESTORE) from error
     if version != SCHEMA_VERSION:
         raise InputError(
             f"{folder} was written in layout {version}; this heartfelt reads layout {SCHEMA_VERSION}.",
@@ -115,20 +106,18 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return dict(content)
 
 
-def _parquet(path: Path, folder: Path) -> pl.DataFrame:
+def _parquet(path: Path) -> pl.DataFrame:
     try:
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DamagedError(
-            f"{folder} is damaged: {path.name} cannot be read.",
-            "Restore the folder, or import the data again.",
-        ) from error
+        raise DamagedError(f"{path.parent} is damaged: {path.name} cannot be read.", _RESTORE) from error
 
 
-def _media_root(folder: Path) -> Path | None:
+def media_root(folder: Path) -> Path | None:
+    """Where the media of a folder's stimuli are, as its ``media.json`` says; None where they are not at hand."""
     try:
         root = json.loads((folder / "media.json").read_text(encoding="utf-8"))["root"]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    path = (folder / root).resolve()
+    path = (folder / str(root)).resolve()
     return path if path.is_dir() else None

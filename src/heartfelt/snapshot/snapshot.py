@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -47,43 +46,38 @@ class Source:
     format: str
     name: str
     options: Mapping[str, str] = field(default_factory=dict)
-    media_root: Path | None = None
+    media_root: Path | None = field(default=None, metadata={"skip": True})
     layout: Mapping[str, str] = field(default_factory=dict)
     """What the writer of the same format needs to give the files back byte for byte, such as line ends."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the source was read, such as a detected encoding or dropped columns."""
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict, metadata={"skip": True})
     """The ``study.yaml`` of every version that ratings were given under, by hash; empty if there is only one."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for the manifest."""
-        return {
-            "format": self.format,
-            "name": self.name,
-            "options": dict(self.options),
-            "layout": dict(self.layout),
-            "notes": list(self.notes),
-        }
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """Ratings that were looked at once: in memory, or in a file that lives as long as ``keep_alive``."""
+
+    ratings: pl.DataFrame | Path
+    survey: Survey
+    keep_alive: object = None
+
+    def lazy(self) -> pl.LazyFrame:
+        """The ratings as a lazy table."""
+        return pl.scan_parquet(self.ratings) if isinstance(self.ratings, Path) else self.ratings.lazy()
 
 
 class Snapshot(Shortcuts):
     """A frozen study with its data. Make one with :meth:`Snapshot.build`, ``heartfelt.read`` or ``heartfelt.load``."""
 
     def __init__(
-        self,
-        study: Study,
-        tables: Mapping[str, pl.DataFrame],
-        ratings: pl.DataFrame | Path,
-        survey: Survey,
-        source: Source,
-        keep_alive: object = None,
+        self, study: Study, tables: Mapping[str, pl.DataFrame], spooled: Spooled, source: Source
     ) -> None:
         self.study = study
         self.source = source
-        self.survey = survey
         self._tables = dict(tables)
-        self._ratings = ratings
-        self._keep_alive = keep_alive
+        self._spooled = spooled
 
     @classmethod
     def build(
@@ -103,36 +97,37 @@ class Snapshot(Shortcuts):
         """
         source = source or Source("tables", study.name)
         where = source.name
-        spooled = (
-            ratings
-            if isinstance(ratings, Spooled)
-            else spool(RATINGS.empty() if ratings is None else ratings, where)
-        )
-        given = {"stimuli": stimuli, "raters": RATERS.empty() if raters is None else raters, **others}
+        if not isinstance(ratings, Spooled):
+            ratings = spool(RATINGS.empty() if ratings is None else ratings, where)
+        given = {"stimuli": stimuli, "raters": raters, **others}
         tables: dict[str, pl.DataFrame] = {}
         for contract in SMALL_TABLES:
             frame = given.get(contract.name)
             tables[contract.name] = contract.empty() if frame is None else contract.check(frame, where)
-        tables["raters"] = _with_all(tables["raters"], spooled.survey.raters)
+        tables["raters"] = _with_all(tables["raters"], ratings.survey.raters)
         known = tables["stimuli"]["stimulus"].to_list()
-        check_ratings(spooled.survey, spooled.lazy(), study, known, where)
-        return cls(study, tables, spooled.ratings, spooled.survey, source, spooled.keep_alive)
+        check_ratings(ratings.survey, ratings.lazy(), study, known, where)
+        return cls(study, tables, ratings, source)
+
+    @property
+    def survey(self) -> Survey:
+        """What one pass over the ratings found: counts, ids, limits, hash."""
+        return self._spooled.survey
 
     @property
     def ratings(self) -> pl.DataFrame:
         """Every human answer, one per row: ``rater, stimulus, question, value`` and what else is known."""
-        if isinstance(self._ratings, Path):
-            return pl.read_parquet(self._ratings)
-        return self._ratings
+        ratings = self._spooled.ratings
+        return pl.read_parquet(ratings) if isinstance(ratings, Path) else ratings
 
     def scan_ratings(self) -> pl.LazyFrame:
         """The ratings as a lazy table, for data that should not be held in memory."""
-        return pl.scan_parquet(self._ratings) if isinstance(self._ratings, Path) else self._ratings.lazy()
+        return self._spooled.lazy()
 
     @property
     def ratings_file(self) -> Path | None:
         """The Parquet file behind the ratings, if they are not held in memory."""
-        return self._ratings if isinstance(self._ratings, Path) else None
+        return self._spooled.ratings if isinstance(self._spooled.ratings, Path) else None
 
     @property
     def stimuli(self) -> pl.DataFrame:
@@ -150,10 +145,8 @@ class Snapshot(Shortcuts):
         listed = self._tables["items"]
         if listed.height:
             return listed
-        questions = pl.DataFrame(
-            {"question": [question.id for question in self.study.asked]}, schema={"question": pl.String}
-        )
-        return self.stimuli.select("stimulus").join(questions, how="cross")
+        questions = pl.Series("question", [question.id for question in self.study.asked], pl.String)
+        return self.stimuli.select("stimulus").join(questions.to_frame(), how="cross")
 
     @property
     def fields(self) -> pl.DataFrame:
@@ -181,14 +174,12 @@ class Snapshot(Shortcuts):
         if not probes.height:
             return self
         others = ~pl.col("stimulus").is_in(probes["stimulus"].to_list())
-        rows = probes.select(
-            pl.lit("stimulus").alias("what"),
-            pl.lit(None, dtype=pl.String).alias("rater"),
-            "stimulus",
-            pl.lit(None, dtype=pl.String).alias("question"),
+        rows = probes.with_columns(
             pl.format("{}: used for screening raters only", "reason").alias("reason"),
-            pl.lit(PROBES).alias("stage"),
-            "ratings",
+            what=pl.lit("stimulus"),
+            rater=pl.lit(None, pl.String),
+            question=pl.lit(None, pl.String),
+            stage=pl.lit(PROBES),
         )
         ratings = self.scan_ratings().filter(others)
         return Snapshot.build(
@@ -211,8 +202,7 @@ class Snapshot(Shortcuts):
     def table_hashes(self) -> dict[str, str]:
         """The hash of each table; where media lie and what was probed of them is not part of it."""
         hashes = {
-            name: table_hash(name, frame.drop([c for c in AT_HAND if c in frame.columns]))
-            for name, frame in self._tables.items()
+            name: table_hash(name, frame.drop(AT_HAND, strict=False)) for name, frame in self._tables.items()
         }
         return {**hashes, "ratings": self.survey.hash}
 
@@ -301,19 +291,6 @@ class Snapshot(Shortcuts):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Spooled:
-    """Ratings that were looked at once: in memory, or in a file that lives as long as ``keep_alive``."""
-
-    ratings: pl.DataFrame | Path
-    survey: Survey
-    keep_alive: object = None
-
-    def lazy(self) -> pl.LazyFrame:
-        """The ratings as a lazy table."""
-        return pl.scan_parquet(self.ratings) if isinstance(self.ratings, Path) else self.ratings.lazy()
-
-
 def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
     """Bring ratings under their contract and survey them; a lazy table goes through a file, never through memory."""
     if isinstance(ratings, pl.DataFrame):
@@ -336,15 +313,13 @@ def probe_counts(snapshot: Snapshot) -> pl.DataFrame:
     """``stimulus, reason, ratings`` of every stimulus of the snapshot that the study sets aside as a probe."""
     aside = snapshot.study.set_aside
     present = [name for name in snapshot.stimuli["stimulus"] if name in aside] if aside else []
-    table = pl.DataFrame(
-        {"stimulus": present, "reason": [aside[name] for name in present]},
-        schema={"stimulus": pl.String, "reason": pl.String},
-    )
-    if not present:
-        return table.with_columns(pl.Series("ratings", [], pl.Int64))
-    counted = snapshot.scan_ratings().filter(pl.col("stimulus").is_in(present)).group_by("stimulus")
-    joined = table.join(counted.len("ratings").collect(), on="stimulus", how="left", maintain_order="left")
-    return joined.with_columns(pl.col("ratings").fill_null(0).cast(pl.Int64))
+    schema = {"stimulus": pl.String, "reason": pl.String, "ratings": pl.Int64}
+    counts: dict[str, int] = {}
+    if present:
+        rated = snapshot.scan_ratings().filter(pl.col("stimulus").is_in(present)).group_by("stimulus")
+        counts = dict(rated.len().collect().rows())
+    rows = [(name, aside[name], counts.get(name, 0)) for name in present]
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def published_parts(stimuli: pl.DataFrame) -> list[str]:

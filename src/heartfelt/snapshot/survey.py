@@ -105,22 +105,20 @@ class Surveyor:
                 f"{self._where}: rating {number} has no {name}.",
                 f"Fill in the {name} of every rating, or remove the row.",
             )
-        parts = self._parts
-        answers = pl.concat([_ANSWERS.clear(), *(part.answers for part in parts)])
-        answers = answers.group_by("question", maintain_order=True).agg(
-            pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole")
-        )
-        none = np.zeros(0, dtype=np.uint64)
+        parts = self._parts or [_look_at(RATINGS.empty())]
+        answers = pl.concat([part.answers for part in parts]).group_by("question", maintain_order=True)
+        facts = answers.agg(pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole"))
         with ThreadPoolExecutor(1) as pool:
-            doubled = pool.submit(_any_twice, [none, *(part.keys for part in parts)])
-            columns = sorted({name for part in parts for name in part.columns})
-            content = combine("ratings", columns, np.concatenate([none, *(part.rows for part in parts)]))
+            doubled = pool.submit(_any_twice, [part.keys for part in parts])
+            # No ratings have no columns either: snapshots of published means were stored under that hash.
+            columns = sorted({name for part in self._parts for name in part.columns})
+            content = combine("ratings", columns, np.concatenate([part.rows for part in parts]))
         return Survey(
             ratings=self._ratings,
             unknown_raters=sum(part.unknown_raters for part in parts),
             raters=self._known["rater"]["id"].to_list(),
             stimuli=self._known["stimulus"]["id"].to_list(),
-            questions={row.pop("question"): QuestionFacts(**row) for row in answers.to_dicts()},
+            questions={row.pop("question"): QuestionFacts(**row) for row in facts.to_dicts()},
             hash=content,
             doubled=doubled.result(),
         )
@@ -160,17 +158,6 @@ def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
     return surveyed
 
 
-_ANSWERS = pl.DataFrame(
-    schema={
-        "question": pl.String,
-        "ratings": pl.Int64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "whole": pl.Boolean,
-    }
-)
-
-
 def _look_at(batch: pl.DataFrame) -> _Part:
     columns = [c for c in plain_frame(batch) if c.null_count() < batch.height or c.name in IDS]
     bits = {column.name: bits_of(column) for column in columns}
@@ -199,7 +186,7 @@ def _look_at(batch: pl.DataFrame) -> _Part:
         {name: _distinct(batch[name], bits[name]) for name in IDS},
         answers.drop("bits"),
         unknown,
-        (gaps[0], int(batch[gaps[0]].is_null().arg_max() or 0)) if gaps else None,
+        (gaps[0], int(batch[gaps[0]].is_null().arg_true()[0])) if gaps else None,
     )
 
 
@@ -224,11 +211,11 @@ def check_ratings(
             )
     strangers = set() if surveyed.stimuli == stimuli else set(surveyed.stimuli) - set(stimuli)
     if strangers:
-        name = min(strangers)
+        name, few = min(strangers), len(stimuli) < 50
         raise InputError(
             f"{where}: {len(strangers)} rated stimuli are not among the stimuli; the first is '{name}'.",
             suggestion(name, stimuli, "Stimuli")
-            if len(stimuli) < 50
+            if few
             else "Add them to the manifest, or remove their ratings.",
         )
     for name, facts in surveyed.questions.items():
@@ -241,14 +228,13 @@ def _fits(facts: QuestionFacts, scale: Scale) -> bool:
     if facts.low is None or facts.high is None:
         return True
     bounds = scale.bounds()
-    continuous = getattr(scale, "type", "") == "numeric"
-    low = bounds[0] if bounds else getattr(scale, "low", None)
-    high = bounds[1] if bounds else getattr(scale, "high", None)
+    continuous = getattr(scale, "type", "") == "numeric" or bounds is None
+    low, high = bounds or (getattr(scale, "low", None), getattr(scale, "high", None))
     return bool(
         np.isfinite([facts.low, facts.high]).all()
         and (low is None or facts.low >= low)
         and (high is None or facts.high <= high)
-        and (facts.whole or continuous or bounds is None)
+        and (facts.whole or continuous)
     )
 
 

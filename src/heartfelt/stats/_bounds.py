@@ -8,9 +8,10 @@ Fisher's z with the variance named by the caller; Zou and Donner (2008) for sums
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +23,37 @@ Bounds = tuple[float, float]
 Transform = Literal["identity", "fisher", "logit", "log"]
 
 _NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A scale on which a statistic is nearly normal; values at the end of their range lie at infinity, those beyond at NaN."""
+
+    transform: Callable[[Any], Any]
+    inverse: Callable[[Any], Any]
+    slope: Callable[[float], float]
+    """How fast the place on the scale moves with the value."""
+
+    def to(self, values: Any) -> Any:
+        """Places on the scale."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.transform(values)
+
+    def interval(self, centre: float, half: float) -> Bounds:
+        """The values half a width to either side of a place on the scale."""
+        return float(self.inverse(centre - half)), float(self.inverse(centre + half))
+
+
+SCALES: dict[Transform, Scale] = {
+    "identity": Scale(lambda value: value, lambda place: place, lambda _: 1.0),
+    "fisher": Scale(np.arctanh, np.tanh, lambda value: 1 / (1 - value * value)),
+    "log": Scale(np.log, lambda place: np.exp(np.minimum(place, 700.0)), lambda value: 1 / value),
+    "logit": Scale(
+        lambda value: np.log(np.divide(value, 1 - value)),
+        lambda place: 0.5 + 0.5 * np.tanh(place / 2),
+        lambda value: 1 / (value * (1 - value)),
+    ),
+}
 
 
 def check_confidence(confidence: float) -> float:
@@ -43,16 +75,33 @@ def t_quantile(confidence: float, df: float) -> float:
     return float(stdtrit(df, 0.5 + check_confidence(confidence) / 2))
 
 
+def with_t(plain: Estimate, error: float, df: float, interval: str, confidence: float) -> Estimate:
+    """The estimate with Student's t interval about its value."""
+    value, half = float(plain), t_quantile(confidence, df) * error
+    return plain.with_interval(value - half, value + half, interval, confidence)
+
+
+def clopper_pearson(hits: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Exact bounds of shares, with a chance of ``tail`` beyond each."""
+    from scipy.special import betaincinv
+
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), trials - hits + 1, tail), 0.0)
+    high = np.where(hits < trials, betaincinv(hits + 1, np.maximum(trials - hits, 1), 1 - tail), 1.0)
+    return low, high
+
+
 def wilson(successes: float, trials: float, confidence: float) -> Bounds:
     """Wilson's score interval of a proportion."""
-    z = normal_quantile(confidence)
-    share = successes / trials
-    centre = share + z * z / (2 * trials)
-    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
-    scale = 1 + z * z / trials
-    low = 0.0 if successes == 0 else (centre - half) / scale
-    high = 1.0 if successes == trials else (centre + half) / scale
-    return low, high
+    return score_interval(successes / trials, trials, normal_quantile(confidence))
+
+
+def score_interval(share: float, n: float, quantile: float) -> Bounds:
+    """The score interval of a share known from ``n`` cases, at a quantile of its test."""
+    square = quantile * quantile
+    centre = share + square / (2 * n)
+    half = quantile * math.sqrt(max(share * (1 - share), 0.0) / n + square / (4 * n * n))
+    low, high = (centre - half) / (1 + square / n), (centre + half) / (1 + square / n)
+    return (0.0 if share <= 0 else max(low, 0.0)), (1.0 if share >= 1 else min(high, 1.0))
 
 
 def mover_mean(shares: Floats, lows: Floats, highs: Floats) -> Bounds:
@@ -65,34 +114,16 @@ def mover_mean(shares: Floats, lows: Floats, highs: Floats) -> Bounds:
 
 def fisher(value: float, error: float, confidence: float) -> Bounds:
     """Interval of a correlation whose z transform has standard error ``error``."""
-    z, half = math.atanh(value), normal_quantile(confidence) * error
-    return math.tanh(z - half), math.tanh(z + half)
+    return SCALES["fisher"].interval(math.atanh(value), normal_quantile(confidence) * error)
 
 
 def delta(value: float, error: float, confidence: float, transform: Transform = "identity") -> Bounds | None:
     """Normal interval on a transformed scale; None where the transform or the error is degenerate."""
-    if not (math.isfinite(error) and error > 0):
+    scale = SCALES[transform]
+    place = scale.to(value)
+    if not (math.isfinite(error) and error > 0 and math.isfinite(place)):
         return None
-    quantile = normal_quantile(confidence)
-    if transform == "identity":
-        return value - quantile * error, value + quantile * error
-    if transform == "log":
-        if value <= 0:
-            return None
-        half = quantile * error / value
-        return value * math.exp(-half), value * math.exp(half)
-    if transform == "fisher":
-        if abs(value) >= 1:
-            return None
-        return fisher(value, error / (1 - value * value), confidence)
-    if not 0 < value < 1:
-        return None
-    centre, half = math.log(value / (1 - value)), quantile * error / (value * (1 - value))
-    return _expit(centre - half), _expit(centre + half)
-
-
-def _expit(z: float) -> float:
-    return 1 / (1 + math.exp(-z)) if z >= 0 else math.exp(z) / (1 + math.exp(z))
+    return scale.interval(place, normal_quantile(confidence) * error * scale.slope(value))
 
 
 def influence_error(influence: Floats) -> float:
@@ -131,11 +162,12 @@ def bca(value: float, replicates: Floats, influence: Floats, confidence: float) 
     """
     below = float(np.count_nonzero(replicates < value)) + 0.5 * float(np.count_nonzero(replicates == value))
     share = below / replicates.size
-    spread = float(np.sum(influence**2))
+    squares = influence * influence
+    spread = float(np.sum(squares))
     if not 0 < share < 1 or spread <= 0:
         return None
     bias = _NORMAL.inv_cdf(share)
-    acceleration = float(np.sum(influence**3)) / (6 * spread**1.5)
+    acceleration = float(influence @ squares) / (6 * spread**1.5)
     tail = (1 - check_confidence(confidence)) / 2
     points = []
     for quantile in (_NORMAL.inv_cdf(tail), _NORMAL.inv_cdf(1 - tail)):

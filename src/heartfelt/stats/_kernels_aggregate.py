@@ -157,21 +157,6 @@ def outlying(starts: Array, rater: Array, value: Array, raters: int, sample: boo
 
 
 @njit(cache=True)
-def rater_bias(starts: Array, rater: Array, value: Array, quality: Array, raters: int) -> tuple[Array, Array]:
-    """Mean difference of each rater's ratings from the items' quality, and the number of ratings."""
-    bias = np.zeros(raters)
-    count = np.zeros(raters)
-    for g in range(starts.size - 1):
-        for i in range(starts[g], starts[g + 1]):
-            bias[rater[i]] += value[i] - quality[g]
-            count[rater[i]] += 1.0
-    for r in range(raters):
-        if count[r] > 0:
-            bias[r] /= count[r]
-    return bias, count
-
-
-@njit(cache=True)
 def _weigh(sums: Array, count: Array, leverage: bool, floor: float, spread: Array, state: Array) -> None:
     """Bias, inconsistency and weight of each rater from sums of residuals; the pooled spread where none is own.
 
@@ -259,16 +244,6 @@ def alternate(
 
 
 @njit(cache=True)
-def precision(starts: Array, rater: Array, weight: Array) -> Array:
-    """Sum of the raters' weights over each item's ratings."""
-    out = np.zeros(starts.size - 1)
-    for g in range(starts.size - 1):
-        for i in range(starts[g], starts[g + 1]):
-            out[g] += weight[rater[i]]
-    return out
-
-
-@njit(cache=True)
 def components(starts: Array, rater: Array, raters: int) -> int:
     """How many parts the raters and items fall into when ratings are the links."""
     parent = np.arange(raters)
@@ -291,17 +266,6 @@ def components(starts: Array, rater: Array, raters: int) -> int:
         if parent[r] == r:
             parts += 1
     return parts
-
-
-@njit(cache=True)
-def vote_shares(starts: Array, category: Array, categories: int) -> Array:
-    """Shares of each category among the item's ratings."""
-    out = np.zeros((starts.size - 1, categories))
-    for g in range(starts.size - 1):
-        n = starts[g + 1] - starts[g]
-        for i in range(starts[g], starts[g + 1]):
-            out[g, category[i]] += 1.0 / n
-    return out
 
 
 @njit(cache=True)
@@ -462,18 +426,3 @@ def weighted_two_way(
         for i in range(starts[g], starts[g + 1]):
             squares[rater[i]] += (value[i] - quality[g] - bias[rater[i]]) ** 2
     return quality, bias, squares
-
-
-@njit(cache=True)
-def pooled_freedom(starts: Array, rater: Array, variance: Array, freedom: Array) -> Array:
-    """Satterthwaite's degrees of freedom of each item's precision, from those of its raters' variances."""
-    out = np.zeros(starts.size - 1)
-    for g in range(starts.size - 1):
-        top = 0.0
-        low = 0.0
-        for i in range(starts[g], starts[g + 1]):
-            part = 1.0 / variance[rater[i]]
-            top += part
-            low += part * part / freedom[rater[i]]
-        out[g] = top * top / low if low > 0.0 else 0.0
-    return out

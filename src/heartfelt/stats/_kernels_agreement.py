@@ -48,21 +48,6 @@ def group(item, width, rater, value):
 
 
 @njit(cache=True)
-def order_by(code, width):
-    """Stable order of ratings by a code, and where each code's run starts."""
-    start = np.zeros(width + 2, np.int64)
-    for c in code:
-        start[c + 2] += 1
-    for i in range(2, width + 2):
-        start[i] += start[i - 1]
-    order = np.empty(code.size, np.int64)
-    for k in range(code.size):
-        order[start[code[k] + 1]] = k
-        start[code[k] + 1] += 1
-    return start[: width + 1], order
-
-
-@njit(cache=True)
 def grouped_duplicate(start, rater, raters):
     """Item and rater of a pair that occurs twice, or (-1, -1)."""
     last = np.full(raters, -1, np.int64)

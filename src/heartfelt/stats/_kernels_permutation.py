@@ -11,33 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._kernels_resample import _GOLDEN, _HALF, compiled, mix
+from heartfelt.stats._kernels_resample import _GOLDEN, below, compiled, concordance, mix
 from heartfelt.stats.triples import Floats, Ints
 
 
 @compiled
-def _below(state: Any, bound: int) -> Any:
-    return np.int64(((mix(state) >> _HALF) * np.uint64(bound)) >> _HALF)
+def _pick(pool: Any, i: int, end: int, state: Any) -> Any:
+    """Swap a random one of the entries from ``i`` up to ``end`` into place ``i``; the generator's next state and the entry."""
+    state, step = below(state, end - i)
+    picked = pool[i + step]
+    pool[i + step] = pool[i]
+    pool[i] = picked
+    return state, picked
 
 
 @compiled
 def shuffle_sums(values: Floats, size: int, resamples: int, state: Any) -> Floats:
     """Per random division: sum and sum of squares of the first ``size`` values."""
-    n = values.size
     pool = values.copy()
     out = np.empty((resamples, 2))
     for r in range(resamples):
         total, squares = 0.0, 0.0
         for i in range(size):
-            state += _GOLDEN
-            j = i + _below(state, n - i)
-            picked = pool[j]
-            pool[j] = pool[i]
-            pool[i] = picked
+            state, picked = _pick(pool, i, pool.size, state)
             total += picked
             squares += picked * picked
-        out[r, 0] = total
-        out[r, 1] = squares
+        out[r, 0], out[r, 1] = total, squares
     return out
 
 
@@ -79,13 +78,8 @@ def shuffle_products(x: Floats, y: Floats, starts: Ints, resamples: int, state: 
     for r in range(resamples):
         total = 0.0
         for block in range(starts.size - 1):
-            begin, end = starts[block], starts[block + 1]
-            for i in range(begin, end):
-                state += _GOLDEN
-                j = i + _below(state, end - i)
-                picked = pool[j]
-                pool[j] = pool[i]
-                pool[i] = picked
+            for i in range(starts[block], starts[block + 1]):
+                state, picked = _pick(pool, i, starts[block + 1], state)
                 total += picked * x[i]
         out[r] = total
     return out
@@ -93,42 +87,12 @@ def shuffle_products(x: Floats, y: Floats, starts: Ints, resamples: int, state: 
 
 @compiled
 def shuffle_concordance(place: Ints, order: Ints, starts: Ints, resamples: int, state: Any) -> Floats:
-    """Per shuffle of y's places: concordant minus discordant pairs. ``order`` and ``starts`` sort rows by
-    x.
-    """
-    pool = place.copy()
-    n = pool.size
-    places = 0
-    for i in range(n):
-        places = max(places, pool[i] + 1)
+    """Per shuffle of y's places: concordant minus discordant pairs. ``order`` and ``starts`` sort rows by x."""
+    pool, scores = place.copy(), np.zeros(place.size, np.int64)
+    places = pool.max() + 1
     out = np.empty(resamples)
-    tree, same = np.zeros(places + 1, np.int64), np.zeros(places, np.int64)
     for r in range(resamples):
-        for i in range(n - 1):
-            state += _GOLDEN
-            j = i + _below(state, n - i)
-            picked = pool[j]
-            pool[j] = pool[i]
-            pool[i] = picked
-        tree[:] = 0
-        same[:] = 0
-        net, total = 0, 0
-        for g in range(starts.size - 1):
-            for k in range(starts[g], starts[g + 1]):
-                p = pool[order[k]]
-                node = p
-                less = 0
-                while node > 0:
-                    less += tree[node]
-                    node &= node - 1
-                net += 2 * less + same[p] - total
-            for k in range(starts[g], starts[g + 1]):
-                p = pool[order[k]]
-                same[p] += 1
-                total += 1
-                node = p + 1
-                while node <= places:
-                    tree[node] += 1
-                    node += node & -node
-        out[r] = net
+        for i in range(pool.size - 1):
+            state, _ = _pick(pool, i, pool.size, state)
+        out[r] = concordance(order, starts, pool, places, False, scores)
     return out

@@ -47,6 +47,13 @@ def mix(state: Any) -> Any:
 
 
 @compiled
+def below(state: Any, size: int) -> Any:
+    """The generator's next state, and a number from 0 to ``size - 1``."""
+    state = np.uint64(state) + _GOLDEN
+    return state, np.int64(((mix(state) >> _HALF) * np.uint64(size)) >> _HALF)
+
+
+@compiled
 def draw(state: Any, counts: Counts) -> Any:
     """Fill every lane with one bootstrap sample of the rows; return the generator's next state.
 
@@ -240,32 +247,42 @@ def kendall(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int)
 
 
 @compiled
+def concordance(order: Ints, starts: Ints, place: Ints, places: int, backward: bool, out: Ints) -> int:
+    """Add to each row how many rows before it in x (after it if ``backward``) are concordant, less the discordant.
+
+    Returns the sum over rows.
+    """
+    tree, same = np.zeros(places + 1, np.int64), np.zeros(places, np.int64)
+    total, net = 0, 0
+    for step in range(starts.size - 1):
+        g = starts.size - 2 - step if backward else step
+        for k in range(starts[g], starts[g + 1]):
+            row = order[k]
+            node = place[row]
+            less = 0
+            while node > 0:
+                less += tree[node]
+                node &= node - 1
+            score = 2 * less + same[place[row]] - total
+            out[row] += -score if backward else score
+            net += score
+        for k in range(starts[g], starts[g + 1]):
+            p = place[order[k]]
+            same[p] += 1
+            total += 1
+            node = p + 1
+            while node <= places:
+                tree[node] += 1
+                node += node & -node
+    return net
+
+
+@compiled
 def kendall_scores(order: Ints, starts: Ints, place: Ints, places: int) -> Ints:
     """Per row: concordant minus discordant partners."""
     out = np.zeros(place.size, np.int64)
-    for direction in range(2):
-        tree = np.zeros(places + 1, np.int64)
-        same = np.zeros(places, np.int64)
-        total = 0
-        sign = 1 if direction == 0 else -1
-        for step in range(starts.size - 1):
-            g = step if direction == 0 else starts.size - 2 - step
-            for k in range(starts[g], starts[g + 1]):
-                row = order[k]
-                node = place[row]
-                less = 0
-                while node > 0:
-                    less += tree[node]
-                    node -= node & -node
-                out[row] += sign * (2 * less + same[place[row]] - total)
-            for k in range(starts[g], starts[g + 1]):
-                p = place[order[k]]
-                same[p] += 1
-                total += 1
-                node = p + 1
-                while node <= places:
-                    tree[node] += 1
-                    node += node & -node
+    concordance(order, starts, place, places, False, out)
+    concordance(order, starts, place, places, True, out)
     return out
 
 

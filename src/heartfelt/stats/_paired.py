@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,17 @@ Column = Values
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pairs:
-    """Parallel finite numbers; ``used`` marks the rows of the input they came from."""
+    """Labels ``x`` and predictions ``y``: numbers as floats, categories as codes, two-class labels as 0 and 1.
 
-    x: Floats
-    y: Floats
+    ``used`` marks the rows of the input they came from; ``names[code]`` is a category.
+    """
+
+    x: npt.NDArray[Any]
+    y: npt.NDArray[Any]
     used: Flags
+    names: Sequence[Any] = ()
 
     @property
     def n(self) -> int:
@@ -34,28 +39,61 @@ class Pairs:
 
     @property
     def left_out(self) -> int:
-        """How many pairs had no finite number on one side."""
+        """How many pairs lacked one side."""
         return int(self.used.size - self.x.size)
 
     @property
     def counts(self) -> dict[str, int]:
         """Counts for an estimate."""
-        return counted(self.n, self.left_out)
+        return {"pairs": self.n, **({"left_out": self.left_out} if self.left_out else {})}
+
+    @cached_property
+    def by_x(self) -> Sorted:
+        """The rows in the order of ``x``."""
+        return sort_rows(self.x)
+
+    @cached_property
+    def by_y(self) -> Sorted:
+        """The rows in the order of ``y``."""
+        return sort_rows(self.y)
 
 
 @dataclass(frozen=True, slots=True)
-class Categories:
-    """Labels and predictions coded jointly; ``names[code]`` is the category."""
+class Units:
+    """What is left out or drawn as a whole: single pairs, or clusters where ``codes`` gives that of each pair."""
 
-    label: Ints
-    predicted: Ints
-    names: Sequence[Any]
-    used: Flags
+    count: int
+    codes: Ints | None = None
+
+    @property
+    def name(self) -> str:
+        """What one unit is called."""
+        return "pair" if self.codes is None else "cluster"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for an estimate, beyond those of the pairs."""
+        return {} if self.codes is None else {"clusters": self.count}
+
+    @property
+    def over(self) -> str:
+        """What a method's name adds."""
+        return "" if self.codes is None else " over clusters"
+
+    def sums(self, influence: Floats) -> Floats:
+        """Influence per unit, scaled so that the mean over units moves the statistic."""
+        if self.codes is None:
+            return influence
+        sums = np.bincount(self.codes, weights=influence, minlength=self.count)
+        return np.asarray(sums * (self.count / influence.size))
 
 
-def counted(pairs: int, left_out: int) -> dict[str, int]:
-    """The counts of a paired statistic."""
-    return {"pairs": pairs, **({"left_out": left_out} if left_out else {})}
+def units_of(used: Flags, group: Column | None) -> Units:
+    """The units of the rows in use: clusters by the ids in ``group``, single rows without it."""
+    if group is None:
+        return Units(int(np.count_nonzero(used)))
+    codes, count = cluster_codes(group, used)
+    return Units(count, codes)
 
 
 def same_length(columns: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -90,22 +128,22 @@ def _is_text(column: npt.NDArray[Any]) -> bool:
     return column.dtype == object and any(isinstance(item, str) for item in column)
 
 
-def categories(label: Column, predicted: Column) -> Categories:
+def categories(label: Column, predicted: Column) -> Pairs:
     """Code two columns of categories jointly, in sorted order where the categories can be sorted."""
     first, second = as_array(label), as_array(predicted)
     same_length({"label": first, "predicted": second})
     used = present(first) & present(second)
     first, second = first[used], second[used]
-    if first.size and _is_text(first) != _is_text(second):
+    if first.size == 0:
+        empty = np.zeros(0, np.int64)
+        return Pairs(empty, empty, used)
+    if _is_text(first) != _is_text(second):
         raise InputError(
             "Labels and predictions are of different kinds: one column holds text, the other numbers.",
             "Code both the same way, so that equal categories compare equal.",
         )
-    if first.size == 0:
-        empty = np.zeros(0, np.int64)
-        return Categories(empty, empty, (), used)
     names, codes = _coded_in_order(np.concatenate([first, second]))
-    return Categories(codes[: first.size], codes[first.size :], names, used)
+    return Pairs(codes[: first.size], codes[first.size :], used, names)
 
 
 def _coded_in_order(column: npt.NDArray[Any]) -> tuple[list[Any], Ints]:

@@ -23,6 +23,8 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 from heartfelt.streams import stream
 
+SLICES = 48
+
 
 @dataclass(frozen=True, slots=True)
 class Ellipse:
@@ -78,10 +80,7 @@ def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
         return _no_ellipse(
             centre, confidence, data.n, data.left_out, f"{data.n} points; at least 3 are needed"
         )
-    return _fit(data.x, data.y, confidence, data.left_out)
-
-
-def _fit(x: Floats, y: Floats, confidence: float, left_out: int = 0) -> Ellipse:
+    x, y, left_out = data.x, data.y, data.left_out
     centre = (float(x.mean()), float(y.mean()))
     a, b = x - centre[0], y - centre[1]
     xx, yy, xy = (float(u @ v) / (x.size - 1) for u, v in ((a, a), (b, b), (a, b)))
@@ -124,7 +123,9 @@ def intersection_area(first: Ellipse, second: Ellipse) -> float:
     points = np.column_stack([np.cos(turns), np.sin(turns)]) @ shape.T + centre
     around = np.sort(np.mod(np.arctan2(points[:, 1], points[:, 0]), 2 * math.pi))
     area = _ellipse_arcs(centre, shape, turns) + _circle_arcs(centre, shape, around)
-    return max(area, 0.0) * second.semi_axes[0] * second.semi_axes[1]
+    shared = max(area, 0.0) * second.semi_axes[0] * second.semi_axes[1]
+    # Where they touch, crossings are double roots, good to half the digits.
+    return float(min(shared, *(math.pi * each.semi_axes[0] * each.semi_axes[1] for each in (first, second))))
 
 
 def _crossings(centre: Floats, shape: Floats) -> Floats | None:
@@ -195,19 +196,55 @@ def overlap(
     left_out = sum(cloud.left_out for cloud in clouds)
     counts = {"first_points": clouds[0].n, "second_points": clouds[1].n}
     counts |= {"left_out": left_out} if left_out else {}
-    for which, shape in zip(("first", "second"), shapes, strict=True):
+    for shape in shapes:
         if shape.is_missing:
-            return Estimate.missing(f"{which} cloud: {shape.why_missing}", name, counts)
+            return Estimate.missing(shape.why_missing or "", name, counts)
     plain = Estimate(overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples})
-    generator = stream(seed, "overlap")
-    values = []
-    for _ in range(resamples):
-        drawn = []
-        for cloud in clouds:
-            rows = generator.integers(0, cloud.n, cloud.n)
-            drawn.append(_fit(cloud.x[rows], cloud.y[rows], confidence))
-        if not any(shape.is_missing for shape in drawn):
-            values.append(overlap_of(*drawn))
-    enough = len(values) >= 0.9 * resamples
-    bounds = _bounds.percentile(np.array(values), 0.95) if enough else None
-    return _bounds.bounded(plain, bounds, "percentile bootstrap", 0.95, "too few resamples span an area")
+    rng = stream(seed, "analysis", "overlap")
+    drawn = []
+    for cloud in clouds:
+        points = np.column_stack([cloud.x, cloud.y])[rng.integers(0, cloud.n, (resamples, cloud.n))]
+        centre = points.mean(axis=1)
+        x, y = np.moveaxis(points - centre[:, None, :], 2, 0)
+        products = [np.einsum("rn,rn->r", a, b) / (cloud.n - 1) for a, b in ((x, x), (x, y), (y, y))]
+        drawn += [centre, np.column_stack(products)]
+    values = overlap_batch(*drawn, confidence=confidence)
+    values = values[np.isfinite(values)]
+    bounds = _bounds.percentile(values, 0.95) if values.size >= 0.9 * resamples else None
+    how = "percentile bootstrap over the points of both clouds"
+    return _bounds.bounded(plain, bounds, how, 0.95, "too few resamples span an area")
+
+
+def overlap_batch(
+    centre_a: Floats, cov_a: Floats, centre_b: Floats, cov_b: Floats, *, confidence: float = 0.95
+) -> Floats:
+    """Intersection over union of many pairs of ellipses, from centres and covariances (xx, xy, yy); NaN where one has no area.
+
+    The area they share is summed over vertical slices, on which both are plain intervals: 48 Gauss-Legendre slices are good to a
+    thousandth, far inside the width of any interval.
+    """
+    size = -2 * math.log1p(-confidence)
+    areas, shapes = [], []
+    for centre, cov in ((centre_a, cov_a), (centre_b, cov_b)):
+        xx, xy, yy = cov.T
+        determinant = xx * yy - xy * xy
+        flat = (xx <= 0) | (determinant <= 1e-12 * np.maximum(xx * yy, 1e-300))
+        areas.append(np.where(flat, np.nan, np.pi * size * np.sqrt(np.maximum(determinant, 0.0))))
+        shapes.append((centre, np.where(flat, 1.0, xx), xy, np.maximum(determinant, 0.0)))
+    left = np.maximum(*(c[:, 0] - np.sqrt(size * xx) for c, xx, _, _ in shapes))
+    right = np.minimum(*(c[:, 0] + np.sqrt(size * xx) for c, xx, _, _ in shapes))
+    width = np.maximum(right - left, 0.0)
+    nodes, weights = np.polynomial.legendre.leggauss(SLICES)
+    # Slices thin out towards both ends, where the ellipses' edges are steep.
+    turn = np.pi / 2 * (nodes + 1)
+    at = left[:, None] + width[:, None] * (1 - np.cos(turn)) / 2
+    low = np.full(at.shape, -np.inf)
+    high = np.full(at.shape, np.inf)
+    for centre, xx, xy, determinant in shapes:
+        apart = at - centre[:, :1]
+        middle = centre[:, 1:] + (xy / xx)[:, None] * apart
+        inside = np.maximum(size * xx[:, None] - apart**2, 0.0)
+        half = np.sqrt(determinant[:, None] * inside) / xx[:, None]
+        low, high = np.maximum(low, middle - half), np.minimum(high, middle + half)
+    shared = np.maximum(high - low, 0.0) @ (weights * np.pi / 2 * np.sin(turn) / 2) * width
+    return np.asarray(np.minimum(shared / (areas[0] + areas[1] - shared), 1.0))

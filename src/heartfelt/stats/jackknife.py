@@ -23,33 +23,31 @@ MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluste
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, cluster_codes
+from heartfelt.stats._bounds import SCALES, Transform
+from heartfelt.stats._paired import Column, Pairs, Units, units_of
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.metrics import Metric, Rows, metric_called, rows
+from heartfelt.stats.metrics import Metric, constant_sides, metric_called, rows
 from heartfelt.stats.triples import Floats, Ints
 
-Scale = Literal["identity", "fisher", "log", "share"]
-
 EXACT_LIMIT = 4_000_000
-"""Rows times units up to which every unit is left out in turn."""
+"""Pairs times units up to which every unit is left out in turn."""
 FEW_UNITS = 40
 """Units that are left out in turn however many rows there are: here the jackknife and influence values differ."""
 LEAST_UNITS = 3
-_SCALES: dict[str, Scale] = {"identity": "identity", "fisher": "fisher", "log": "log", "logit": "share"}
 _SCALE_NAMES = {
     "identity": "Student t",
     "fisher": "Student t on Fisher's z scale",
     "log": "Student t on the log scale",
-    "share": "Wilson at the effective sample size, Student t",
+    "logit": "Wilson at the effective sample size, Student t",
 }
 
 
@@ -58,11 +56,11 @@ class Spread:
     """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none
     is known.
 
-    ``effective`` is the effective sample size of a share.
+    ``effective`` is the effective sample size of a share, whose scale is ``logit``.
     """
 
     value: float
-    scale: Scale
+    scale: Transform
     units: int
     error: float = 0.0
     df: float = 1.0
@@ -80,10 +78,9 @@ class Spread:
         if self.why_none:
             return None
         quantile = _bounds.t_quantile(confidence, self.df)
-        if self.scale == "share":
-            return _wilson(self.value, self.effective, quantile)
-        centre, half = _forward(self.scale, self.value), quantile * self.error
-        return _backward(self.scale, centre - half), _backward(self.scale, centre + half)
+        if self.scale == "logit":
+            return _bounds.score_interval(self.value, self.effective, quantile)
+        return SCALES[self.scale].interval(_place(self.scale, self.value), quantile * self.error)
 
     def p(self, at: float) -> float | None:
         """Two-sided p-value of the hypothesis that the true value is ``at``: below 1 - confidence where
@@ -93,11 +90,11 @@ class Spread:
             return None
         from scipy.special import stdtr
 
-        if self.scale == "share":
+        if self.scale == "logit":
             spread = math.sqrt(max(at * (1 - at), 0.0) / self.effective)
             gap = abs(self.value - at)
         else:
-            spread, gap = self.error, abs(_forward(self.scale, self.value) - _forward(self.scale, at))
+            spread, gap = self.error, abs(_place(self.scale, self.value) - _place(self.scale, at))
         if spread == 0:
             return 0.0 if gap > 0 else 1.0
         return 2 * float(stdtr(self.df, -gap / spread))
@@ -107,31 +104,10 @@ class Spread:
         return _bounds.bounded(plain, self.bounds(confidence), self.name, confidence, self.why_none or "")
 
 
-def _wilson(share: float, n: float, quantile: float) -> _bounds.Bounds:
-    square = quantile * quantile
-    centre = share + square / (2 * n)
-    half = quantile * math.sqrt(max(share * (1 - share), 0.0) / n + square / (4 * n * n))
-    low, high = (centre - half) / (1 + square / n), (centre + half) / (1 + square / n)
-    return (0.0 if share <= 0 else max(low, 0.0)), (1.0 if share >= 1 else min(high, 1.0))
-
-
-def _forward(scale: Scale, value: float) -> float:
-    if scale == "fisher":
-        return math.atanh(min(max(value, -1 + 1e-15), 1 - 1e-15))
-    return math.log(max(value, 1e-300)) if scale == "log" else value
-
-
-def _backward(scale: Scale, value: float) -> float:
-    if scale == "fisher":
-        return math.tanh(value)
-    return math.exp(min(value, 700.0)) if scale == "log" else value
-
-
-def _forward_all(scale: Scale, values: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if scale == "fisher":
-            return np.asarray(np.arctanh(values))
-        return np.asarray(np.log(values)) if scale == "log" else values
+def _place(scale: Transform, value: float) -> float:
+    """A value's place on its scale, a hair inside the ends."""
+    inside = {"fisher": (-1 + 1e-15, 1 - 1e-15), "log": (1e-300, math.inf)}.get(scale, (-math.inf, math.inf))
+    return float(SCALES[scale].to(min(max(value, inside[0]), inside[1])))
 
 
 def cluster_df(sizes: npt.NDArray[Any]) -> float:
@@ -151,36 +127,58 @@ def cluster_df(sizes: npt.NDArray[Any]) -> float:
     return trace * trace / square
 
 
-def leave_out(metric: Metric, data: Rows, unit: Ints | None, units: int) -> Floats:
+def leave_out(metric: Metric, data: Pairs, units: Units) -> Floats:
     """The metric without each unit in turn; NaN where it is then undefined."""
     kernel = metric.kernel(data)
-    rows_at = np.arange(data.n) if unit is None else unit
+    unit = np.arange(data.n) if units.codes is None else units.codes
     kind = np.float32 if data.n < 2_000_000 else np.float64
-    out = np.empty(units)
-    step = max(min(32, units), 1) if data.n > 50_000 else min(units, 512)
-    for start in range(0, units, step):
-        stop = min(start + step, units)
+    step = min(units.count, 32 if data.n > 50_000 else 512)
+    out = np.empty(units.count)
+    for start in range(0, units.count, step):
+        stop = min(start + step, units.count)
         counts = np.ones((data.n, stop - start), kind)
-        mine = (rows_at >= start) & (rows_at < stop)
-        counts[np.flatnonzero(mine), rows_at[mine] - start] = 0
+        mine = (unit >= start) & (unit < stop)
+        counts[np.flatnonzero(mine), unit[mine] - start] = 0
         out[start:stop] = kernel(counts)
     return out
 
 
-def full_value(metric: Metric, data: Rows) -> float:
+def full_value(metric: Metric, data: Pairs, copies: Ints | None = None) -> float:
     """The metric of all rows, summed in the same order as without a unit, so that rounding cancels in their difference."""
-    return metric.value(data, np.ones(data.n))
+    return metric.value(data, np.ones(data.n) if copies is None else copies.astype(np.float64))
 
 
-def unit_codes(data: Rows, group: Column | None) -> tuple[Ints | None, int]:
-    """Each row's cluster as a code, and how many clusters there are; None and the number of rows without ``group``."""
-    return (None, data.n) if group is None else cluster_codes(group, data.used)
+def movement(
+    units: Units, rows: int, left_out: Callable[[], Floats], influence: Callable[[], Floats]
+) -> tuple[Floats, float, str]:
+    """How far a statistic moves without each unit (or each unit's influence), its standard error, and the method.
+
+    The standard error is not finite where the statistic is undefined without some unit.
+    """
+    if units.count <= FEW_UNITS or rows * units.count <= EXACT_LIMIT:
+        moved = left_out()
+        error = math.sqrt((units.count - 1) / units.count * float(moved @ moved))
+        return moved, error, "jackknife" + units.over
+    moved = units.sums(influence())
+    return moved, _bounds.influence_error(moved), "influence values" + units.over
+
+
+def too_few(units: Units) -> str | None:
+    """Why there are too few units for a spread, or None."""
+    if units.count >= LEAST_UNITS:
+        return None
+    return f"{units.count} {units.name}{'' if units.count == 1 else 's'}; at least {LEAST_UNITS} are needed"
+
+
+def degrees(units: Units) -> float:
+    """Degrees of freedom of the units' spread, were they equally uncertain."""
+    return units.count - 1.0 if units.codes is None else cluster_df(np.bincount(units.codes))
 
 
 class Basis:
     """A metric on some rows, with what several spreads of it share, computed once."""
 
-    def __init__(self, metric: Metric, data: Rows) -> None:
+    def __init__(self, metric: Metric, data: Pairs) -> None:
         self.metric, self.data = metric, data
 
     @cached_property
@@ -195,35 +193,34 @@ class Basis:
         return self.metric.influence(self.data)
 
 
-def metric_spread(basis: Basis, unit: Ints | None, units: int) -> Spread:
-    """The spread of a metric that is defined on these rows, over rows or over clusters (``unit``)."""
+def metric_spread(basis: Basis, units: Units) -> Spread:
+    """The spread of a metric that is defined on these rows, over rows or over clusters."""
     metric, data, value = basis.metric, basis.data, basis.value
-    scale = _SCALES[metric.transform]
-    what = "pair" if unit is None else "cluster"
-    why = _why_no_spread(metric, data, unit, units) or _at_its_end(scale, value)
+    scale, count = metric.transform, units.count
+    # A share is left as it is and has its score interval at the end.
+    on = SCALES["identity" if scale == "logit" else scale]
+    end = scale == "logit" and not 0 < value < 1
+    why = _why_no_spread(metric, data, units) or _at_its_end(scale, value)
     if why:
-        return Spread(value, scale, units, why_none=why)
-    exact = units <= FEW_UNITS or data.n * units <= EXACT_LIMIT
-    if exact:
-        moved = _forward_all(scale, leave_out(metric, data, unit, units)) - _forward(scale, value)
-        if not np.isfinite(moved).all():
-            return Spread(
-                value, scale, units, why_none=f"without one of the {what}s it is perfect or undefined"
-            )
-        error = math.sqrt((units - 1) / units * float(moved @ moved))
-    else:
-        moved = cluster_sums(basis.influence, unit, units) * _slope(scale, value)
-        error = _bounds.influence_error(moved)
-    end = scale == "share" and not 0 < value < 1
-    if not end and not error > 1e-13 * max(abs(value), 1e-300):
-        return Spread(value, scale, units, why_none=f"leaving out any one {what} changes nothing")
-    df = units - 1.0 if unit is None else min(cluster_df(np.bincount(unit, minlength=units)), units / 2)
-    df = max(min(df, _df_of_spread(moved), max((units - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
-    how = ("jackknife" if exact else "influence values") + (" over clusters" if unit is not None else "")
-    if scale != "share":
-        return Spread(value, scale, units, error, df, how=how)
-    size = _size_at_the_end(metric, data) * units / data.n if end else value * (1 - value) / error**2
-    return Spread(value, scale, units, error, units - 1.0 if end else df, size, how)
+        return Spread(value, scale, count, why_none=why)
+    moved, error, how = movement(
+        units,
+        data.n,
+        lambda: on.to(leave_out(metric, data, units)) - on.to(value),
+        lambda: basis.influence * on.slope(value),
+    )
+    if not math.isfinite(error):
+        why = f"without one of the {units.name}s it is perfect or undefined"
+    elif not end and not error > 1e-13 * max(abs(value), 1e-300):
+        why = f"leaving out any one {units.name} changes nothing"
+    if why:
+        return Spread(value, scale, count, why_none=why)
+    df = degrees(units) if units.codes is None else min(degrees(units), count / 2)
+    df = max(min(df, _df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
+    if scale != "logit":
+        return Spread(value, scale, count, error, df, how=how)
+    size = _size_at_the_end(metric, data) * count / data.n if end else value * (1 - value) / error**2
+    return Spread(value, scale, count, error, count - 1.0 if end else df, size, how)
 
 
 def jackknife_metric(
@@ -253,57 +250,48 @@ def spreads_over(
     basis = Basis(chosen, data)
     out: list[tuple[Estimate, Spread | None]] = []
     for group in groups:
-        unit, units = unit_codes(data, group)
-        counts = data.counts | ({"clusters": units} if unit is not None else {})
+        units = units_of(data.used, group)
+        counts = data.counts | units.counts
         if why:
             out.append((Estimate.missing(why, chosen.name, counts), None))
         else:
-            spread = metric_spread(basis, unit, units)
+            spread = metric_spread(basis, units)
             out.append((Estimate(spread.value, method=chosen.name, counts=counts), spread))
     return out
 
 
-def cluster_sums(influence: Floats, unit: Ints | None, units: int) -> Floats:
-    """Influence per independent unit, scaled so that the mean over units moves the statistic."""
-    if unit is None:
-        return influence
-    return np.asarray(np.bincount(unit, weights=influence, minlength=units) * (units / influence.size))
-
-
-def _why_no_spread(metric: Metric, data: Rows, unit: Ints | None, units: int) -> str | None:
-    what = "pair" if unit is None else "cluster"
-    if units < LEAST_UNITS:
-        return f"{units} {what}{'' if units == 1 else 's'}; at least {LEAST_UNITS} are needed for an interval"
+def _why_no_spread(metric: Metric, data: Pairs, units: Units) -> str | None:
+    few = too_few(units)
+    if few:
+        return f"{few} for an interval"
+    if metric.name in ("ccc", "quadratic_kappa") and constant_sides(data):
+        return (
+            f"the {constant_sides(data)[0]} column does not vary, which makes it 0 whatever the other holds"
+        )
     if metric.name in ("balanced_accuracy", "macro_f1"):
-        label = data.x.astype(np.int64)
-        in_units = label if unit is None else np.unique(label * units + unit) // units
-        times = np.bincount(in_units)
+        times = np.bincount(
+            data.x if units.codes is None else np.unique(data.x * units.count + units.codes) // units.count
+        )
         if int(times[times > 0].min()) < 2:
-            return f"a category occurs in one {what} only, so its share of hits has no known spread"
+            return f"a category occurs in one {units.name} only, so its share of hits has no known spread"
     return None
 
 
-def _at_its_end(scale: Scale, value: float) -> str | None:
+def _at_its_end(scale: Transform, value: float) -> str | None:
     if scale == "fisher" and abs(value) >= 1 - 1e-14:
         return "perfect correlation: its scale is unbounded"
     return "there is no error to be uncertain about" if scale == "log" and value <= 0 else None
 
 
-def _slope(scale: Scale, value: float) -> float:
-    if scale == "fisher":
-        return 1 / (1 - value * value)
-    return 1 / value if scale == "log" else 1.0
-
-
 def _df_of_spread(moved: Floats) -> float:
     """Degrees of freedom that the heaviness of the tails leaves."""
-    centred = moved - moved.mean()
-    square = float(np.mean(centred**2))
-    kurtosis = float(np.mean(centred**4)) / square**2 if square > 0 else 1.0
+    squares = (moved - moved.mean()) ** 2
+    variance = float(squares.mean())
+    kurtosis = float(squares @ squares) / moved.size / variance**2 if variance > 0 else 1.0
     return moved.size / (kurtosis - 1) if kurtosis > 1 + 1e-9 else math.inf
 
 
-def _size_at_the_end(metric: Metric, data: Rows) -> float:
+def _size_at_the_end(metric: Metric, data: Pairs) -> float:
     """How many rows decide a share of 0 or 1."""
     if metric.name == "accuracy":
         return float(data.n)

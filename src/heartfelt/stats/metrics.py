@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -25,15 +24,14 @@ from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.stats._bounds import Transform
 from heartfelt.stats._paired import (
     Column,
+    Pairs,
     Sorted,
     binary,
     categories,
-    counted,
     is_constant,
     pairs,
     present,
     same_length,
-    sort_rows,
 )
 from heartfelt.stats.triples import Floats, as_array, as_floats
 
@@ -41,39 +39,6 @@ Kind = Literal["numbers", "categories", "flags", "scores", "probabilities"]
 Counts = npt.NDArray[np.floating[Any]]
 Kernel = Callable[[Counts | None], Floats]
 """From ``counts[row, lane]`` to the metric of each lane; None counts every row once, in a single lane."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Cleaned columns of a metric: numbers as floats, categories as codes, two-class labels as 0 and 1.
-
-    ``used`` marks the rows of the input they came from.
-    """
-
-    x: npt.NDArray[Any]
-    y: npt.NDArray[Any]
-    used: npt.NDArray[np.bool_]
-    classes: int = 0
-
-    @property
-    def n(self) -> int:
-        """How many pairs there are."""
-        return int(self.x.size)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Counts for an estimate."""
-        return counted(self.n, int(self.used.size - self.n))
-
-    @cached_property
-    def by_x(self) -> Sorted:
-        """The rows in the order of ``x``."""
-        return sort_rows(self.x)
-
-    @cached_property
-    def by_y(self) -> Sorted:
-        """The rows in the order of ``y``."""
-        return sort_rows(self.y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,31 +49,29 @@ class Metric:
     title: str
     kind: Kind
     transform: Transform
-    kernel: Callable[[Rows], Kernel]
-    influence: Callable[[Rows], Floats]
-    undefined: Callable[[Rows], str | None]
+    kernel: Callable[[Pairs], Kernel]
+    influence: Callable[[Pairs], Floats]
+    undefined: Callable[[Pairs], str | None]
 
-    def value(self, data: Rows, weights: Floats | None = None) -> float:
+    def value(self, data: Pairs, weights: Floats | None = None) -> float:
         """The metric of rows on which it is defined."""
         counts = None if weights is None else np.ascontiguousarray(weights[:, None])
         return float(self.kernel(data)(counts)[0])
 
 
-def rows(metric: Metric, x: Column, y: Column) -> Rows:
+def rows(metric: Metric, x: Column, y: Column) -> Pairs:
     """Clean the columns for the kind of metric."""
     if metric.kind == "numbers":
-        both = pairs(x, y)
-        return Rows(both.x, both.y, both.used)
+        return pairs(x, y)
     if metric.kind == "categories":
-        coded = categories(x, y)
-        return Rows(coded.label, coded.predicted, coded.used, len(coded.names))
+        return categories(x, y)
     first = as_array(x)
     if metric.kind == "flags":
         second = as_array(y)
         same_length({"label": first, "predicted": second})
         used = present(first) & present(second)
         label, predicted = (binary(column[used]).astype(np.int64) for column in (first, second))
-        return Rows(label, predicted, used, 2)
+        return Pairs(label, predicted, used, (0, 1))
     score = as_floats(y, "predicted")
     same_length({"label": first, "predicted": score})
     used = present(first) & np.isfinite(score)
@@ -117,7 +80,7 @@ def rows(metric: Metric, x: Column, y: Column) -> Rows:
         raise InputError(
             "Probabilities must lie between 0 and 1.", "Pass calibrated probabilities, not raw scores."
         )
-    return Rows(binary(first[used]), score, used)
+    return Pairs(binary(first[used]), score, used)
 
 
 def metric_called(name: str) -> Metric:
@@ -132,8 +95,8 @@ def metric_called(name: str) -> Metric:
 # When a metric is undefined
 
 
-def _at_least(least: int) -> Callable[[Rows], str | None]:
-    def check(data: Rows) -> str | None:
+def _at_least(least: int) -> Callable[[Pairs], str | None]:
+    def check(data: Pairs) -> str | None:
         if data.n >= least:
             return None
         return "no pairs" if least == 1 else f"{data.n} pairs; at least {least} are needed"
@@ -141,25 +104,24 @@ def _at_least(least: int) -> Callable[[Rows], str | None]:
     return check
 
 
-def no_variation(data: Rows) -> str | None:
+def constant_sides(data: Pairs) -> list[str]:
+    """Which columns do not vary."""
+    return [name for name, column in (("first", data.x), ("second", data.y)) if is_constant(column)]
+
+
+def _no_variation(data: Pairs) -> str | None:
     """Why a correlation of these rows does not exist."""
     few = _at_least(3)(data)
-    if few:
-        return few
-    for name, column in (("first", data.x), ("second", data.y)):
-        if is_constant(column):
-            return f"the {name} column does not vary"
-    return None
+    constant = [] if few else constant_sides(data)
+    return f"the {constant[0]} column does not vary" if constant else few
 
 
-def _both_constant(data: Rows) -> str | None:
+def _both_constant(data: Pairs) -> str | None:
     few = _at_least(2)(data)
-    if few is None and is_constant(data.x) and is_constant(data.y):
-        return "neither column varies"
-    return few
+    return few or ("neither column varies" if len(constant_sides(data)) == 2 else None)
 
 
-def _one_class(data: Rows) -> str | None:
+def _one_class(data: Pairs) -> str | None:
     if not data.n:
         return "no pairs"
     positives = int(np.count_nonzero(data.x))
@@ -168,7 +130,7 @@ def _one_class(data: Rows) -> str | None:
     return "no label is negative" if positives == data.n else None
 
 
-def _none_positive(side: Callable[[Rows], npt.NDArray[Any]], why: str) -> Callable[[Rows], str | None]:
+def _none_positive(side: Callable[[Pairs], npt.NDArray[Any]], why: str) -> Callable[[Pairs], str | None]:
     return lambda data: None if np.any(side(data)) else why
 
 
@@ -184,7 +146,7 @@ def _moments(counts: Counts | None, x: Floats, y: Floats) -> Floats:
     return moments(counts, x, y)
 
 
-def _pearson_kernel(data: Rows) -> Kernel:
+def _pearson_kernel(data: Pairs) -> Kernel:
     x, y = (_scaled(column - column.mean()) for column in (data.x, data.y))
 
     def correlation(counts: Counts | None) -> Floats:
@@ -202,14 +164,14 @@ def _scaled(column: Floats) -> Floats:
     return np.asarray(column / np.abs(column).max())
 
 
-def _pearson_influence(data: Rows) -> Floats:
+def _pearson_influence(data: Pairs) -> Floats:
     a, b = (column - column.mean() for column in (data.x, data.y))
     a, b = a / np.sqrt(np.mean(a * a)), b / np.sqrt(np.mean(b * b))
     r = float(np.mean(a * b))
     return np.asarray(a * b - 0.5 * r * (a * a + b * b))
 
 
-def _ccc_kernel(data: Rows) -> Kernel:
+def _ccc_kernel(data: Pairs) -> Kernel:
     middle = 0.5 * float(data.x.mean() + data.y.mean())
     largest = max(float(np.abs(column - middle).max()) for column in (data.x, data.y))
     x, y = (data.x - middle) / largest, (data.y - middle) / largest
@@ -224,7 +186,7 @@ def _ccc_kernel(data: Rows) -> Kernel:
     return concordance
 
 
-def _ccc_influence(data: Rows) -> Floats:
+def _ccc_influence(data: Pairs) -> Floats:
     a, b, shift = data.x - data.x.mean(), data.y - data.y.mean(), float(data.x.mean() - data.y.mean())
     xx, yy, xy = float(np.mean(a * a)), float(np.mean(b * b)), float(np.mean(a * b))
     scale = xx + yy + shift * shift
@@ -235,22 +197,23 @@ def _ccc_influence(data: Rows) -> Floats:
 # Ranks: Spearman's rho and Kendall's tau-b
 
 
-def _rank_kernel(name: Literal["spearman", "kendall"]) -> Callable[[Rows], Kernel]:
-    def prepare(data: Rows) -> Kernel:
+def _sorted_kernel(name: str, columns: Callable[[Pairs], tuple[Any, ...]]) -> Callable[[Pairs], Kernel]:
+    """The compiled kernel of that name, on columns that are sorted once."""
+
+    def prepare(data: Pairs) -> Kernel:
         from heartfelt.stats import _kernels_resample as kernels
 
-        kernel = kernels.spearman if name == "spearman" else kernels.kendall
-        x, y = data.by_x, data.by_y
-        return lambda counts: kernel(_once(counts, data), x.order, x.starts, y.place, y.places)
+        kernel, sorted_columns = getattr(kernels, name), columns(data)
+        return lambda counts: kernel(np.ones((data.n, 1)) if counts is None else counts, *sorted_columns)
 
     return prepare
 
 
-def _once(counts: Counts | None, data: Rows) -> Counts:
-    return np.ones((data.n, 1)) if counts is None else counts
+def _ranks(data: Pairs) -> tuple[Any, ...]:
+    return data.by_x.order, data.by_x.starts, data.by_y.place, data.by_y.places
 
 
-def _spearman_influence(data: Rows) -> Floats:
+def _spearman_influence(data: Pairs) -> Floats:
     """With mid-ranks, including the ranks' own dependence on the sample."""
     x, y = data.by_x, data.by_y
     u, v = ((np.cumsum(by.sizes) - 0.5 * by.sizes)[by.place] / data.n - 0.5 for by in (x, y))
@@ -269,7 +232,7 @@ def _mean_above(column: Sorted, values: Floats) -> Floats:
     return np.asarray((above + 0.5 * per_place)[column.place] / values.size)
 
 
-def _kendall_influence(data: Rows) -> Floats:
+def _kendall_influence(data: Pairs) -> Floats:
     """By each row's concordant minus discordant partners."""
     from heartfelt.stats._kernels_resample import kendall_scores
 
@@ -285,8 +248,8 @@ def _kendall_influence(data: Rows) -> Floats:
 # Means of a loss per row
 
 
-def _loss_kernel(loss: Callable[[Rows], Floats], root: bool = False) -> Callable[[Rows], Kernel]:
-    def prepare(data: Rows) -> Kernel:
+def _loss_kernel(loss: Callable[[Pairs], Floats], root: bool = False) -> Callable[[Pairs], Kernel]:
+    def prepare(data: Pairs) -> Kernel:
         values = loss(data)
         return lambda counts: np.sqrt(_mean(counts, values)) if root else _mean(counts, values)
 
@@ -301,24 +264,24 @@ def _mean(counts: Counts | None, values: Floats) -> Floats:
     return mean(counts, values)
 
 
-def _loss_influence(loss: Callable[[Rows], Floats]) -> Callable[[Rows], Floats]:
+def _loss_influence(loss: Callable[[Pairs], Floats]) -> Callable[[Pairs], Floats]:
     return lambda data: loss(data) - loss(data).mean()
 
 
-def squared_error(data: Rows) -> Floats:
+def squared_error(data: Pairs) -> Floats:
     """The squared error of each row."""
     return np.asarray((data.y - data.x.astype(np.float64)) ** 2)
 
 
-def _absolute(data: Rows) -> Floats:
+def _absolute(data: Pairs) -> Floats:
     return np.asarray(np.abs(data.y - data.x))
 
 
-def _hit(data: Rows) -> Floats:
+def _hit(data: Pairs) -> Floats:
     return np.asarray(data.x == data.y, dtype=np.float64)
 
 
-def _rmse_influence(data: Rows) -> Floats:
+def _rmse_influence(data: Pairs) -> Floats:
     squared = squared_error(data)
     root = float(np.sqrt(squared.mean()))
     return (squared - squared.mean()) / (2 * root) if root > 0 else np.zeros_like(squared)
@@ -327,21 +290,21 @@ def _rmse_influence(data: Rows) -> Floats:
 # Counts per class: totals[0] labels, totals[1] predictions, totals[2] both; by class and lane
 
 
-def _class_kernel(finish: Callable[[Floats], Floats]) -> Callable[[Rows], Kernel]:
-    def prepare(data: Rows) -> Kernel:
+def _class_kernel(finish: Callable[[Floats], Floats]) -> Callable[[Pairs], Kernel]:
+    def prepare(data: Pairs) -> Kernel:
         return lambda counts: finish(_class_totals(counts, data))
 
     return prepare
 
 
-def _class_totals(counts: Counts | None, data: Rows) -> Floats:
+def _class_totals(counts: Counts | None, data: Pairs) -> Floats:
     if counts is None:
         hits = data.x[data.x == data.y]
-        sides = [np.bincount(side, minlength=data.classes) for side in (data.x, data.y, hits)]
+        sides = [np.bincount(side, minlength=len(data.names)) for side in (data.x, data.y, hits)]
         return np.array(sides, dtype=np.float64)[:, :, None]
     from heartfelt.stats._kernels_resample import class_totals
 
-    return class_totals(counts, data.x, data.y, data.classes)
+    return class_totals(counts, data.x, data.y, len(data.names))
 
 
 def _share(top: Floats, bottom: Floats) -> Floats:
@@ -356,24 +319,24 @@ def _mean_share(top: Floats, bottom: Floats) -> Floats:
     )
 
 
-def _balanced_influence(data: Rows) -> Floats:
-    totals = np.bincount(data.x, minlength=data.classes)
+def _balanced_influence(data: Pairs) -> Floats:
+    totals = np.bincount(data.x, minlength=len(data.names))
     hit = _hit(data)
-    recall = np.bincount(data.x, weights=hit, minlength=data.classes) / np.maximum(totals, 1)
+    recall = np.bincount(data.x, weights=hit, minlength=len(data.names)) / np.maximum(totals, 1)
     return np.asarray((hit - recall[data.x]) * data.n / (totals[data.x] * np.count_nonzero(totals)))
 
 
-def _macro_f1_influence(data: Rows) -> Floats:
+def _macro_f1_influence(data: Pairs) -> Floats:
     hit = _hit(data)
-    both = np.bincount(data.x, minlength=data.classes) + np.bincount(data.y, minlength=data.classes)
+    both = np.bincount(data.x, minlength=len(data.names)) + np.bincount(data.y, minlength=len(data.names))
     occurring = np.maximum(both, 1)
-    f1 = 2 * np.bincount(data.x, weights=hit, minlength=data.classes) / occurring
+    f1 = 2 * np.bincount(data.x, weights=hit, minlength=len(data.names)) / occurring
     pull = 2 * hit / occurring[data.x] - f1[data.x] / occurring[data.x] - f1[data.y] / occurring[data.y]
     return np.asarray(pull * data.n / np.count_nonzero(both))
 
 
-def _ratio_influence(bottom: Callable[[Rows], npt.NDArray[Any]], factor: float) -> Callable[[Rows], Floats]:
-    def influence(data: Rows) -> Floats:
+def _ratio_influence(bottom: Callable[[Pairs], npt.NDArray[Any]], factor: float) -> Callable[[Pairs], Floats]:
+    def influence(data: Pairs) -> Floats:
         hits, below = factor * (data.x & data.y).astype(np.float64), bottom(data).astype(np.float64)
         mean = float(below.mean())
         return np.asarray((hits - float(hits.mean()) / mean * below) / mean)
@@ -384,18 +347,11 @@ def _ratio_influence(bottom: Callable[[Rows], npt.NDArray[Any]], factor: float) 
 # Scores against two classes: the area under the ROC curve and average precision
 
 
-def _score_kernel(name: Literal["auroc", "average_precision"]) -> Callable[[Rows], Kernel]:
-    def prepare(data: Rows) -> Kernel:
-        from heartfelt.stats import _kernels_resample as kernels
-
-        kernel = kernels.auroc if name == "auroc" else kernels.average_precision
-        by = data.by_y
-        return lambda counts: kernel(_once(counts, data), by.order, by.starts, data.x)
-
-    return prepare
+def _scores(data: Pairs) -> tuple[Any, ...]:
+    return data.by_y.order, data.by_y.starts, data.x
 
 
-def _auroc_influence(data: Rows) -> Floats:
+def _auroc_influence(data: Pairs) -> Floats:
     """DeLong's placement values."""
     by = data.by_y
     yes = np.bincount(by.place, weights=data.x, minlength=by.places)
@@ -409,7 +365,7 @@ def _auroc_influence(data: Rows) -> Floats:
     return np.where(data.x, up, down)
 
 
-def _average_precision_influence(data: Rows) -> Floats:
+def _average_precision_influence(data: Pairs) -> Floats:
     by = data.by_y
     yes = np.bincount(by.place, weights=data.x, minlength=by.places)
     no = by.sizes - yes
@@ -429,14 +385,14 @@ _SQUARED = (_loss_kernel(squared_error), _loss_influence(squared_error), _at_lea
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("pearson", "Pearson r", "numbers", "fisher", _pearson_kernel, _pearson_influence, no_variation),
+        Metric("pearson", "Pearson r", "numbers", "fisher", _pearson_kernel, _pearson_influence, _no_variation),
         Metric(
             "spearman", "Spearman rho", "numbers", "fisher",
-            _rank_kernel("spearman"), _spearman_influence, no_variation,
+            _sorted_kernel("spearman", _ranks), _spearman_influence, _no_variation,
         ),
         Metric(
             "kendall", "Kendall tau-b", "numbers", "fisher",
-            _rank_kernel("kendall"), _kendall_influence, no_variation,
+            _sorted_kernel("kendall", _ranks), _kendall_influence, _no_variation,
         ),
         Metric("ccc", "Lin's concordance correlation", "numbers", "fisher", *_CONCORDANCE),
         Metric("quadratic_kappa", "quadratic-weighted kappa", "numbers", "fisher", *_CONCORDANCE),
@@ -481,11 +437,11 @@ METRICS: dict[str, Metric] = {
         ),
         Metric(
             "auroc", "area under the ROC curve", "scores", "logit",
-            _score_kernel("auroc"), _auroc_influence, _one_class,
+            _sorted_kernel("auroc", _scores), _auroc_influence, _one_class,
         ),
         Metric(
             "average_precision", "average precision", "scores", "logit",
-            _score_kernel("average_precision"), _average_precision_influence, _one_class,
+            _sorted_kernel("average_precision", _scores), _average_precision_influence, _one_class,
         ),
         Metric("brier", "Brier score", "probabilities", "log", *_SQUARED),
     )

@@ -19,15 +19,15 @@ ceilings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, cast, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
+from heartfelt.stats.categories import answer_codes
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import yardsticks
@@ -44,6 +44,7 @@ from heartfelt.stats.two_way_jackknife import NAME, group_variance, half_width
 
 METRICS: tuple[str, ...] = get_args(Metric)
 GROUPS = 20
+_SCALES: dict[str, _bounds.Transform] = {"correlation": "fisher", **dict.fromkeys(CATEGORY_METRICS, "logit")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +119,12 @@ def _ratings(rater: Ids | Ratings, item: Ids, value: Values, metric: Metric) -> 
     """The ratings (of categories, as codes), and which rows of the columns were used if not all."""
     if isinstance(rater, Ratings):
         if metric in CATEGORY_METRICS:
-            return replace(rater, value=code(rater.value).codes.astype(np.float64), _shared={}), None
+            return replace(rater, value=code(rater.value).codes.astype(np.float64)), None
         return rater, None
-    numbers = _category_codes(value) if metric in CATEGORY_METRICS else value
+    numbers = value
+    if metric in CATEGORY_METRICS:
+        codes, _ = answer_codes(as_array(value))
+        numbers = np.where(codes < 0, np.nan, codes)
     d = as_ratings(rater, item, numbers)
     return d, np.isfinite(np.asarray(numbers, dtype=np.float64)) if d.left_out else None
 
@@ -215,15 +219,15 @@ class _Work:
         value = statistic(np.ones(self.d.size, np.bool_))
         if value is None:
             return Estimate.missing("too few items or no variance", method, self.d.counts)
-        forward, back = _SCALES[self.metric]
-        z = forward(value)
+        scale = _bounds.SCALES[_SCALES.get(self.metric, "log")]
+        z = scale.to(value)
         if not math.isfinite(z):
             return self._at_limit(value, method)
 
         def scaled(keep: Keep) -> float | None:
             without = statistic(keep)
-            moved = None if without is None else forward(without)
-            return None if moved is None or not math.isfinite(moved) else moved
+            moved = math.nan if without is None else scale.to(without)
+            return moved if math.isfinite(moved) else None
 
         plain = self._plain(value, method)
         spread = group_variance(self.d, scaled, GROUPS, self.seed)
@@ -231,32 +235,7 @@ class _Work:
             return plain.without_interval("too few items or raters to leave groups of them out")
         variance, units = spread
         half = half_width(variance, units - 1, self.confidence)
-        return plain.with_interval(back(z - half), back(z + half), f"{NAME}, {units} groups", self.confidence)
-
-
-_Scale: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
-_FISHER: _Scale = (lambda r: math.atanh(r) if abs(r) < 1.0 else math.inf, math.tanh)
-_LOG: _Scale = (lambda x: math.log(x) if x > 0 else -math.inf, lambda z: math.exp(min(z, 700.0)))
-_LOGIT: _Scale = (
-    lambda p: math.log(p / (1.0 - p)) if 0.0 < p < 1.0 else math.inf,
-    lambda x: 0.5 + 0.5 * math.tanh(x / 2.0),
-)
-_SCALES: dict[str, _Scale] = {
-    "correlation": _FISHER, "rmse": _LOG, "mae": _LOG, **dict.fromkeys(CATEGORY_METRICS, _LOGIT),
-}  # fmt: skip
-
-
-def _category_codes(value: Values) -> npt.NDArray[np.float64]:
-    """Categories as numbers, missing ones as NaN."""
-    array = as_array(value)
-    if array.dtype == object:
-        gone = np.array([x is None or (isinstance(x, float) and not np.isfinite(x)) for x in array.tolist()])
-    else:
-        gone = ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.size)
-    gone = gone.astype(np.bool_)
-    out = np.full(array.size, np.nan)
-    out[~gone] = code(array[~gone]).codes
-    return out
+        return plain.with_interval(*scale.interval(z, half), f"{NAME}, {units} groups", self.confidence)
 
 
 def _of_items(given: Any, d: Ratings, used: Keep | None, what: str) -> Codes:

@@ -1,7 +1,7 @@
 """Ratings as a design: who rated what, whether every rater rated every item, and how many ratings each item
 has.
 
-A rater may rate an item once. Repeats are refused: averaged in silently they would pass for further raters.
+Where a rater may rate an item once, repeats are refused: averaged in silently they would pass for further raters.
 Functions of ratings take the three columns, or a ``Ratings`` made of them once; what several figures share
 (the fitted model, the sums without each unit) is then computed once.
 """
@@ -10,29 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats.triples import Floats, Ids, Ints, Triples, Values, triples
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ratings:
-    """Ratings with coded ids, no (rater, item) pair twice, and the number of ratings per item and rater."""
+    """Ratings with coded ids. ``left_out`` counts those without a finite value."""
 
     rater: Ints
     item: Ints
     value: Floats
     raters: Sequence[Any]
     items: Sequence[Any]
-    per_item: Ints
-    per_rater: Ints
     left_out: int = 0
-    _shared: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    _shared: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -50,6 +49,16 @@ class Ratings:
         left_out = {"left_out": self.left_out} if self.left_out else {}
         return {"ratings": self.size, "items": len(self.items), "raters": len(self.raters), **left_out}
 
+    @cached_property
+    def per_item(self) -> Ints:
+        """Ratings of each item."""
+        return np.bincount(self.item, minlength=len(self.items))
+
+    @cached_property
+    def per_rater(self) -> Ints:
+        """Ratings by each rater."""
+        return np.bincount(self.rater, minlength=len(self.raters))
+
     @property
     def item_means(self) -> Floats:
         """Mean rating of each item."""
@@ -66,27 +75,37 @@ class Ratings:
         raters, rater = np.unique(self.rater[keep], return_inverse=True)
         items, item = np.unique(self.item[keep], return_inverse=True)
         names = [self.raters[i] for i in raters], [self.items[i] for i in items]
-        return coded_ratings(rater.astype(np.int64), item.astype(np.int64), self.value[keep], *names)
+        return Ratings(rater.astype(np.int64), item.astype(np.int64), self.value[keep], *names)
 
 
-def coded_ratings(
-    rater: Ints, item: Ints, value: Floats, raters: Sequence[Any], items: Sequence[Any], left_out: int = 0
-) -> Ratings:
-    """Ratings whose ids are coded already, and without repeats."""
-    per_item, per_rater = np.bincount(item, minlength=len(items)), np.bincount(rater, minlength=len(raters))
-    return Ratings(rater, item, value, raters, items, per_item, per_rater, left_out)
+def triples(rater: Ids, item: Ids, value: Values) -> Ratings:
+    """Code parallel columns, leaving out ratings with no finite value; a rater may rate an item again."""
+    values = as_floats(value)
+    rater_array, item_array = as_array(rater), as_array(item)
+    if not rater_array.size == item_array.size == values.size:
+        raise InputError(
+            f"The columns differ in length: rater {rater_array.size}, item {item_array.size}, "
+            f"value {values.size}.",
+            "Pass parallel arrays: one entry per rating in each.",
+        )
+    keep = np.isfinite(values)
+    left_out = int(values.size - np.count_nonzero(keep))
+    if left_out:
+        rater, item, values = rater_array[keep], item_array[keep], values[keep]
+    raters, items = code(rater), code(item)
+    return Ratings(raters.codes, items.codes, values, raters.names, items.names, left_out)
 
 
 def as_ratings(rater: Ids | Ratings, item: Ids = None, value: Values = None) -> Ratings:
     """Code the ratings and refuse repeated (rater, item) pairs; ``Ratings`` are taken as they are."""
     if isinstance(rater, Ratings):
         return rater
-    t = triples(rater, item, value)
-    refuse_repeats(t)
-    return coded_ratings(t.rater, t.item, t.value, t.raters, t.items, t.left_out)
+    ratings = triples(rater, item, value)
+    refuse_repeats(ratings)
+    return ratings
 
 
-def refuse_repeats(t: Triples) -> None:
+def refuse_repeats(t: Ratings) -> None:
     """Raise an InputError that names the first repeated (rater, item) pair."""
     cells = len(t.items) * len(t.raters)
     if t.value.size <= cells <= 4 * t.value.size:

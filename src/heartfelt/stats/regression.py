@@ -51,7 +51,7 @@ class _Line:
     residual: Floats
     inverse: Floats
     centre: float
-    confidence: float
+    mean: float
     slope: float
 
     @property
@@ -85,7 +85,7 @@ def shrinkage_slope(
     estimates, error, df = _estimates(line, clusters, counts, confidence)
     tests = [_p_value(line.slope - at, error, df) for at in (0.0, 1.0)]
     apart = 1 - line.slope
-    neutral = (line.confidence - line.slope * line.centre) / apart if abs(apart) > 1e-12 else None
+    neutral = (line.mean - line.slope * line.centre) / apart if abs(apart) > 1e-12 else None
     return ShrinkageSlope(estimates[1], estimates[0], neutral, r_squared, error, df, tests[0], tests[1])
 
 
@@ -111,29 +111,26 @@ def _fit(data: Pairs) -> _Line:
 def _estimates(
     line: _Line, clusters: dict[str, Ints], counts: dict[str, int], confidence: float
 ) -> tuple[list[Estimate], float | None, float | None]:
-    values = line.contrasts @ np.array([line.confidence, line.slope])
+    values = line.contrasts @ np.array([line.mean, line.slope])
     names = ("intercept", "least-squares slope of perceived on intended")
     plain = [Estimate(v, method=m, counts=counts) for v, m in zip(values, names, strict=True)]
-    smallest = min((int(codes.max()) + 1 for codes in clusters.values()), default=None)
+    fewest = min((int(codes.max()) + 1 for codes in clusters.values()), default=3)
     why = None
-    if smallest is not None and smallest < 3:
-        why = f"{smallest} clusters; at least 3 are needed"
+    if fewest < 3:
+        why = f"{fewest} clusters; at least 3 are needed"
     elif float(line.residual @ line.residual) <= 1e-24 * float(np.sum(line.design[:, 1] ** 2)):
         why = "the points lie on a line"
+    else:
+        interval, covariance, dfs = _covariance(line, clusters)
+        variances = [float(row @ covariance @ row) for row in line.contrasts]
+        why = "the two-way clustered variance is not positive" if min(variances) <= 0 else None
     if why:
         return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
-    interval, covariance, dfs = _covariance(line, clusters)
-    variances = [float(row @ covariance @ row) for row in line.contrasts]
-    if min(variances) <= 0:
-        why = "the two-way clustered variance is not positive"
-        return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
-    errors = [math.sqrt(variance) for variance in variances]
-    out = []
-    for estimate, error, df in zip(plain, errors, dfs, strict=True):
-        half = _bounds.t_quantile(confidence, df) * error
-        value = float(estimate)
-        out.append(estimate.with_interval(value - half, value + half, interval, confidence))
-    return out, errors[1], dfs[1]
+    out = [
+        _bounds.with_t(estimate, math.sqrt(variance), df, interval, confidence)
+        for estimate, variance, df in zip(plain, variances, dfs, strict=True)
+    ]
+    return out, math.sqrt(variances[1]), dfs[1]
 
 
 def _covariance(line: _Line, clusters: dict[str, Ints]) -> tuple[str, Floats, list[float]]:

@@ -22,12 +22,13 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column
+from heartfelt.stats._paired import Column, Pairs, Units, units_of
+from heartfelt.stats.association import common_rows
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import cluster_sums, unit_codes
-from heartfelt.stats.metrics import METRICS, Metric, Rows, metric_called, rows
-from heartfelt.stats.paired_metrics import common_rows
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, triples
+from heartfelt.stats.jackknife import full_value
+from heartfelt.stats.metrics import METRICS, Metric, metric_called, rows
+from heartfelt.stats.ratings import triples
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, code
 from heartfelt.streams import derived_seed, stream
 
 Interval = Literal["auto", "percentile", "bca", "delta"]
@@ -36,6 +37,7 @@ Resampled = Literal["both", "items", "raters"]
 PLAIN_LIMIT = 500_000_000
 # A multinomial draw costs about as much per cell as this many rows drawn one by one.
 _ROWS_PER_CELL = 40
+_ROWS = Units(0)
 # Sums of counts stay exact in single precision below 2**24; clusters can draw more rows than there are.
 _EXACT_ROWS = 2_000_000
 _NAMES = {
@@ -169,15 +171,16 @@ def bootstrap_metric(
     """
     chosen = metric_called(metric)
     data = rows(chosen, x, y)
-    unit, units = unit_codes(data, group)
-    counts = data.counts | ({"clusters": units} if unit is not None else {})
+    units = units_of(data.used, group)
+    counts = data.counts | units.counts
     why = chosen.undefined(data)
     if why:
         return Estimate.missing(why, chosen.name, counts)
-    sample = condense(data) if unit is None else Sample(data, unit, units)
+    sample = condense(data) if group is None else Sample(data, units)
     how = _choose(interval, sample, resamples)
-    plain = Estimate(full_value(chosen, sample), method=chosen.name, counts=counts)
-    pull = cluster_sums(chosen.influence(data), unit, units) if how != "percentile" else np.zeros(0)
+    value = full_value(chosen, sample.rows, sample.copies)
+    plain = Estimate(value, method=chosen.name, counts=counts)
+    pull = units.sums(chosen.influence(data)) if how != "percentile" else np.zeros(0)
     return _bounded_metric(
         plain,
         sample,
@@ -207,15 +210,15 @@ def bootstrap_difference(
     """
     chosen = metric_called(metric)
     name = f"difference of {chosen.name}"
-    data, other, unit, units, counts = common_rows(chosen, x, first, second, group)
+    data, other, units, counts = common_rows(chosen, x, first, second, group)
     why = chosen.undefined(data) or chosen.undefined(other)
     if why:
         return Estimate.missing(why, name, counts)
-    samples = [Sample(side, unit, units if unit is not None else 0) for side in (data, other)]
-    value = full_value(chosen, samples[0]) - full_value(chosen, samples[1])
+    samples = [Sample(side, units) for side in (data, other)]
+    value = full_value(chosen, data) - full_value(chosen, other)
     plain = Estimate(value, method=name, counts=counts)
     how = _choose("auto", samples[0], resamples)
-    pull = cluster_sums(chosen.influence(data) - chosen.influence(other), unit, units)
+    pull = units.sums(chosen.influence(data) - chosen.influence(other))
 
     def drawn() -> Floats:
         left, right = (replicates(chosen, sample, resamples, seed) for sample in samples)
@@ -234,10 +237,10 @@ def _bounded_metric(
     drawn: Callable[[], Floats],
 ) -> Estimate:
     """Bounds by the delta method from influence values, or from replicates."""
-    value, clusters = float(plain), sample.unit is not None
-    if clusters and sample.units < 2:
+    value, units = float(plain), sample.units
+    if units.codes is not None and units.count < 2:
         return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
-    label = _NAMES[how] + (" over clusters" if clusters else "")
+    label = _NAMES[how] + units.over
     if how == "delta":
         bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence, transform)
         return _bounds.bounded(plain, bounds, label, confidence, "the influence values do not vary")
@@ -291,16 +294,15 @@ def _from_replicates(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows with what is resampled: rows themselves, clusters (``unit``) or cells (``copies`` of each row).
+    """Rows with what is resampled: rows themselves, clusters (``units``) or cells (``copies`` of each row).
 
     Clusters are drawn whole, every row taking its cluster's count. Where few distinct pairs hold many rows, a resample is one
     multinomial draw over the distinct pairs (cells), which has exactly the distribution of drawing rows and costs nothing per
     row.
     """
 
-    rows: Rows
-    unit: Ints | None = None
-    units: int = 0
+    rows: Pairs
+    units: Units = _ROWS
     copies: Ints | None = None
 
     @property
@@ -309,20 +311,25 @@ class Sample:
         return self.rows.n if self.copies is None else int(self.copies.size)
 
 
-def condense(data: Rows) -> Sample:
+def condense(data: Pairs) -> Sample:
     """Fold equal pairs together when that makes resampling cheaper."""
-    if data.n < 2 * _ROWS_PER_CELL:
+    most = data.n // _ROWS_PER_CELL
+    # Many distinct values among the first rows spare sorting them all.
+    if most < 2 or np.unique(data.x[: 2 * most]).size > most:
         return Sample(data)
-    first, x = np.unique(data.x, return_inverse=True)
-    if first.size * _ROWS_PER_CELL > data.n:
-        return Sample(data)
-    second, y = np.unique(data.y, return_inverse=True)
-    if first.size * second.size * _ROWS_PER_CELL > data.n:
+    (x, first), (y, second) = (_distinct(column) for column in (data.x, data.y))
+    if first.size * second.size > most:
         return Sample(data)
     copies = np.bincount(x * second.size + y, minlength=first.size * second.size)
     cells = np.flatnonzero(copies)
     folded = replace(data, x=first[cells // second.size], y=second[cells % second.size])
     return Sample(folded, copies=copies[cells].astype(np.int64))
+
+
+def _distinct(column: npt.NDArray[Any]) -> tuple[Ints, npt.NDArray[Any]]:
+    """Codes of a column, and its distinct values in order."""
+    ids = code(column)
+    return ids.codes, np.asarray(ids.names)
 
 
 def weight_batches(sample: Sample, batches: int, seed: int) -> Iterator[npt.NDArray[np.floating[Any]]]:
@@ -338,11 +345,12 @@ def weight_batches(sample: Sample, batches: int, seed: int) -> Iterator[npt.NDAr
     state = np.uint64(derived_seed(seed, "bootstrap", "rows"))
     kind = np.float32 if sample.rows.n < _EXACT_ROWS else np.float64
     counts = np.empty((sample.rows.n, LANES), kind)
-    drawn = counts if sample.unit is None else np.empty((sample.units, LANES), kind)
+    units = sample.units
+    drawn = counts if units.codes is None else np.empty((units.count, LANES), kind)
     for _ in range(batches):
         state = np.uint64(draw(state, drawn))
-        if sample.unit is not None:
-            spread(drawn, sample.unit, counts)
+        if units.codes is not None:
+            spread(drawn, units.codes, counts)
         yield counts
 
 
@@ -352,9 +360,3 @@ def replicates(metric: Metric, sample: Sample, resamples: int, seed: int) -> Flo
 
     kernel, batches = metric.kernel(sample.rows), -(-resamples // LANES)
     return np.concatenate([kernel(counts) for counts in weight_batches(sample, batches, seed)])[:resamples]
-
-
-def full_value(metric: Metric, sample: Sample) -> float:
-    """The metric of the sample itself."""
-    copies = np.ones(sample.rows.n) if sample.copies is None else sample.copies.astype(np.float64)
-    return metric.value(sample.rows, copies)

@@ -1,8 +1,8 @@
-"""Ratings as sparse triples: parallel arrays of rater, item and value, with ids coded as integers.
+"""Columns as arrays, with ids coded as integers: what every statistic starts from.
 
-Every statistic of agreement and reliability starts here. Ids may be anything hashable, in a NumPy array, a
-Polars or pandas column, or a list. Missing values (``None``, NaN) and infinities are left out and counted;
-ids are coded in order of first appearance or by value, whichever is cheaper, so codes carry no meaning.
+Ids may be anything hashable, in a NumPy array, a Polars or pandas column, or a list; they are coded in order of first
+appearance or by value, whichever is cheaper, so codes carry no meaning. Ratings are sparse triples, parallel columns of rater,
+item and value (``heartfelt.stats.ratings``); missing values (``None``, NaN) and infinities are left out and counted.
 """
 
 from __future__ import annotations
@@ -146,48 +146,3 @@ def _series_codes(column: Any) -> Codes:
     lookup = np.empty(first.size, dtype=np.int64)
     lookup[order] = np.arange(order.size)
     return Codes(lookup[physical], series.gather(first[order]).cast(pl.String).to_list())
-
-
-@dataclass(frozen=True, slots=True)
-class Triples:
-    """Ratings with coded ids. ``left_out`` counts ratings without a finite value."""
-
-    rater: Ints
-    item: Ints
-    value: Floats
-    raters: Sequence[Any]
-    items: Sequence[Any]
-    left_out: int = 0
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """What the ratings consist of, for an estimate's ``counts``."""
-        return {
-            "ratings": int(self.value.size),
-            "items": len(self.items),
-            "raters": len(self.raters),
-            **({"left_out": self.left_out} if self.left_out else {}),
-        }
-
-
-def triples(rater: Ids, item: Ids, value: Values) -> Triples:
-    """Code parallel columns as triples, leaving out ratings with no finite value."""
-    values = as_floats(value)
-    rater_array, item_array = as_array(rater), as_array(item)
-    if not rater_array.size == item_array.size == values.size:
-        raise InputError(
-            f"The columns differ in length: rater {rater_array.size}, item {item_array.size}, "
-            f"value {values.size}.",
-            "Pass parallel arrays: one entry per rating in each.",
-        )
-    keep = np.isfinite(values)
-    left_out = int(values.size - np.count_nonzero(keep))
-    if left_out:
-        rater_array, item_array, values = rater_array[keep], item_array[keep], values[keep]
-        return Triples(*_coded(rater_array, item_array, values), left_out)
-    return Triples(*_coded(rater, item, values))
-
-
-def _coded(rater: Ids, item: Ids, values: Floats) -> tuple[Ints, Ints, Floats, Sequence[Any], Sequence[Any]]:
-    raters, items = code(rater), code(item)
-    return raters.codes, items.codes, values, raters.names, items.names

@@ -2,7 +2,7 @@
 
 from heartfelt.study.design import Design
 from heartfelt.study.load import load_study, parse_study, study_text
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import SCALES, Scale
 from heartfelt.study.study import Intent, Prompt, Study, System, json_schema
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from heartfelt.study.model import Id, Part, Text, without_unused
+from heartfelt.study.model import Id, Part, Place, ReferenceProblem, Text, without_unused
+from heartfelt.study.scale import Points
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
+
+GRID_POINTS = 9
 
 
 class Design(Part):
@@ -60,6 +66,20 @@ class Design(Part):
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without_unused(handler(self), auto_advance="offer")
+
+    def check(self, study: Study, place: Place) -> None:
+        """An affect grid needs two different questions on nine points."""
+        place = (*place, "affect_grid")
+        for name in self.affect_grid or ():
+            study.check_question(place, name)
+            scale = study.scale_of(name)
+            if not isinstance(scale, Points) or scale.points != GRID_POINTS:
+                raise ReferenceProblem(
+                    place,
+                    f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}",
+                )
+        if self.affect_grid is not None and self.affect_grid[0] == self.affect_grid[1]:
+            raise ReferenceProblem(place, "a grid needs two different questions, across then up")
 
 
 class Codes(Part):

@@ -1,26 +1,55 @@
-"""What all parts of a study have in common: strict keys, ids, and texts in several languages."""
+"""The parts of a study: strict keys, ids, texts in several languages, questions, and probes.
+
+A part that names another part checks that name itself (``check``), so a new kind of question or probe is one new class.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from heartfelt.errors import suggestion
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
 
 _ID = re.compile(r"^[^\s\x00-\x1f][^\x00-\x1f]*$")
 _LANGUAGE = re.compile(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
+Place: TypeAlias = tuple[str | int, ...]
+"""Where something stands in ``study.yaml``: keys and places in lists, from the top."""
 
 
-class Part(BaseModel):
-    """A part of a study: immutable, and a key nobody knows is a mistake."""
+class ReferenceProblem(ValueError):
+    """A name in one part of a study that another part does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
+
+
+def check_name(place: Place, name: str, names: Iterable[str], problem: str, listed: str) -> None:
+    """Refuse a name that is not among ``names``, with the nearest one that is."""
+    if name not in (known := list(names)):
+        raise ReferenceProblem(place, f"{problem} '{name}'. {suggestion(name, known, listed)}")
 
 
 class OpenPart(BaseModel):
-    """A part that keeps keys of the researcher's own."""
+    """A part of a study: immutable. This kind keeps keys of the researcher's own."""
 
     model_config = ConfigDict(extra="allow", frozen=True, str_strip_whitespace=True)
+
+    def check(self, study: Study, place: Place) -> None:
+        """Refuse names that the study does not know, with a :class:`ReferenceProblem`."""
+
+
+class Part(OpenPart):
+    """A part of a study in which an unknown key is a mistake."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def without_unused(written: dict[str, Any], **defaults: Any) -> dict[str, Any]:
@@ -64,3 +93,151 @@ def say(text: Text, language: str = "en") -> str:
         or text.get("en")
         or next(iter(text.values()), "")
     )
+
+
+# --- questions ---------------------------------------------------------------------------------------------------------
+
+
+class Question(Part):
+    """One question. With ``for_each`` it stands for one question per combination of values."""
+
+    id: Annotated[Id, Field(description="the name its ratings carry; may hold {names} of for_each")]
+    text: Text
+    scale: Annotated[Id, Field(description="the name of a scale")]
+    emotion: Annotated[
+        Literal["perceived", "felt"] | None,
+        Field(description="whether raters judge what the stimulus expresses or what they feel"),
+    ] = None
+    axis: Annotated[Id | None, Field(description="the coordinate of the intents this question measures")] = (
+        None
+    )
+    required: bool = True
+    help: Text | None = None
+    shows: Annotated[
+        list[Literal["prompt", "rubric"]], Field(description="what is shown beside the stimulus")
+    ] = []
+    rubric: Annotated[Text | None, Field(description="the written level the stimulus is held against")] = None
+    for_each: Annotated[
+        dict[Id, list[str]], Field(description="values that fill the {names} in id and text")
+    ] = {}
+    about: Annotated[dict[str, str], Field(description="facts about the question, kept with its labels")] = {}
+    machine_first: Annotated[
+        bool, Field(description="whether a machine fills it in first and a person verifies")
+    ] = False
+
+    def check(self, study: Study, place: Place) -> None:
+        """The scale must be there, and the axis if the intents have coordinates."""
+        check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
+        axes = {axis for intent in study.intents for axis in intent.reference}
+        if self.axis and axes:
+            check_name((*place, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")
+
+    def spread(self) -> list[Question]:
+        """Return the questions this one stands for: itself, or one per combination of ``for_each``."""
+        if not self.for_each:
+            return [self]
+        out = []
+        for values in itertools.product(*self.for_each.values()):
+            names = dict(zip(self.for_each, values, strict=True))
+            update = {
+                "id": fill(self.id, names),
+                "text": _fill_text(self.text, names),
+                "rubric": None if self.rubric is None else _fill_text(self.rubric, names),
+                "for_each": {},
+                "about": {**self.about, **names},
+            }
+            out.append(self.model_copy(update=update))
+        return out
+
+
+def fill(text: str, names: dict[str, str]) -> str:
+    """Put values in for ``{names}``; braces that name nothing stay as they are."""
+    for name, value in names.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def _fill_text(text: Text, names: dict[str, str]) -> Text:
+    if isinstance(text, str):
+        return fill(text, names)
+    return {language: fill(words, names) for language, words in text.items()}
+
+
+def readable(name: str) -> str:
+    """The name of an emotion as people read it: ``___`` is a slash, ``_`` a space."""
+    return name.replace("___", " / ").replace("_", " ").strip()
+
+
+# --- probes: trials that test the rater rather than the stimulus ------------------------------------------------------
+
+
+class AnchorProbe(Part):
+    """Stimuli whose answers are known within limits, such as real recordings that must not score below 3.
+
+    Their ratings are used for screening and nothing else. Without limits raters are judged only by the limits on the mean
+    or sum that a screening policy sets, if it does.
+    """
+
+    type: Literal["anchor"]
+    id: Id
+    stimuli: Annotated[list[Id], Field(min_length=1)]
+    question: Id
+    at_least: float | None = None
+    at_most: float | None = None
+    per_session: Annotated[int, Field(ge=1)] = 1
+
+    def check(self, study: Study, place: Place) -> None:
+        """The question must be asked."""
+        study.check_question((*place, "question"), self.question)
+
+    @model_validator(mode="after")
+    def _possible(self) -> AnchorProbe:
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("at_least cannot exceed at_most")
+        return self
+
+
+class RepeatProbe(Part):
+    """A stimulus shown twice: the two answers should not lie far apart."""
+
+    type: Literal["repeat"]
+    id: Id
+    per_session: Annotated[int, Field(ge=1)] = 1
+    at_most_apart: Annotated[float, Field(ge=0, description="largest difference that passes")] = 2
+    gap: Annotated[int, Field(ge=1, description="trials between the two")] = 8
+
+
+class AttentionProbe(Part):
+    """A trial that tells the rater which answer to give."""
+
+    type: Literal["attention"]
+    id: Id
+    text: Text
+    question: Id
+    answer: float | str
+    per_session: Annotated[int, Field(ge=1)] = 1
+
+    def check(self, study: Study, place: Place) -> None:
+        """The question must be asked."""
+        study.check_question((*place, "question"), self.question)
+
+
+class HeadphoneProbe(Part):
+    """A check at the start that headphones are worn; recorded, and blocking only if asked."""
+
+    type: Literal["headphones"]
+    id: Id
+    trials: Annotated[int, Field(ge=1)] = 6
+    pass_at: Annotated[int, Field(ge=1)] = 5
+    blocks: bool = False
+
+    @model_validator(mode="after")
+    def _passable(self) -> HeadphoneProbe:
+        if self.pass_at > self.trials:
+            raise ValueError("pass_at cannot exceed trials")
+        return self
+
+
+Probe: TypeAlias = Annotated[
+    AnchorProbe | RepeatProbe | AttentionProbe | HeadphoneProbe, Field(discriminator="type")
+]

@@ -20,7 +20,7 @@ class Recipe:
     file: Traversable
 
 
-RECIPES: Registry[Recipe] = Registry("recipe", offered="recipes")
+RECIPES: Registry[Recipe] = Registry("recipe", homes=("heartfelt.datasets.*",))
 
 
 def recipe_text(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -31,13 +31,18 @@ class Scale(Part):
         """Return ``(value, answer)`` for what a rater gave, or raise with the allowed answers."""
         raise NotImplementedError
 
-    def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest value, where there are such."""
-        return None
+    def codes(self) -> dict[str, float]:
+        """The code of each category; empty for scales without categories."""
+        return {}
 
     def labels(self) -> dict[float, str]:
         """The category behind each code; empty for scales without categories."""
-        return {}
+        return {value: name for name, value in self.codes().items()}
+
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and highest value or code, where there are such."""
+        values = self.codes().values()
+        return (min(values), max(values)) if values else None
 
     def _off(self, answer: Any, allowed: str) -> InputError:
         return InputError(f"'{answer}' is not on the scale.", f"Allowed: {allowed}.")
@@ -138,11 +143,16 @@ class Numeric(Scale):
         return number, None
 
 
-class Category(Part):
-    """One category: its id is what data files hold, its text is what raters read."""
+class Tag(Part):
+    """One tag: its id is what data files hold, its text is what raters read."""
 
     id: Id
     text: Text | None = None
+
+
+class Category(Tag):
+    """One category: its id is what data files hold, its text is what raters read."""
+
     value: Annotated[
         float | None, Field(description="the code to store; its place in the list if left out")
     ] = None
@@ -159,23 +169,12 @@ class _Categories(Scale):
         return self
 
     def codes(self) -> dict[str, float]:
-        """The code of each category id."""
+        """The code of each category id: its own, or its place in the list."""
         out: dict[str, float] = {}
-        for place, category in enumerate(self.categories):
-            if isinstance(category, str):
-                out[category] = float(place)
-            else:
-                out[category.id] = float(place) if category.value is None else category.value
+        for place, each in enumerate(self.categories):
+            name, value = (each, None) if isinstance(each, str) else (each.id, each.value)
+            out[name] = float(place) if value is None else value
         return out
-
-    def labels(self) -> dict[float, str]:
-        """The category id behind each code."""
-        return {value: name for name, value in self.codes().items()}
-
-    def bounds(self) -> tuple[float, float]:
-        """Lowest and highest code."""
-        values = self.codes().values()
-        return min(values), max(values)
 
     def read(self, answer: Any) -> Coded:
         """Accept a category's id, or its code."""
@@ -215,13 +214,9 @@ class YesNo(Scale):
     yes: Text = "Yes"
     no: Text = "No"
 
-    def labels(self) -> dict[float, str]:
+    def codes(self) -> dict[str, float]:
         """``no`` is 0 and ``yes`` is 1."""
-        return {0.0: "no", 1.0: "yes"}
-
-    def bounds(self) -> tuple[float, float]:
-        """0 and 1."""
-        return 0.0, 1.0
+        return {"no": 0.0, "yes": 1.0}
 
     def read(self, answer: Any) -> Coded:
         """Accept yes, no, true, false, 1 and 0."""
@@ -258,13 +253,6 @@ class FreeText(Scale):
         if words < self.min_words or (self.max_words is not None and words > self.max_words):
             raise self._off(text, f"{self.min_words} to {self.max_words or 'any number of'} words")
         return None, text
-
-
-class Tag(Part):
-    """One tag: its id is what data files hold, its text is what raters read."""
-
-    id: Id
-    text: Text | None = None
 
 
 class Tags(Scale):
@@ -307,18 +295,9 @@ class Tags(Scale):
         return None, self.separator.join(names)
 
 
-SCALES: Registry[type[Scale]] = Registry("scale")
-for _name, _scale in (
-    ("points", Points),
-    ("numeric", Numeric),
-    ("ordered", Ordered),
-    ("categories", Categories),
-    ("yes-no", YesNo),
-    ("text", FreeText),
-    ("tags", Tags),
-):
-    SCALES.add(_name, _scale)
-
 AnyScale: TypeAlias = Annotated[
     Points | Numeric | Ordered | Categories | YesNo | FreeText | Tags, Field(discriminator="type")
 ]
+SCALES: Registry[type[Scale]] = Registry("scale")
+for _scale in get_args(get_args(AnyScale)[0]):
+    SCALES.add(get_args(_scale.model_fields["type"].annotation)[0], _scale)

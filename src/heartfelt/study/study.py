@@ -11,13 +11,22 @@ from pydantic import Field, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
-from heartfelt.study.model import Id, Language, OpenPart, Part, Text
-from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe
-from heartfelt.study.question import Question
-from heartfelt.study.scale import AnyScale, Points, Scale
+from heartfelt.study.model import (
+    AnchorProbe,
+    Id,
+    Language,
+    OpenPart,
+    Part,
+    Place,
+    Probe,
+    Question,
+    ReferenceProblem,
+    Text,
+    check_name,
+)
+from heartfelt.study.scale import AnyScale, Scale
 
-SCHEMA_VERSION = 1
-GRID_POINTS = 9
+_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics")
 
 
 class System(OpenPart):
@@ -45,6 +54,12 @@ class Prompt(OpenPart):
     id: Id
     text: str
     systems: Annotated[list[Id], Field(description="only for these systems; all if left out")] = []
+
+    def check(self, study: Study, place: Place) -> None:
+        """The systems must be there."""
+        systems = [system.id for system in study.systems]
+        for name in self.systems:
+            check_name((*place, "systems"), name, systems, "no system is called", "Systems")
 
 
 class StimuliSource(Part):
@@ -93,71 +108,20 @@ class Study(Part):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Study:
-        for what, ids in self._ids().items():
+        for what in _LISTS:
+            ids = [part.id for part in (self.asked if what == "questions" else getattr(self, what))]
             doubled = sorted({name for name in ids if ids.count(name) > 1})
             if doubled:
                 raise ReferenceProblem((what,), f"two {what} are called '{doubled[0]}'")
-        for place, question in enumerate(self.questions):
-            if question.scale not in self.scales:
-                fix = suggestion(question.scale, self.scales, "Scales")
-                raise ReferenceProblem(
-                    ("questions", place, "scale"), f"no scale is called '{question.scale}'. {fix}"
-                )
-            axes = {axis for intent in self.intents for axis in intent.reference}
-            if question.axis and axes and question.axis not in axes:
-                fix = suggestion(question.axis, axes, "Axes of the intents")
-                raise ReferenceProblem(
-                    ("questions", place, "axis"), f"no intent has a coordinate '{question.axis}'. {fix}"
-                )
-        for place, prompt in enumerate(self.prompts):
-            for system in prompt.systems:
-                if system not in {s.id for s in self.systems}:
-                    fix = suggestion(system, [s.id for s in self.systems], "Systems")
-                    raise ReferenceProblem(
-                        ("prompts", place, "systems"), f"no system is called '{system}'. {fix}"
-                    )
-        self._check_probes()
-        self._check_grid()
+        for what in _LISTS:
+            for number, part in enumerate(getattr(self, what)):
+                part.check(self, (what, number))
+        self.design.check(self, ("design",))
         return self
 
-    def _ids(self) -> dict[str, list[str]]:
-        return {
-            "systems": [s.id for s in self.systems],
-            "intents": [i.id for i in self.intents],
-            "prompts": [p.id for p in self.prompts],
-            "questions": [q.id for q in self.asked],
-            "probes": [p.id for p in self.probes],
-            "demographics": [d.id for d in self.demographics],
-        }
-
-    def _check_probes(self) -> None:
-        for place, probe in enumerate(self.probes):
-            if not isinstance(probe, AnchorProbe | AttentionProbe):
-                continue
-            if probe.question not in {q.id for q in self.asked}:
-                fix = suggestion(probe.question, [q.id for q in self.asked], "Questions")
-                raise ReferenceProblem(
-                    ("probes", place, "question"), f"no question is called '{probe.question}'. {fix}"
-                )
-
-    def _check_grid(self) -> None:
-        across_and_up = self.design.affect_grid
-        if across_and_up is None:
-            return
-        place = ("design", "affect_grid")
-        known = {question.id: self.scales[question.scale] for question in self.asked}
-        for name in across_and_up:
-            if name not in known:
-                fix = suggestion(name, known, "Questions")
-                raise ReferenceProblem(place, f"no question is called '{name}'. {fix}")
-            scale = known[name]
-            if not isinstance(scale, Points) or scale.points != GRID_POINTS:
-                raise ReferenceProblem(
-                    place,
-                    f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}",
-                )
-        if across_and_up[0] == across_and_up[1]:
-            raise ReferenceProblem(place, "a grid needs two different questions, across then up")
+    def check_question(self, place: Place, name: str) -> None:
+        """Refuse the name of a question that is not asked."""
+        check_name(place, name, self._asked_by_id, "no question is called", "Questions")
 
     @cached_property
     def asked(self) -> list[Question]:
@@ -206,15 +170,6 @@ class Study(Part):
         """A hash of everything the study says, the same for the same content in another layout."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-class ReferenceProblem(ValueError):
-    """A name in one part of a study that another part does not know."""
-
-    def __init__(self, place: tuple[str | int, ...], problem: str) -> None:
-        super().__init__(problem)
-        self.place = place
-        self.problem = problem
 
 
 def json_schema() -> dict[str, Any]:

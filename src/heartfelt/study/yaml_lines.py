@@ -7,13 +7,12 @@ hundred bytes cannot become a few billion nodes. A key given twice is a mistake,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 
 from heartfelt.errors import StudyError
-
-Place: TypeAlias = tuple[str | int, ...]
+from heartfelt.study.model import Place
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_NODES = 500_000

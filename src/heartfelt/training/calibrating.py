@@ -10,7 +10,6 @@ share of new labels inside stays what it should be whatever ``b``. Foreign stimu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +31,11 @@ class Places:
     foreign: npt.NDArray[np.bool_]
 
 
+def foreign_to(domain: Domain, distance: Floats, outside: Floats) -> npt.NDArray[np.bool_]:
+    """Which stimuli are unlike those a domain was made from."""
+    return (distance > domain.distance_limit) | (outside > domain.outside_limit)
+
+
 class Domains:
     """Domains of parts of the stimuli; the same part under the same plan is worked out once, however many questions ask."""
 
@@ -42,20 +46,18 @@ class Domains:
 
     def of(self, at: Ints, plan: Ints) -> Places:
         """The domain of the stimuli at these places, calibrated by leaving out each fold of the plan in turn."""
-        key = (at.tobytes(), np.unique(plan, return_inverse=True)[1].tobytes())
+        names, folds = np.unique(plan, return_inverse=True)
+        key = (at.tobytes(), folds.tobytes())
         if key not in self._known:
-            self._known[key] = self._made(self.rows[at], plan)
+            rows = self.rows[at]
+            near, outside = np.empty((len(rows), len(self._blocks))), np.empty(len(rows))
+            for fold in range(names.size):
+                out = folds == fold
+                near[out], outside[out] = Domain.of(rows[~out], self._blocks).parts(rows[out])
+            domain = Domain.of(rows, self._blocks).calibrated(near, outside)
+            distance = domain.distance_from(near)
+            self._known[key] = Places(domain, distance, foreign_to(domain, distance, outside))
         return self._known[key]
-
-    def _made(self, rows: npt.NDArray[np.float32], plan: npt.NDArray[Any]) -> Places:
-        near, outside = np.empty((len(rows), len(self._blocks))), np.empty(len(rows))
-        for fold in np.unique(plan):
-            out = plan == fold
-            near[out], outside[out] = Domain.of(rows[~out], self._blocks).parts(rows[out])
-        domain = Domain.of(rows, self._blocks).calibrated(near, outside)
-        distance = domain.distance_from(near)
-        foreign = (distance > domain.distance_limit) | (outside > domain.outside_limit)
-        return Places(domain, distance, foreign)
 
 
 @dataclass(frozen=True, slots=True)

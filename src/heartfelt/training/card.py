@@ -14,7 +14,7 @@ from heartfelt.wording import MISSING, interval, number, percent
 def card(model: TrainedModel) -> str:
     """The card as Markdown."""
     facts = model.facts
-    panel = facts["panel"]
+    panel = facts.panel
     lines = [
         f"# {model.name}",
         "",
@@ -22,19 +22,19 @@ def card(model: TrainedModel) -> str:
         "",
         "## Data",
         "",
-        f"{facts['stimuli']:,} stimuli of the study `{facts['study']}`"
-        + (f" by {len(facts['systems'])} systems ({', '.join(facts['systems'])})" if facts["systems"] else "")
-        + f", rated by {panel['kept']:,} of {panel['raters']:,} raters (policy `{facts['policy']}`,"
+        f"{facts.stimuli:,} stimuli of the study `{facts.study}`"
+        + (f" by {len(facts.systems)} systems ({', '.join(facts.systems)})" if facts.systems else "")
+        + f", rated by {panel['kept']:,} of {panel['raters']:,} raters (policy `{facts.policy}`,"
         f" {panel['ratings_kept']:,} of {panel['ratings']:,} ratings)."
-        f" {facts['left_out']:,} stimuli with a label had no file that could be read.",
-        f"Snapshot `{facts['snapshot'][:16]}`, seed {facts['seed']}.",
+        f" {facts.left_out:,} stimuli with a label had no file that could be read.",
+        f"Snapshot `{facts.snapshot[:16]}`, seed {facts.seed}.",
         "",
         "## Scores",
         "",
         "Every stimulus predicted by a head that was chosen and fitted without it.",
-        *([facts["grouping"]["words"]] if "grouping" in facts else []),
+        *([facts.grouping.words] if facts.grouping else []),
         "",
-        *evaluation_table([from_json(Score, row) for row in facts["evaluation"]]),
+        *evaluation_table([from_json(Score, row) for row in facts.evaluation]),
         "",
         "## Intervals",
         "",
@@ -43,16 +43,16 @@ def card(model: TrainedModel) -> str:
         parts = ", ".join(f"{key} {value:.2f}" for key, value in output.errors.items() if key != "systems")
         lines.append(
             f"- {output.question}: ±{output.half_width:.2f} covers {percent(output.confidence)} of labels of"
-            f" {left_out_words(model)}; standard deviation of the error: {parts}. Head: {facts['chosen'][output.question]['head']}."
+            f" {left_out_words(model)}; standard deviation of the error: {parts}. Head: {facts.chosen[output.question].head}."
         )
     return "\n".join(lines) + "\n"
 
 
 def left_out_words(model: TrainedModel) -> str:
     """What was left out when the intervals were calibrated, in words."""
-    if len(model.facts["systems"]) >= LEAST_SYSTEMS:
+    if len(model.facts.systems) >= LEAST_SYSTEMS:
         return "systems that were left out"
-    by = (model.facts.get("grouping") or {}).get("by")
+    by = model.facts.grouping.by if model.facts.grouping else None
     return f"stimuli whose {by} was left out" if by else "stimuli that were left out"
 
 

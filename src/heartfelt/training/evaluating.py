@@ -28,7 +28,7 @@ from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
-from heartfelt.training.calibrating import Domains, width_of
+from heartfelt.training.calibrating import Domains, foreign_to, width_of
 from heartfelt.training.fitting import Floats, Ints, choose, folds
 from heartfelt.training.material import Material, Target, answers_of
 
@@ -40,6 +40,7 @@ PROTOCOLS = {
     "leave-one-system-out": "leave one system out",
     "within-cells": "within cells (five folds)",
 }
+WITHIN = "within-cells"
 LEAST_SYSTEMS = 3
 """Systems there must be to leave each out in turn."""
 PUBLISHED = "published "
@@ -118,22 +119,22 @@ def evaluate(
     left_out: dict[tuple[str, str], LeftOut] = {}
     for target in material.targets:
         for name, plan in plans.items():
-            empty, heads = _empty(plan), []
+            size, heads = plan.size, []
+            into = LeftOut(np.empty(size), np.empty(size), plan, (), np.zeros(size, bool))
             for fold in np.unique(plan):
-                heads.append(_predict(material, target, plan == fold, kinds, confidence, domains, empty))
+                heads.append(_predict(material, target, plan == fold, kinds, confidence, domains, into))
                 done += 1
                 if progress is not None:
                     progress("evaluating", done, total)
-            left_out[target.question, name] = replace(empty, chosen=tuple(heads))
+            left_out[target.question, name] = replace(into, chosen=tuple(heads))
     scores = []
     for target in material.targets:
         for side in _panels(material):
             top = _ceiling(material, target, side)
-            scores += [
-                _score(material, target, side, name, left_out[target.question, name], top) for name in plans
-            ]
-            if material.cells is not None:
-                scores.append(_within(material, target, side, left_out[target.question, "five-fold"], top))
+            names = [*plans, *([] if material.cells is None else [WITHIN])]
+            for name in names:
+                predicted = left_out[target.question, "five-fold" if name == WITHIN else name]
+                scores.append(_score(material, target, side, name, predicted, top))
     return Evaluation(tuple(scores), _table(material, left_out), left_out)
 
 
@@ -149,7 +150,7 @@ def with_published(
         own: dict[tuple[str, str], LeftOut] = {}
         name = f"{PUBLISHED}{part}"
         distance, beyond = domain.measures(material.features[material.widest])
-        foreign = (distance > domain.distance_limit) | (beyond > domain.outside_limit)
+        foreign = foreign_to(domain, distance, beyond)
         for target, output in zip(material.targets, outputs, strict=True):
             value = target.on_scale(output.head.answer(material.features[target.embedding]))
             half = output.half_width * growth(output.slope, distance)
@@ -166,10 +167,6 @@ def with_published(
 def _panels(material: Material) -> Sequence[str]:
     dropped = material.panel.dropped or material.panel.dropped_batches
     return ("screened", "everyone") if dropped else ("everyone",)
-
-
-def _empty(plan: Ints) -> LeftOut:
-    return LeftOut(np.empty(plan.size), np.empty(plan.size), plan, (), np.zeros(plan.size, bool))
 
 
 def _predict(
@@ -191,7 +188,7 @@ def _predict(
     # Errors of inner folds against the labels that are scored against; NaN without such a label.
     errors = np.abs(target.on_scale(chosen.left_out) - target.screened[at])
     into.half_width[out] = width_of(errors, places, confidence).at(distance)
-    into.foreign[out] = (distance > places.domain.distance_limit) | (beyond > places.domain.outside_limit)
+    into.foreign[out] = foreign_to(places.domain, distance, beyond)
     return f"{chosen.kind} {', '.join(f'{part:g}' for part in chosen.setting)}"
 
 
@@ -200,54 +197,36 @@ def _score(
 ) -> Score:
     truth = target.truth(side)
     known = np.isfinite(truth)
-    cells = material.cells if material.cells is not None else material.grouping.groups
+    cells = np.array(material.grouping.groups if material.cells is None else material.cells)[known]
+    label, value = truth[known], predicted.value[known]
     near = known & ~predicted.foreign
-    inside = np.abs(predicted.value - truth)[near] <= predicted.half_width[near]
-    if name.startswith(PUBLISHED):
+    if name == WITHIN:
+        codes = np.unique(cells, return_inverse=True)[1]
+        label, value = (
+            column - (np.bincount(codes, weights=column) / np.bincount(codes))[codes]
+            for column in (label, value)
+        )
+        means = Estimate.missing("cell means are subtracted", "cell means")
+        near = np.zeros_like(known)
+    elif name.startswith(PUBLISHED):
         means = Estimate.missing("not computed for a published split", "bare means")
     else:
         means = top["cell_means"] if name == "five-fold" else _intent_means(material, truth, predicted.fold)
+    inside = np.abs(predicted.value - truth)[near] <= predicted.half_width[near]
     return Score(
         target.question,
         side,
         name,
         int(known.sum()),
-        _pearson(truth[known], predicted.value[known], np.array(cells)[known], material.seed),
-        rmse(truth[known], predicted.value[known]),
-        top["overall"],
+        _pearson(label, value, cells, material.seed),
+        rmse(label, value),
+        top["within_cells" if name == WITHIN else "overall"],
         means,
         float(inside.mean()) if near.any() else None,
         float(predicted.half_width[near].mean()) if near.any() else None,
         tuple(sorted(set(predicted.chosen))),
         reading=reading_of(name, material.grouping.unit),
-        unlike_training=float(predicted.foreign[known].mean()) if known.any() else None,
-    )
-
-
-def _within(
-    material: Material, target: Target, side: str, predicted: LeftOut, top: Mapping[str, Estimate]
-) -> Score:
-    truth = target.truth(side)
-    known = np.isfinite(truth)
-    cell = np.array(material.cells)[known]
-    codes = np.unique(cell, return_inverse=True)[1]
-    label, value = (
-        column - (np.bincount(codes, weights=column) / np.bincount(codes))[codes]
-        for column in (truth[known], predicted.value[known])
-    )
-    return Score(
-        target.question,
-        side,
-        "within-cells",
-        int(known.sum()),
-        _pearson(label, value, cell, material.seed),
-        rmse(label, value),
-        top["within_cells"],
-        Estimate.missing("cell means are subtracted", "cell means"),
-        None,
-        None,
-        tuple(sorted(set(predicted.chosen))),
-        reading=reading_of("within-cells", material.grouping.unit),
+        unlike_training=float(predicted.foreign[known].mean()) if known.any() and name != WITHIN else None,
     )
 
 

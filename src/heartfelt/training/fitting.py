@@ -77,6 +77,7 @@ class View:
         self.reach: Floats = np.abs(self.z).max(axis=0) * 1.001
         self.gram: Floats = self.z @ self.z.T
         self.everything: Ints = np.arange(rows.y.size)
+        self._near: dict[float, tuple[Floats, float]] = {}
 
     @cached_property
     def basis(self) -> Floats:
@@ -100,10 +101,6 @@ class View:
             self._near[width] = (radial(self.seen, self.seen, typical), typical)
         return self._near[width]
 
-    @cached_property
-    def _near(self) -> dict[float, tuple[Floats, float]]:
-        return {}
-
     def head(self, kind: str, intercept: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
         """A head that scales as these rows were scaled."""
         shared = {"mean": self.mean, "factor": self.factor, "reach": self.reach}
@@ -112,42 +109,35 @@ class View:
 
 def predictions(kind: str, view: View, train: Ints, test: Ints) -> dict[Setting, Floats]:
     """What heads fitted to the rows ``train`` predict for the rows ``test``, for every setting of a kind."""
-    out = {}
-    for setting in SETTINGS[kind]:
-        if kind == "ridge":
-            out[setting] = _Dual(view, view.gram, train, setting[0], centred=True).predict(test)
-        elif kind == "kernel":
-            out[setting] = _Dual(view, view.near(setting[0])[0], train, setting[1]).predict(test)
-        else:
-            out[setting] = _network(view, kind, train, setting).predict(view.seen[test])
-    return out
+    return {
+        setting: _model(kind, view, train, setting, centred=kind == "ridge").predict(test)
+        for setting in SETTINGS[kind]
+    }
 
 
 def fit(kind: str, view: View, setting: Setting) -> Head:
     """The head of one setting, fitted to all rows."""
+    return _model(kind, view, view.everything, setting).head(kind)
+
+
+def _model(kind: str, view: View, train: Ints, setting: Setting, *, centred: bool = False) -> _Dual | _Layers:
     if kind == "ridge":
-        dual = _Dual(view, view.gram, view.everything, setting[0])
-        return view.head("ridge", dual.mean_label, {"weight": view.z.T @ dual.weight})
+        return _Dual(view, view.gram, 0.0, train, setting[0], centred=centred)
     if kind == "kernel":
-        near, width = view.near(setting[0])
-        dual = _Dual(view, near, view.everything, setting[1])
-        arrays = {"basis": view.basis, "centres": view.seen, "weight": dual.weight}
-        return view.head("kernel", dual.mean_label, arrays, width)
-    network = _network(view, kind, view.everything, setting)
-    intercept = network.mean_label if network.soft else network.mean_label + float(network.arrays["b3"][0])
-    return view.head(kind, intercept, {"basis": view.basis, **network.stored()})
+        return _Dual(view, *view.near(setting[0]), train, setting[1])
+    return _Layers(view, train, kind, setting[0])
 
 
 class _Dual:
     """Weighted ridge on a kernel: one weight per row."""
 
     def __init__(
-        self, view: View, kernel: Floats, train: Ints, penalty: float, *, centred: bool = False
+        self, view: View, kernel: Floats, width: float, train: Ints, penalty: float, *, centred: bool = False
     ) -> None:
         from scipy.linalg import solve
 
         weight, y = view.rows.weight[train], view.rows.y[train]
-        self.kernel, self.train = kernel, train
+        self.view, self.kernel, self.width, self.train = view, kernel, width, train
         self.share = weight / weight.sum()
         self.mean_label = float(self.share @ y)
         root = np.sqrt(weight)
@@ -170,19 +160,20 @@ class _Dual:
             )
         return np.asarray(self.mean_label + across @ self.weight)
 
-
-def _network(view: View, kind: str, train: Ints, setting: Setting) -> _Layers:
-    rows = view.rows.take(train)
-    layers = _Layers(view.seen.shape[1], rows, kind)
-    layers.fit(view.seen[train], setting[0])
-    return layers
+    def head(self, kind: str) -> Head:
+        """The head: weights of columns, or of the rows it was fitted to."""
+        arrays = {"weight": self.view.z.T @ self.weight}
+        if kind == "kernel":
+            arrays = {"basis": self.view.basis, "centres": self.view.seen, "weight": self.weight}
+        return self.view.head(kind, self.mean_label, arrays, self.width)
 
 
 class _Layers:
     """Two hidden layers of tanh, fitted by full-batch Adam with weight decay."""
 
-    def __init__(self, inputs: int, rows: Rows, kind: str) -> None:
-        self.rows = rows
+    def __init__(self, view: View, train: Ints, kind: str, decay: float) -> None:
+        self.view, self.rows = view, view.rows.take(train)
+        rows, inputs = self.rows, view.seen.shape[1]
         self.soft = kind == "ordinal"
         self.mean_label = float(rows.weight @ rows.y / rows.weight.sum())
         self.arrays: dict[str, Floats] = {}
@@ -191,17 +182,18 @@ class _Layers:
             draw = stream(rows.seed, "train", kind, f"layer {at}")
             self.arrays[f"w{at}"] = draw.normal(0.0, 1.0 / np.sqrt(into), (into, out))
             self.arrays[f"b{at}"] = np.zeros(out)
+        self._fit(view.seen[train], decay)
 
-    def targets(self) -> Floats:
+    def _targets(self) -> Floats:
         """The labels less their mean, or as soft labels: the closer a point of the scale, the more of the label it gets."""
         if not self.soft:
             return (self.rows.y - self.mean_label)[:, None]
         apart = (self.rows.points[None, :] - self.rows.y[:, None]) / self.rows.spread[:, None]
         return softmax(-0.5 * apart**2)
 
-    def predict(self, seen: Floats) -> Floats:
-        """What is predicted for rows seen through the components."""
-        raw = self._forward(seen)[2]
+    def predict(self, test: Ints) -> Floats:
+        """What is predicted for other rows."""
+        raw = self._forward(self.view.seen[test])[2]
         return np.asarray(softmax(raw) @ self.rows.points if self.soft else self.mean_label + raw[:, 0])
 
     def _forward(self, x: Floats) -> tuple[Floats, Floats, Floats]:
@@ -211,16 +203,19 @@ class _Layers:
         second = np.tanh(first @ a["w2"] + a["b2"])
         return first, second, second @ a["w3"] + a["b3"]
 
-    def stored(self) -> dict[str, Floats]:
-        """The arrays of a head."""
+    def head(self, kind: str) -> Head:
+        """The head; of several outputs their points, of one its weights and all constants in the intercept."""
+        arrays, intercept = {"basis": self.view.basis, **self.arrays}, self.mean_label
         if self.soft:
-            return {**self.arrays, "points": self.rows.points}
-        return {**self.arrays, "w3": self.arrays["w3"][:, 0]}
+            arrays["points"] = self.rows.points
+        else:
+            arrays["w3"] = self.arrays["w3"][:, 0]
+            intercept += float(self.arrays["b3"][0])
+        return self.view.head(kind, intercept, arrays)
 
-    def fit(self, x: Floats, decay: float) -> None:
-        """Fit the layers to the targets."""
+    def _fit(self, x: Floats, decay: float) -> None:
         share = (self.rows.weight / self.rows.weight.sum())[:, None]
-        target = self.targets()
+        target = self._targets()
         first, second = ({key: np.zeros_like(array) for key, array in self.arrays.items()} for _ in range(2))
         for step in range(1, _STEPS + 1):
             slopes = self._slopes(x, target, share)

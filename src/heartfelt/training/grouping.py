@@ -71,18 +71,17 @@ class Grouping:
     @property
     def words(self) -> str:
         """The grouping in a sentence."""
-        stays = "stays" if self.duplicates == 1 else "stay"
-        extra = (
-            f" {plural(self.duplicates, 'near-duplicate')} {stays} in one fold with the original."
-            if self.duplicates
-            else ""
-        )
         if self.by:
-            return f"Folds are by {self.by}: the stimuli of one group stay in one fold ({self.count:,} groups).{extra}"
-        why = (
-            "as requested" if self.chosen else "no column and no file name says which stimuli belong together"
-        )
-        return f"Folds are by stimulus: {why}.{extra}"
+            why = f"the stimuli of one group stay in one fold ({self.count:,} groups)"
+        elif self.chosen:
+            why = "as requested"
+        else:
+            why = "no column and no file name says which stimuli belong together"
+        words = f"Folds are by {self.unit}: {why}."
+        if self.duplicates:
+            stay = "stays" if self.duplicates == 1 else "stay"
+            words += f" {plural(self.duplicates, 'near-duplicate')} {stay} in one fold with the original."
+        return words
 
     def at(self, places: Ints) -> Ints:
         """The groups of some stimuli."""
@@ -152,14 +151,11 @@ def _named(stimuli: pl.DataFrame, by: str) -> tuple[str, list[str]] | None:
                 suggestion(by, stimuli.columns, "They have"),
             )
         return by, _values(stimuli, by)
-    candidates: dict[str, list[str]] = {
-        name: _values(stimuli, name) for name in COLUMNS if name in stimuli.columns
-    }
-    column = "path" if "path" in stimuli.columns else "stimulus"
-    candidates[FILE_NAME] = [
-        PurePosixPath(name).with_suffix("").as_posix() for name in _values(stimuli, column)
-    ]
-    cells = _cells(stimuli)
+    candidates = {name: _values(stimuli, name) for name in COLUMNS if name in stimuli.columns}
+    files = _values(stimuli, "path" if "path" in stimuli.columns else "stimulus")
+    candidates[FILE_NAME] = [PurePosixPath(name).with_suffix("").as_posix() for name in files]
+    known = [name for name in ("system", "intent") if name in stimuli.columns]
+    cells = stimuli.select(pl.col(known).cast(pl.String).fill_null("")).rows() if known else []
     for name, values in candidates.items():
         unique = len(set(values)) == len(values)
         numbered = [stem_of(value) for value in values] if unique or name == FILE_NAME else values
@@ -174,27 +170,12 @@ def _values(stimuli: pl.DataFrame, column: str) -> list[str]:
     return list(stimuli.select(pl.col(column).cast(pl.String).fill_null(alone)).to_series())
 
 
-def _cells(stimuli: pl.DataFrame) -> list[tuple[str, ...]]:
-    known = [name for name in ("system", "intent") if name in stimuli.columns]
-    return list(stimuli.select(pl.col(known).cast(pl.String).fill_null("")).rows()) if known else []
-
-
 def _usable(values: Sequence[str], cells: Sequence[tuple[str, ...]]) -> bool:
     counts = Counter(values)
-    if not LEAST_GROUPS <= len(counts) < len(values):
-        return False
-    if max(counts.values()) > _LARGEST_SHARE * len(values):
+    if not LEAST_GROUPS <= len(counts) < len(values) or max(counts.values()) > _LARGEST_SHARE * len(values):
         return False
     # What the system and the intent together decide is the cell, which has a reading of its own.
-    return not cells or not _follows(values, cells)
-
-
-def _follows(values: Sequence[str], given: Sequence[tuple[str, ...]]) -> bool:
-    """Whether what is given decides the value."""
-    by_given: dict[tuple[str, ...], set[str]] = {}
-    for value, key in zip(values, given, strict=True):
-        by_given.setdefault(key, set()).add(value)
-    return all(len(known) == 1 for known in by_given.values())
+    return not cells or len(set(zip(cells, values, strict=True))) > len(set(cells))
 
 
 def picture_hash(path: Path) -> Bits | None:
@@ -224,30 +205,28 @@ def near_duplicates(
 
 
 def _close_embeddings(embedding: npt.NDArray[np.float32], cosine: float | None) -> list[tuple[int, int]]:
-    size = len(embedding)
-    if cosine is None or not 3 <= size <= _MOST_STIMULI:
+    if cosine is None or not 3 <= len(embedding) <= _MOST_STIMULI:
         return []
     spread = embedding.std(axis=0)
     whole = (embedding - embedding.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0)
     length = np.linalg.norm(whole, axis=1, keepdims=True)
-    unit = (whole / np.where(length > 1e-9, length, 1.0)).astype(np.float32)
-    out: list[tuple[int, int]] = []
-    for start in range(0, size, _BLOCK):
-        close = unit[start : start + _BLOCK] @ unit.T >= cosine
-        out += [(start + int(row), int(other)) for row, other in zip(*np.nonzero(close), strict=True)]
-    return [pair for pair in out if pair[0] < pair[1]]
+    return _close((whole / np.where(length > 1e-9, length, 1.0)).astype(np.float32), cosine)
 
 
 def _close_hashes(hashes: Sequence[Bits | None]) -> list[tuple[int, int]]:
     known = [(at, bits) for at, bits in enumerate(hashes) if bits is not None]
     if not 2 <= len(known) <= _MOST_STIMULI:
         return []
-    places = [at for at, _ in known]
-    # A bit that differs lowers the product of +1 and -1 by two.
     signs = np.unpackbits(np.stack([bits for _, bits in known]), axis=1).astype(np.float32) * 2 - 1
+    # A bit that differs lowers the product of +1 and -1 by two.
+    pairs = _close(signs, signs.shape[1] - 2 * HASH_BITS)
+    return [(known[first][0], known[other][0]) for first, other in pairs]
+
+
+def _close(rows: npt.NDArray[np.float32], least: float) -> list[tuple[int, int]]:
+    """The pairs of rows whose product is at least this much."""
     out: list[tuple[int, int]] = []
-    for start in range(0, len(known), _BLOCK):
-        apart = (signs.shape[1] - signs[start : start + _BLOCK] @ signs.T) / 2
-        pairs = zip(*np.nonzero(apart <= HASH_BITS), strict=True)
-        out += [(places[start + int(row)], places[int(other)]) for row, other in pairs if start + row < other]
+    for start in range(0, len(rows), _BLOCK):
+        pairs = zip(*np.nonzero(rows[start : start + _BLOCK] @ rows.T >= least), strict=True)
+        out += [(start + int(row), int(other)) for row, other in pairs if start + row < other]
     return out

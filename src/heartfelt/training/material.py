@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -226,18 +226,20 @@ def gather(
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
     labelled = trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
     facts = screened.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
-    embedded = _embed(snapshot, facts, {recipe.embedding_of(name) for name in questions}, cache, progress)
-    facts = facts.filter(pl.col("stimulus").is_in(list(embedded.hashes)))
+    wanted = {recipe.embedding_of(name) for name in questions}
+    embedded, problems = _embed(snapshot, facts, wanted, cache, progress)
+    facts = facts.filter(pl.col("stimulus").is_in(list(embedded)))
     stimuli = tuple(facts["stimulus"].to_list())
     if len(stimuli) < LEAST_STIMULI:
-        first = f" The first reason: {embedded.problems[0]['reason']}." if embedded.problems else ""
+        first = f" The first reason: {next(iter(problems.values()))}." if problems else ""
         raise InputError(
             f"{len(stimuli)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
             "Point to data whose media are available (see --map media=FOLDER), or collect more ratings.",
         )
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
-    features = {name: np.stack([rows[each] for each in stimuli]) for name, rows in embedded.rows.items()}
-    hashes = tuple(embedded.hashes[name] for name in stimuli)
+    features = {name: np.stack([embedded[each][0][name] for each in stimuli]) for name in sorted(wanted)}
+    hashes = tuple(embedded[name][1] for name in stimuli)
+    ledger = [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
     return Material(
         snapshot,
         panel,
@@ -248,7 +250,7 @@ def gather(
         _texts(facts, "system"),
         _texts(facts, "intent"),
         tuple(_target(name, recipe, snapshot, stimuli, trained, tables) for name in questions),
-        pl.DataFrame(embedded.problems, schema=dict.fromkeys(LEDGER.names, pl.String)),
+        pl.DataFrame(ledger, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
         grouping_of(
             facts,
             hashes,
@@ -290,13 +292,8 @@ def _questions(snapshot: Snapshot, recipe: Recipe) -> list[str]:
     return named or numbers
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedded:
-    """Rows by embedding and stimulus, content hashes by stimulus, and ledger rows of what cannot be used."""
-
-    rows: dict[str, dict[str, npt.NDArray[np.float32]]]
-    hashes: dict[str, str]
-    problems: list[dict[str, str | None]]
+_Embedded: TypeAlias = tuple[dict[str, npt.NDArray[np.float32]], str]
+"""Rows of one stimulus by embedding, and the hash of its content."""
 
 
 def _embed(
@@ -305,15 +302,15 @@ def _embed(
     embeddings: set[str],
     cache: FeatureCache | None,
     progress: Progress | None,
-) -> _Embedded:
-    """The embeddings of every stimulus, from the cache or computed on all cores."""
+) -> tuple[dict[str, _Embedded], dict[str, str]]:
+    """Every stimulus embedded, from the cache or computed on all cores, and why some cannot be."""
     cache, root = cache or FeatureCache(), snapshot.source.media_root
     looks = {name: EMBEDDINGS[name]() for name in sorted(embeddings)}
     texts: dict[str, str | None] = {}
     if any(look.uses_text for look in looks.values()):
         texts = {case.stimulus: case.prompt for case in cases(snapshot, labelled=False)}
 
-    def embed(stimulus: str, path: str | None) -> tuple[dict[str, npt.NDArray[np.float32]], str] | str:
+    def embed(stimulus: str, path: str | None) -> _Embedded | str:
         place = None if root is None or path is None else inside(Path(root), path, "stimuli")
         if place is None or not place.is_file():
             return "its media file is not available"
@@ -326,21 +323,19 @@ def _embed(
             return error.problem
         return out, content
 
-    embedded = _Embedded({name: {} for name in looks}, {}, [])
+    embedded: dict[str, _Embedded] = {}
+    problems: dict[str, str] = {}
     names = facts["stimulus"].cast(pl.String).to_list()
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         results = pool.map(embed, names, _texts(facts, "path"))
         for done, (name, result) in enumerate(zip(names, results, strict=True), 1):
             if isinstance(result, str):
-                row = {"what": "stimulus", "stimulus": name, "reason": result, "stage": STAGE}
-                embedded.problems.append(row)
+                problems[name] = result
             else:
-                embedded.hashes[name] = result[1]
-                for embedding, mean in result[0].items():
-                    embedded.rows[embedding][name] = mean
+                embedded[name] = result
             if progress is not None:
                 progress("embedding the stimuli", done, len(names))
-    return embedded
+    return embedded, problems
 
 
 def _target(

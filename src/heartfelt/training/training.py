@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,17 @@ from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.domain import Domain
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
-from heartfelt.predictors.trained.model import KINDS, OutOfFold, Output, TrainedModel
+from heartfelt.predictors.trained.model import (
+    KINDS,
+    ChosenHead,
+    GroupingFacts,
+    OutOfFold,
+    Output,
+    TrainedModel,
+    TrainingFacts,
+)
 from heartfelt.progress import Progress
-from heartfelt.serialization import to_json
+from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.calibrating import width_of
 from heartfelt.training.card import card
@@ -107,7 +114,7 @@ def train(
 
 def _fitted(
     material: Material, evaluation: Evaluation, kinds: Sequence[str], confidence: float
-) -> tuple[list[Output], dict[str, Any], Domain]:
+) -> tuple[list[Output], dict[str, ChosenHead], Domain]:
     """The head of every question, chosen on inner folds and fitted to all stimuli; how each was chosen; the domain trained on."""
     outputs, chosen, systems = [], {}, material.systems
     # Every question's stimuli are left out along the same plan.
@@ -117,11 +124,7 @@ def _fitted(
         at = np.flatnonzero(np.isfinite(target.label))
         known = None if systems is None else systems[at]
         best = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
-        chosen[target.question] = {
-            "head": best.kind,
-            "setting": list(best.setting),
-            "inner_error": best.tried,
-        }
+        chosen[target.question] = ChosenHead(best.kind, tuple(best.setting), best.tried)
         left = _farthest(evaluation, target.question)
         width = width_of(np.abs(left.value - target.screened), places, confidence)
         outputs.append(
@@ -201,21 +204,21 @@ def _out_of_fold(material: Material, evaluation: Evaluation) -> dict[str, OutOfF
 
 
 def _facts(
-    material: Material, options: TrainOptions, evaluation: Evaluation, chosen: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        "heartfelt": __version__,
-        "study": material.snapshot.study.name,
-        "snapshot": material.snapshot.hash,
-        "policy": material.panel.policy.name,
-        "panel": to_json(material.panel.counts),
-        "stimuli": len(material.stimuli),
-        "left_out": material.ledger.height,
-        "systems": sorted({name for name in material.system if name is not None}),
-        "grouping": to_json(material.grouping),
-        "split": options.split or None,
-        "seed": options.seed,
-        "level": options.confidence,
-        "chosen": dict(chosen),
-        "evaluation": to_json(evaluation.rows),
-    }
+    material: Material, options: TrainOptions, evaluation: Evaluation, chosen: Mapping[str, ChosenHead]
+) -> TrainingFacts:
+    return TrainingFacts(
+        heartfelt=__version__,
+        study=material.snapshot.study.name,
+        snapshot=material.snapshot.hash,
+        policy=material.panel.policy.name,
+        panel=from_json(dict[str, int], to_json(material.panel.counts)),
+        stimuli=len(material.stimuli),
+        left_out=material.ledger.height,
+        systems=tuple(sorted({name for name in material.system if name is not None})),
+        grouping=from_json(GroupingFacts, to_json(material.grouping)),
+        split=options.split or None,
+        seed=options.seed,
+        confidence=options.confidence,
+        chosen=chosen,
+        evaluation=tuple(to_json(row) for row in evaluation.rows),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from heartfelt import __version__
 from heartfelt.collect import Collection
@@ -23,8 +23,8 @@ def create_app(
 ) -> FastAPI:
     """The rating pages, the dashboard and the API of one study; ``closes`` the collection when it stops.
 
-    ``reader`` computes figures and exports; in the server's own threads if left out. Every part finds what it needs in
-    ``app.state``: ``collection``, ``options``, ``signer``.
+    ``reader`` computes figures and exports; in the server's own threads if left out. The parts share what is in
+    :class:`heartfelt.web.state.AppState`.
     """
     from fastapi import FastAPI
     from starlette.middleware import Middleware
@@ -33,14 +33,14 @@ def create_app(
     from heartfelt.web.security.access import EndedLogins
     from heartfelt.web.security.guard import Guard, RateLimit
     from heartfelt.web.security.signing import Signer
+    from heartfelt.web.state import AppState
     from heartfelt.web.study import background, routes
-    from heartfelt.web.study.figures import Figures
-    from heartfelt.web.study.views import CoverageView
+    from heartfelt.web.study.figures import CoverageView, Figures
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        app.state.reader.close()
+        state.reader.close()
         if closes:
             collection.close()
 
@@ -53,7 +53,7 @@ def create_app(
         lifespan=lifespan,
         middleware=[Middleware(Guard, options=options)],
     )
-    state = app.state
+    state = cast(AppState, app.state)
     state.collection = collection
     state.options = options
     state.signer = Signer(options.secret)

@@ -8,34 +8,20 @@ from typing import Any
 
 from heartfelt.collect.commands import (
     Answer,
-    AskConsent,
-    AskDemographics,
-    AskHeadphones,
     Command,
     Consent,
     Demographics,
     Headphones,
     Leave,
     Ready,
-    SessionEnd,
-    ShowInstructions,
     ShowTrial,
     Step,
-    TakeBreak,
     TrialLog,
 )
 from heartfelt.errors import HeartfeltError
-from heartfelt.web.rater.presentation import Blinding
+from heartfelt.web.rater.presentation import STEPS, Blinding
 
 _LOGGED = tuple(field.name for field in fields(TrialLog))
-_STEPS: Mapping[str, type[Any]] = {
-    "consent": AskConsent,
-    "demographics": AskDemographics,
-    "headphones": AskHeadphones,
-    "instructions": ShowInstructions,
-    "break": TakeBreak,
-    "end": SessionEnd,
-}
 
 
 def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tuple[str, dict[str, Any]]:
@@ -62,7 +48,7 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
     step = dict(response["step"] if "step" in response else response["then"])
     kind = step.pop("kind")
     if kind != "trial":
-        ended: Step = _STEPS[kind](**step)
+        ended: Step = STEPS[kind](**step)
         return ended
     trial, names, media = step["trial"], step["questions"], step["media"]
     if blinding is not None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
-from collections import OrderedDict
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -24,6 +23,7 @@ from heartfelt.web.errors import Refused
 from heartfelt.web.metadata import Pieces, read_range, stripped
 from heartfelt.web.security.access import login_of
 from heartfelt.web.security.signing import rater_of
+from heartfelt.web.state import state_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -32,38 +32,34 @@ if TYPE_CHECKING:
 
 _CACHE_WEEK = "private, max-age=604800, immutable"
 _AT_ONCE = 1 << 20
-_REMEMBERED = 20_000
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 def add_to(app: FastAPI) -> None:
     """Give the application ``/media/{opaque}``."""
-    app.state.stripped_media = StrippedMedia(app.state.options.secret)
     app.router.routes.append(Route("/media/{opaque}", media, methods=["GET", "HEAD"], name="media"))
 
 
-class StrippedMedia:
-    """What is sent for each file: found out once, and again when the file has changed."""
+Version: TypeAlias = tuple[int, int]
+"""When a file was changed, and how large it is."""
 
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
-        self._known: OrderedDict[Path, tuple[tuple[int, int], Pieces]] = OrderedDict()
 
-    async def pieces(self, path: Path, status: os.stat_result) -> Pieces:
-        """The file without its metadata."""
-        version = (status.st_mtime_ns, status.st_size)
-        known = self._known.get(path)
-        if known is None or known[0] != version:
-            known = (version, await run_in_threadpool(stripped, path))
-            self._known[path] = known
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return known[1]
+def _stripped(path: Path) -> tuple[Version, Pieces]:
+    """What is sent for a file: found out once, and again when the file has changed."""
+    status = path.stat()
+    version = (status.st_mtime_ns, status.st_size)
+    return version, _stripped_version(path, version)
 
-    def tag(self, name: str, status: os.stat_result) -> str:
-        """An ETag that changes with the file and tells nothing of it, not even that two names are the same file."""
-        version = f"media\0{name}\0{status.st_mtime_ns}\0{status.st_size}".encode()
-        return f'"{hmac.new(self._secret, version, hashlib.sha256).hexdigest()[:24]}"'
+
+@lru_cache(maxsize=20_000)
+def _stripped_version(path: Path, _version: Version) -> Pieces:
+    return stripped(path)
+
+
+def _tag(secret: bytes, name: str, version: Version) -> str:
+    """An ETag that changes with the file and tells nothing of it, not even that two names are the same file."""
+    text = f"media\0{name}\0{version[0]}\0{version[1]}".encode()
+    return f'"{hmac.new(secret, text, hashlib.sha256).hexdigest()[:24]}"'
 
 
 async def media(request: Request) -> Response:
@@ -74,8 +70,8 @@ async def media(request: Request) -> Response:
             401, "Media are shown to raters and to the researcher.", "Open the link you were given."
         )
     name = request.path_params["opaque"]
-    collection = request.app.state.collection
-    blinded = request.app.state.blinding.media_of(name)
+    collection = state_of(request).collection
+    blinded = state_of(request).blinding.media_of(name)
     file: MediaFile | None = None if blinded is None else collection.media(blinded)
     if file is None and researcher:
         file = collection.media(name)
@@ -88,16 +84,14 @@ async def stripped_file(
     request: Request, path: Path, content_type: str, name: str, cache_control: str
 ) -> Response:
     """A file without its metadata, whole or the range that is asked for."""
-    known: StrippedMedia = request.app.state.stripped_media
     try:
-        status = await run_in_threadpool(path.stat)
-        pieces = await known.pieces(path, status)
+        version, pieces = await run_in_threadpool(_stripped, path)
     except OSError as error:
         raise Refused(404, "The media file is missing.", "Continue with the next one.") from error
     headers = {
         "cache-control": cache_control,
         "accept-ranges": "bytes",
-        "etag": known.tag(name, status),
+        "etag": _tag(state_of(request).options.secret, name, version),
         "content-type": content_type,
     }
     wanted = request.headers.get("if-none-match", "")
@@ -106,12 +100,8 @@ async def stripped_file(
         return Response(status_code=304, headers=headers)
     start, stop, code = _range(request, pieces.size, headers["etag"])
     if code == 416:
-        raise Refused(
-            416,
-            "The file is shorter than that.",
-            "Ask for less.",
-            {"content-range": f"bytes */{pieces.size}"},
-        )
+        whole = {"content-range": f"bytes */{pieces.size}"}
+        raise Refused(416, "The file is shorter than that.", "Ask for less.", whole)
     if code == 206:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{pieces.size}"
     headers["content-length"] = str(stop - start)

@@ -7,7 +7,8 @@ which order, is up to the study. Raters who copy come last: they give the answer
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,7 @@ from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ra
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.study.model import say
-from heartfelt.study.probe import AttentionProbe
+from heartfelt.study.model import AttentionProbe, say
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -99,10 +99,8 @@ class _Crowd:
         self._study: Study = collection.study
         self._options = options
         stimuli = collection.opened.stimuli
-        self._durations: dict[str, float] = {}
-        if "duration" in stimuli.columns:
-            durations = stimuli.select("stimulus", pl.col("duration").fill_null(0.0))
-            self._durations = dict(durations.iter_rows())
+        lengths = stimuli.select("stimulus", "duration") if "duration" in stimuli.columns else pl.DataFrame()
+        self._durations: dict[str, float] = dict(lengths.fill_null(0.0).iter_rows())
         axes = {q.id: self._study.reference(str(q.axis)) for q in self._study.asked if q.axis}
         if not axes:
             raise InputError(
@@ -129,7 +127,7 @@ class _Crowd:
         columns = planted.select("rater", "stimulus", "question", "value", "seconds")
         for rater, stimulus, question, value, seconds in columns.iter_rows():
             self._planted.setdefault((rater, stimulus), {})[question] = (value, seconds)
-        self._given: dict[str, list[list[float]]] = {}
+        self._given: defaultdict[str, list[list[float]]] = defaultdict(list)
 
     def waves(self) -> list[list[SimulatedRater]]:
         """Raters who answer for themselves, then those who copy."""
@@ -143,8 +141,6 @@ class _Crowd:
         rng = stream(self._options.seed, "rehearsal", row["rater"])
         stays = None if not row["hazard"] else int(rng.geometric(row["hazard"]))
         about = {fact.id: _fact(fact.type, fact.choices, rng) for fact in self._study.demographics}
-        copies = row["colluder_of"] is not None
-        respond = self._copying(row, rng) if copies else self._own(row["rater"])
 
         def answer(trial: ShowTrial) -> TrialReply | Departure:
             if stays is not None and trial.number > stays:
@@ -153,7 +149,7 @@ class _Crowd:
             if file is None:
                 raise InputError(f"The study serves no media '{trial.media}'.", "Check its media files.")
             number = 0 if trial.kind == "practice" or trial.words is not None else trial.number
-            values, seconds = respond(file.stimulus, number)
+            values, seconds = self._reply(row, rng, file.stimulus, number)
             if trial.words is not None:
                 values, seconds = values | self._attention(trial.words), _ATTENTION_SECONDS
             asked = {name: values[name] for name in trial.questions}
@@ -172,32 +168,23 @@ class _Crowd:
             "An attention trial came that matches no probe of the study.", "Check the study's probes."
         )
 
-    def _own(self, rater: str) -> Callable[[str, int], tuple[dict[str, Any], float]]:
-        self._given[rater] = []
-
-        def respond(stimulus: str, number: int) -> tuple[dict[str, Any], float]:
-            answers = self._planted[rater, stimulus]
+    def _reply(
+        self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int
+    ) -> tuple[dict[str, Any], float]:
+        """A rater's values and seconds for the stimulus of trial ``number`` (0 for trials that are not ratings)."""
+        rater, source = row["rater"], row["colluder_of"]
+        own = self._planted[rater, stimulus]
+        values: dict[str, Any] = {question: value for question, (value, _) in own.items()}
+        if source is None:
             if number:
-                self._given[rater].append([answers[question][0] for question in self._questions])
-            values: dict[str, Any] = {question: value for question, (value, _) in answers.items()}
-            return values, sum(seconds for _, seconds in answers.values())
-
-        return respond
-
-    def _copying(
-        self, row: Mapping[str, Any], rng: np.random.Generator
-    ) -> Callable[[str, int], tuple[dict[str, Any], float]]:
-        def respond(stimulus: str, number: int) -> tuple[dict[str, Any], float]:
-            own = self._planted[row["rater"], stimulus]
-            values: dict[str, Any] = {question: value for question, (value, _) in own.items()}
-            model = np.array(self._given[row["colluder_of"]])
-            if model.size and number:
-                lost = stream(self._options.seed, "rehearsal", "copy", row["rater"])
-                copy = copied(model, number, self._design, lost)[number - 1]
-                values = dict(zip(self._questions, copy.tolist(), strict=True))
-            return values, float(rng.uniform(0.5, 2.0))
-
-        return respond
+                self._given[rater].append([values[question] for question in self._questions])
+            return values, sum(seconds for _, seconds in own.values())
+        model = np.array(self._given[source])
+        if model.size and number:
+            lost = stream(self._options.seed, "rehearsal", "copy", rater)
+            copy = copied(model, number, self._design, lost)[number - 1]
+            values = dict(zip(self._questions, copy.tolist(), strict=True))
+        return values, float(rng.uniform(0.5, 2.0))
 
 
 def _fact(kind: str, choices: list[str], rng: np.random.Generator) -> Any:

@@ -201,7 +201,7 @@ def preview(folder: Path, port: int = 0, progress: Progress | None = None) -> It
     with tempfile.TemporaryDirectory(prefix="heartfelt-preview-", ignore_cleanup_errors=True) as temporary:
         store = f"sqlite:///{temporary}/preview.sqlite"
         with (
-            Collection.of(opened, database=store, options=CollectOptions(durable=False)) as collection,
+            Collection.open(opened, database=store, options=CollectOptions(durable=False)) as collection,
             serve_in_thread(create_app(collection, options), port) as address,
         ):
             yield address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Undefined
@@ -34,6 +35,7 @@ def printable(value: Any) -> Any:
     raise TypeError(f"a template prints a {type(value).__name__}, which is not text")
 
 
+@cache
 def page_environment(package: str) -> Environment:
     """The environment of the templates in ``package``."""
     return PageEnvironment(

@@ -22,16 +22,16 @@ def test_it_is_small_and_whole() -> None:
     model = shipped()
     assert [output.question for output in model.outputs] == ["valence", "arousal"]
     assert all(output.bounds == (1.0, 9.0) and output.confidence == 0.9 for output in model.outputs)
-    assert model.facts["policy"] == "default"
-    assert model.facts["panel"]["dropped"] == 19
-    assert len(model.out_of_fold) == model.facts["stimuli"]
+    assert model.facts.policy == "default"
+    assert model.facts.panel["dropped"] == 19
+    assert len(model.out_of_fold) == model.facts.stimuli
 
 
 def test_it_reaches_what_was_aimed_for() -> None:
     results = {
-        (row["question"], row["protocol"]): row["pearson"]["value"]
-        for row in shipped().facts["evaluation"]
-        if row["raters"] == "screened"
+        (score.question, score.protocol): score.pearson.value or 0.0
+        for score in (from_json(Score, row) for row in shipped().facts.evaluation)
+        if score.raters == "screened"
     }
     for question, five, out, within in (("valence", 0.77, 0.72, 0.38), ("arousal", 0.83, 0.83, 0.46)):
         assert results[question, "five-fold"] > five
@@ -41,7 +41,7 @@ def test_it_reaches_what_was_aimed_for() -> None:
 
 def test_the_page_holds_its_table_and_its_credit() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for line in evaluation_table([from_json(Score, row) for row in shipped().facts["evaluation"]]):
+    for line in evaluation_table([from_json(Score, row) for row in shipped().facts.evaluation]):
         assert line in text
     for words in ("CC BY 4.0", shipped().hash[:16], "AImoclips"):
         assert words in text

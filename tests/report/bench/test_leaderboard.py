@@ -20,6 +20,8 @@ from heartfelt.snapshot import Snapshot
 from tests.report.bench.conftest import FEW, told
 from tests.report.test_browser import Watched
 
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -56,7 +58,6 @@ def test_models_of_all_runs_are_ranked_together(site: Path, numbered: Scores) ->
     assert ranks["flat"]["why_none"] == "the predictions do not vary"
 
 
-@pytest.mark.slow
 @pytest.mark.browser
 def test_the_site_opens_offline(site: Path, browser: Browser) -> None:
     for path in (site / "index.html", *sorted((site / "runs").iterdir())):
@@ -73,7 +74,6 @@ def test_links_lead_somewhere(site: Path) -> None:
                 assert (path.parent / unquote(link)).resolve().is_file(), (path.name, link)
 
 
-@pytest.mark.slow
 def test_it_can_be_built_again_and_elsewhere(runs: Path, site: Path, tmp_path: Path) -> None:
     before = (site / "leaderboard.json").read_text()
     assert write_leaderboard(runs) == site

@@ -250,12 +250,12 @@ def test_a_resample_in_which_everything_counts_once_is_alpha() -> None:
     value = np.clip(np.round(5 + value), 1, 9)
     for level, kind in (("nominal", 0), ("interval", 1), ("ratio", 1), ("ordinal", 2)):
         ratings = grouped(rater, item, value, numbers=level != "nominal")
-        placed = place(ratings, level)
+        codes, scores = place(ratings, level)
         result = kernels.weighted_alpha(
             ratings.start,
             ratings.rater,
-            placed.codes,
-            placed.scores.copy(),
+            codes,
+            scores.copy(),
             kind,
             np.ones(30),
             np.ones(9),
@@ -264,7 +264,7 @@ def test_a_resample_in_which_everything_counts_once_is_alpha() -> None:
         assert result == pytest.approx(float(alpha(rater, item, value, level)), abs=1e-12)
         # Doubling every item and rater adds no pair of a rater with themselves, so it changes little.
         twice = kernels.weighted_alpha(
-            ratings.start, ratings.rater, placed.codes, placed.scores.copy(), kind, np.full(30, 2.0), np.full(9, 2.0),
+            ratings.start, ratings.rater, codes, scores.copy(), kind, np.full(30, 2.0), np.full(9, 2.0),
             1e-12,
         )  # fmt: skip
         assert twice == pytest.approx(result, abs=0.02)

@@ -23,9 +23,9 @@ from heartfelt.stats.agreement import (
     pairwise_balanced_accuracy,
     prior_against_majority,
 )
-from heartfelt.stats.agreement.interval import Spread, leave_out, variance, with_bounds
+from heartfelt.stats.agreement.interval import leave_out, with_bounds
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.two_way_jackknife import effective
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 from tests.stats.agreement.designs import Design, headline
 
 RUNS = 300
@@ -140,7 +140,7 @@ def _kappa_of_many(design: Design, seed: int) -> float:
 def _left_out(statistic: Callable[..., Any], columns: Any, unit: Any) -> float:
     whole = float(statistic(*columns))
     parts = [float(statistic(*(c[unit != u] for c in columns))) - whole for u in np.unique(unit)]
-    return variance(np.array(parts))
+    return jackknife_variance(np.array(parts))
 
 
 @pytest.mark.slow
@@ -163,12 +163,12 @@ def test_first_order_effects_are_those_of_leaving_out(
 
     rater, item, value = Design(15, 200, 5, by_rater=0.8).draw(np.random.default_rng(2))
     columns = (rater, item, np.digitize(value, [-0.5, 0.7]))
-    caught: list[Spread] = []
+    caught: list[TwoWaySpread] = []
 
     def watch(*parts: Any) -> Any:
         spread = leave_out(*parts)
-        assert isinstance(spread, Spread)
-        caught.append(spread)
+        assert not isinstance(spread, str)
+        caught.append(spread[0])
         return spread
 
     monkeypatch.setattr(chance, "leave_out", watch)
@@ -196,28 +196,28 @@ def test_effective_number() -> None:
 def test_bounds_by_hand() -> None:
     from scipy.stats import t
 
-    estimate = Estimate(0.4, method="m")
-    result = with_bounds(estimate, Spread(0.01, None, 0.0, 21.0, 0.0, "raters unknown"), Interval())
+    estimate, items = Estimate(0.4, method="m"), TwoWaySpread(0.01, 0.0, 0.0, 21.0, 1.0)
+    result = with_bounds(estimate, (items, "raters unknown"), Interval())
     reach = t.ppf(0.975, 20) * 0.1 / (1 - 0.16)
     assert (result.low, result.high) == pytest.approx(
         (math.tanh(math.atanh(0.4) - reach), math.tanh(math.atanh(0.4) + reach))
     )
-    share = with_bounds(estimate, Spread(0.01, None, 0.0, 21.0), Interval(confidence=0.9), "share")
+    share = with_bounds(estimate, (items, ""), Interval(confidence=0.9), "share")
     reach = t.ppf(0.95, 20) * 0.1 / 0.24
     ends = [1 / (1 + math.exp(-(math.log(0.4 / 0.6) + side * reach))) for side in (-1, 1)]
     assert (share.low, share.high) == pytest.approx(tuple(ends))
     assert share.confidence == 0.9
-    noisy = with_bounds(estimate, Spread(0.01, 0.02, 0.05, 21.0, 6.0), Interval())
+    noisy = with_bounds(estimate, (TwoWaySpread(0.01, 0.02, 0.05, 21.0, 6.0), ""), Interval())
     assert noisy.interval == "two-way jackknife over items and raters, Student's t"
     assert noisy.high - noisy.low > result.high - result.low  # type: ignore[operator] # fewer degrees of freedom
 
 
 def test_no_bounds_where_nothing_moves() -> None:
     estimate = Estimate(0.4, method="m")
-    still = with_bounds(estimate, Spread(0.0, 0.0, 0.0, 5.0, 5.0), Interval())
+    still = with_bounds(estimate, (TwoWaySpread(0.0, 0.0, 0.0, 5.0, 5.0), ""), Interval())
     assert still.low is None
     assert "without width" in str(still.why_no_interval)
-    edge = with_bounds(Estimate(1.0, method="m"), Spread(0.1, None, 0.0, 5.0), Interval())
+    edge = with_bounds(Estimate(1.0, method="m"), (TwoWaySpread(0.1, 0.0, 0.0, 5.0, 1.0), ""), Interval())
     assert edge.why_no_interval == "the value lies on the edge of its range, 1"
     gone = leave_out(np.array([0.1, math.nan]), None, (0, 0.0, 0.0), np.ones(2), None)
     assert gone == "without one of the items nothing is left to compute from"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from heartfelt.errors import InputError
 from heartfelt.stats import alpha, exact_agreement, leave_one_out
 from heartfelt.stats.agreement import Interval
+from heartfelt.stats.agreement.alpha import _quick
 
 SOURCE = "the definitions, by hand"
 
@@ -62,7 +66,117 @@ def test_leave_one_out_needs_three_votes() -> None:
 
 @pytest.mark.parametrize("given", [{"confidence": 0.0}, {"confidence": 1.0}, {"resamples": 99}])
 def test_an_interval_is_refused_outside_its_range(given: dict[str, float]) -> None:
-    from heartfelt.errors import InputError
-
     with pytest.raises(InputError):
         Interval(**given)  # type: ignore[arg-type]
+
+
+def short_way(rater: Any, item: Any, value: Any, level: str = "interval") -> bool:
+    """Whether alpha without an interval comes straight from the columns; that it is then the same alpha is checked."""
+    quick = _quick(rater, item, value, level)
+    if quick is None:
+        return False
+    counts, within, across = quick
+    long = alpha(rater, item, value, level)
+    assert dict(long.counts) == counts
+    if long.value is not None:
+        assert 1 - (counts["ratings"] - 1) * within / across == pytest.approx(long.value, abs=1e-12)
+    return True
+
+
+RATER, ITEM = np.tile([0, 1, 2], 8), np.repeat(np.arange(8), 3)
+VALUE = (ITEM + (RATER == 1) * (ITEM % 3 == 0)) % 4
+
+
+@pytest.mark.parametrize(
+    ("rater", "item", "value", "short"),
+    [
+        (RATER, ITEM, VALUE, True),
+        (None, ITEM, VALUE, True),
+        (RATER, ITEM, VALUE.astype(np.int16), True),
+        (RATER, ITEM, VALUE * 1e99, True),
+        (RATER, ITEM, VALUE * 1e-99, True),
+        (RATER, ITEM, VALUE * 1e100, False),
+        (RATER, ITEM, VALUE * 1e-101, False),
+        (RATER, ITEM, np.where(ITEM == 0, np.inf, VALUE), False),
+        (RATER, ITEM, np.full(24, 2.0), True),
+        (RATER, ITEM * 1.0, VALUE, False),
+        (RATER * 1.0, ITEM, VALUE, False),
+        (RATER, ITEM.astype(np.int32), VALUE, False),
+        (RATER.astype(np.int32), ITEM, VALUE, False),
+    ],
+)
+def test_whole_numbers_take_the_short_way(rater: Any, item: Any, value: Any, short: bool) -> None:
+    assert short_way(rater, item, value) is short
+
+
+def test_the_short_way_needs_numbers() -> None:
+    assert _quick(RATER, ITEM, np.array(list("abcd"))[VALUE], "nominal") is None
+    assert _quick(RATER, ITEM, VALUE + 1, "ratio") is None
+    assert _quick(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), "interval") is None
+
+
+@pytest.mark.parametrize("past", [0, 1])
+def test_ids_of_a_wide_span_take_the_long_way(past: int) -> None:
+    far = 4 * 24 + 1024 - 1 + past
+    assert short_way(RATER, np.where(ITEM == 7, far, ITEM), VALUE) is (past == 0)
+    assert short_way(np.where(RATER == 2, far, RATER), ITEM, VALUE) is (past == 0)
+    assert short_way(RATER, np.where(ITEM == 7, far, ITEM) - 50, VALUE) is (past == 0)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal"])
+@pytest.mark.parametrize("past", [0, 1])
+def test_values_of_a_wide_span_take_the_long_way(level: str, past: int) -> None:
+    far = 4 * 24 - 1 + past
+    for shift in (0, -7, 3):
+        assert short_way(RATER, ITEM, np.where(ITEM == 7, far, VALUE) + shift, level) is (past == 0)
+    assert short_way(RATER, ITEM, VALUE + 2**52, "interval")
+    assert short_way(RATER, ITEM, VALUE + 2**52 - 1, level)
+    assert not short_way(RATER, ITEM, VALUE + 2**52, level)
+    assert not short_way(RATER, ITEM, VALUE + 0.5, level)
+    assert not short_way(RATER, ITEM, np.where(ITEM == 3, 1.5, VALUE), level)
+
+
+@pytest.mark.parametrize("past", [0, 1])
+def test_a_table_of_votes_has_a_largest_size(past: int) -> None:
+    # 16 * 24 + 4096 cells: 64 places for items and 70 for values. Without a table only ordinal values have a short way.
+    item, value = np.where(ITEM == 7, 63 + past, ITEM), np.where(ITEM == 5, 69, VALUE)
+    assert short_way(RATER, item, value, "nominal") is (past == 0)
+    assert short_way(RATER, item, value, "ordinal")
+
+
+def test_a_million_distinct_values_take_the_long_way() -> None:
+    item = np.repeat(np.arange(1 << 17), 3)
+    value = item.copy()
+    value[-1] = (1 << 20) - 1
+    assert _quick(None, item, value, "ordinal") is not None
+    value[-1] = 1 << 20
+    assert _quick(None, item, value, "ordinal") is None
+
+
+def test_a_bootstrap_of_items_leaves_the_raters_as_they_are() -> None:
+    rater, item = np.tile(np.arange(6), 8), np.repeat(np.arange(8), 6)
+    value = (item + (rater == 1) * (item % 3 == 0)) % 4
+
+    def interval(few: Any, resample: str, known: bool = True) -> str:
+        who = rater[few] if known else None
+        return alpha(who, item[few], value[few], interval=Interval("bootstrap", resample, 100)).interval
+
+    assert interval(rater < 6, "both") == "bootstrap of items and raters (pigeonhole), percentile"
+    assert interval(rater < 6, "items") == "bootstrap of items, percentile"
+    assert interval(rater < 2, "both") == "bootstrap of items (only 2 raters), percentile"
+    assert interval(rater < 6, "both", known=False) == "bootstrap of items (raters unknown), percentile"
+
+
+def test_many_values_do_not_run_over() -> None:
+    item = np.repeat(np.arange(2_000), 3)
+    assert short_way(None, item, (item * 9 + np.arange(6_000) % 7) % 20_000)
+    assert short_way(None, item, item % 256)
+    assert short_way(None, item, item % 257)
+
+
+def test_items_with_many_raters_take_the_long_way() -> None:
+    rater, item = np.tile(np.arange(1_000), 2), np.repeat([0, 1], 1_000)
+    value = (rater + item) % 3
+    assert not short_way(rater, item, value)
+    with pytest.raises(InputError, match="more than once"):
+        alpha(np.append(rater, 7), np.append(item, 0), np.append(value, 1), interval=None)

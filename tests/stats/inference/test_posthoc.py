@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import to_json
 from heartfelt.stats.inference import anova, games_howell, holm, tukey
 from heartfelt.stats.inference.posthoc import critical, upper_tail
 
@@ -176,3 +177,31 @@ def test_headline_is_the_largest_difference() -> None:
     assert result.pairs[0].a == "a"
     with pytest.raises(KeyError):
         result["a", "z"]
+
+
+def test_a_pair_by_hand() -> None:
+    y, group = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 5.0, 5.0, 8.0], list("aaabbbccc")
+    # Mean squares 1, 4 and 3: pooled 8 / 3 on 6 degrees of freedom; a - b is -4.
+    pair = tukey(y, group)["a", "b"]
+    assert (pair.difference, pair.df) == (-4.0, 6.0)
+    assert pair.statistic == pytest.approx(4 / np.sqrt(8 / 3 * 2 / 3))
+    assert pair.p == pytest.approx(stats.studentized_range.sf(pair.statistic * np.sqrt(2), 3, 6), rel=1e-6)
+    half = stats.studentized_range.ppf(0.95, 3, 6) * np.sqrt(8 / 3 / 3)
+    assert (pair.estimate.low, pair.estimate.high) == pytest.approx((-4 - half, -4 + half), rel=1e-6)
+    own = games_howell(y, group)["a", "b"]
+    assert own.statistic == pytest.approx(4 / np.sqrt(1 / 3 + 4 / 3))
+    assert own.df == pytest.approx((5 / 3) ** 2 / ((1 / 3) ** 2 / 2 + (4 / 3) ** 2 / 2))
+
+
+def test_one_group_has_nothing_to_compare_with() -> None:
+    for compare in (tukey, games_howell):
+        assert compare([1.0, 2.0, 3.0], list("aaa")).why_missing == "1 groups; at least 2 are needed"
+    assert games_howell([1.0, 2.0, 3.0], list("aab")).why_missing == "fewer than two groups have two rows"
+    assert games_howell([1.0, 2.0, 3.0, 5.0], list("aabb")).why_missing is None
+
+
+def test_the_confidence_is_written_as_level() -> None:
+    for result in (tukey(*_groups(), confidence=0.9), holm([0.01], confidence=0.9)):
+        written = to_json(result)
+        assert isinstance(written, dict)
+        assert written["level"] == 0.9

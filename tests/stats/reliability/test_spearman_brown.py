@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability import raters_needed, reliability_with
-from heartfelt.stats.reliability.spearman_brown import stepped_up
+from heartfelt.stats.reliability.spearman_brown import reliability_curve, stepped_up
 
 SOURCE = "the formula by hand: 4 ratings of reliability .5 give 4 * .5 / (1 + 3 * .5) = .8"
 
@@ -68,3 +68,19 @@ def test_misuse_is_refused() -> None:
         raters_needed(0.5, 1.0)
     with pytest.raises(InputError, match="between -1 and 1"):
         raters_needed(7.0, 0.8)
+
+
+def test_known_points_on_one_curve_give_all_of_it() -> None:
+    known = {k: Estimate(stepped_up(0.5, k)) for k in (4, 8)} | {1: Estimate(0.5, 0.2, 0.7)}
+    curve = reliability_curve(known, 3)
+    assert list(curve) == [1, 2, 3]
+    assert (curve[2].value, curve[2].low, curve[2].high) == pytest.approx((2 / 3, 1 / 3, 1.4 / 1.7))
+    below_zero = reliability_curve({1: Estimate(0.5, -0.1, 0.7)}, 2)[2]
+    assert below_zero.low is None
+    assert below_zero.high == pytest.approx(1.4 / 1.7)
+
+
+def test_points_off_the_curve_stay_as_they_are() -> None:
+    known = {1: Estimate(0.5), 4: Estimate(0.7), 9: Estimate(0.8), 2: Estimate.missing("too few")}
+    assert reliability_curve(known, 5) == {1: known[1], 4: known[4]}
+    assert reliability_curve({1: Estimate(0.0), 2: Estimate(0.0)}, 5).keys() == {1, 2}

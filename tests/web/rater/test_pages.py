@@ -12,8 +12,7 @@ from heartfelt.collect.commands import Change, Invite
 from heartfelt.files import write_text
 from heartfelt.study import load_study, study_text
 from heartfelt.study.load import STUDY_FILE
-from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
-from heartfelt.study.question import Question
+from heartfelt.study.model import AttentionProbe, HeadphoneProbe, Question
 from heartfelt.study.scale import FreeText, Numeric, Points, Tags, YesNo
 from heartfelt.web.security.signing import Signer
 from tests.web.rater.serving import SECRET, Served

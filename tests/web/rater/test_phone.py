@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.study.scale import Numeric, Points, Tag, Tags
 from tests.web.rater.serving import Served
 from tests.web.rater.test_sessions import options

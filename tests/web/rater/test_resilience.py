@@ -40,7 +40,7 @@ def rate_one(visitor: Visitor, turn: int = 0) -> None:
     visitor.listen()
     visitor.answer(turn)
     form.wait_for_element_state("hidden")
-    visitor.page.wait_for_selector("form.trial, .code output, .kept")
+    visitor.page.wait_for_selector("form.trial, .code output, .wait")
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_an_answer_given_offline_is_kept_and_sent_when_the_line_is_back(
     visitor.listen()
     visitor.context.set_offline(True)
     visitor.answer(3)
-    visitor.page.wait_for_selector(".kept")
+    visitor.page.wait_for_selector(".wait")
     banner = visitor.page.wait_for_selector("#banner:not([hidden])")
     assert banner is not None
     assert "sent automatically" in banner.inner_text()
@@ -124,7 +124,7 @@ def test_whoever_is_offline_finishes_what_was_fetched_ahead(
     for turn in range(3):
         assert visitor.number() == f"{turn + 1} of 5"
         rate_one(visitor, turn)
-    visitor.page.wait_for_selector(".kept")
+    visitor.page.wait_for_selector(".wait")
     assert visitor.page.evaluate(QUEUED) == 3
     assert len(visitor.served.collection.ratings()) == 0
     visitor.served.clock.ahead = away
@@ -176,7 +176,7 @@ def test_the_code_waits_until_the_last_answer_has_arrived(visit: Callable[..., V
     visitor.listen()
     visitor.served.halt()
     visitor.answer(5)
-    visitor.page.wait_for_selector(".kept")
+    visitor.page.wait_for_selector(".wait")
     banner = visitor.page.wait_for_selector("#banner:not([hidden])")
     assert banner is not None
     assert "server cannot be reached" in banner.inner_text()

@@ -316,7 +316,6 @@ def test_a_hash_of_nothing_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> Non
     signing._unknown_hash.cache_clear()
 
 
-@pytest.mark.slow
 def test_keys_come_from_the_environment_or_are_made_once(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,10 @@ from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection
 from heartfelt.collect.errors import StoreUnavailable, UnknownRater
+from heartfelt.web.api.data import ratings_page
+from heartfelt.web.api.raters import effect_of
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.study import exports, views
 from heartfelt.web.study.background import BackgroundReader
 from tests.web.conftest import log_in
 from tests.web.studies import fill, rate
@@ -43,9 +44,9 @@ def test_it_sees_what_is_stored_and_is_another_process(
     import os
 
     rate(collection, "a", most=3)
-    assert reader.call(exports.ratings_page, 0, 100).total == 6
+    assert reader.call(ratings_page, 0, 100).total == 6
     rate(collection, "b", most=2)
-    assert reader.call(exports.ratings_page, 0, 100).total == 10
+    assert reader.call(ratings_page, 0, 100).total == 10
     assert reader.call(Collection.coverage).complete == collection.coverage().complete == 5
     assert reader.call(Collection.raters).height == 2
     assert reader.call(own_process) != os.getpid()
@@ -55,7 +56,7 @@ def test_it_sees_what_is_stored_and_is_another_process(
 @pytest.mark.timeout(120)
 def test_errors_come_back_as_they_are(reader: BackgroundReader) -> None:
     with pytest.raises(UnknownRater, match="no rater"):
-        reader.call(views.effect_of, "nobody")
+        reader.call(effect_of, "nobody")
 
 
 @pytest.mark.slow

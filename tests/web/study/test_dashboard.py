@@ -165,7 +165,7 @@ def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     dialog.get_by_label("Reason (stored with the data)").fill("always the middle")
     dialog.get_by_role("button", name="Exclude").click()
     until(page, "document.querySelector('#facts dd').textContent.startsWith('108')")
-    assert "18 slots are open again" in page.locator("#said").inner_text()
+    assert "18 slots are open again" in page.locator("#feedback").inner_text()
     page.locator("#raters tr.out").wait_for()
     assert watched.collection.raters().filter("excluded")["reason"].to_list() == ["always the middle"]
     page.locator("#raters tr.out").get_by_role("button", name="Restore").click()

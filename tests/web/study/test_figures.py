@@ -39,9 +39,7 @@ def test_figures_are_made_anew_only_after_a_change_and_a_rest(collection: Collec
     rate(collection, "b", most=2)
     clock.now += 2.9
     assert figures.board() is second
-    assert figures.board(fresh=True) is not second
-    rate(collection, "c", most=1)
-    clock.now += 3.0
+    clock.now += 0.1 + 5 * second.took
     assert figures.board().change == collection.change()
 
 

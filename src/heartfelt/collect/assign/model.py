@@ -38,7 +38,7 @@ from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
 from heartfelt.collect.commands import Ending
-from heartfelt.study.probe import AnchorProbe, AttentionProbe, Probe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, AttentionProbe, Probe, RepeatProbe
 
 TrialKind: TypeAlias = Literal["practice", "rating", "anchor", "repeat", "attention"]
 Slot: TypeAlias = tuple[str, str, int]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from sqlalchemy import Connection
 
 from heartfelt.collect.material import Material
 from heartfelt.collect.session.researcher import StateSummary
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _RECENT = 300
 _ENOUGH = 10
@@ -69,7 +66,7 @@ def measure_coverage(
     complete = valid if layout.adaptive else np.minimum(valid, layout.quota)
     levels, units = np.unique(complete, return_counts=True)
     counts = pl.DataFrame({"complete": complete, "extra": valid - complete, "leased": leases})
-    names = material.item_names()
+    names = material.item_names
     columns = counts.cast(pl.Int64)[names["unit"]].get_columns()
     quota = pl.lit(layout.quota, pl.Int64).alias("quota")
     wanted = layout.quota * len(layout.units)

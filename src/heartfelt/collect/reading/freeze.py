@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 import polars as pl
+from sqlalchemy import Connection
 
 from heartfelt.collect.material import Material
 from heartfelt.collect.reading import tables
@@ -16,10 +17,7 @@ from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, parse_study
-from heartfelt.study.probe import AttentionProbe
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from heartfelt.study.model import AttentionProbe
 
 _COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
 _OPTIONAL = (
@@ -38,8 +36,10 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     asked = [question.id for question in study.asked]
     known = pl.col("question").is_in(asked) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
     recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))
-    versions = Versions.read(connection, study)
-    recorded, asked_differently = versions.split(recorded)
+    changed = _asked_differently(connection, study)
+    version = ["study_version", "question"]
+    different = recorded.join(changed, on=version, how="inner", maintain_order="left")
+    recorded = recorded.join(changed, on=version, how="anti", maintain_order="left")
     retained = recorded.filter(known if excluded else known & ~pl.col("excluded"))
     verified = pl.col("shown").is_not_null()
     # A person's answer is a rating whether or not a machine's value was there to begin with; the columns ``shown`` and
@@ -49,7 +49,17 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     columns: list[Any] = [*_COLUMNS, *(name for name in _OPTIONAL if rated[name].null_count() < rated.height)]
     if study.design.batch is not None:
         columns.append(pl.col("session").cast(pl.String).alias("batch"))
-    ledger = [_ledger_rows(people, recorded.filter(~known), material), _erased_rows(connection)]
+    gone = recorded.filter(~known).with_columns(reason=pl.lit("the study no longer asks this"))
+    left_out = _people_left_out(people)
+    left_out += [
+        {"what": "stimulus", "stimulus": name, "reason": f"media: {why}"} for name, why in material.missing
+    ]
+    ledger = [
+        _ledger(left_out),
+        _ratings_left_out(gone),
+        _ledger(_erased(connection)),
+        _ratings_left_out(different),
+    ]
     return Snapshot.build(
         study,
         stimuli=opened.stimuli,
@@ -57,8 +67,10 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         raters=_raters(people, everything, study),
         items=opened.items if study.stimuli.items else None,
         fields=_fields(retained.filter(verified), material),
-        ledger=pl.concat([*ledger, asked_differently]),
-        source=Source("collection", study.name, {}, opened.media_root, versions=versions.texts(recorded)),
+        ledger=pl.concat(ledger),
+        source=Source(
+            "collection", study.name, {}, opened.media_root, versions=_versions_used(connection, recorded)
+        ),
     )
 
 
@@ -88,19 +100,17 @@ def _fields(verified: pl.DataFrame, material: Material) -> pl.DataFrame | None:
     """Machine-filled values with what people made of them."""
     if not verified.height:
         return None
-    units = material.units.values()
-    sources = {(unit.stimulus, q): source for unit in units for q, source in unit.source.items()}
-    values = {(unit.stimulus, q): value for unit in units for q, value in unit.machine.items()}
+    facts = {(unit.stimulus, q): fact for unit in material.units.values() for q, fact in unit.machine.items()}
     rows = []
     for row in verified.iter_rows(named=True):
-        key = (row["stimulus"], row["question"])
+        value, source = facts.get((row["stimulus"], row["question"]), (None, "manifest"))
         number = None if row["value"] is None else f"{row['value']:.12g}"
         rows.append(
             {
                 "stimulus": row["stimulus"],
                 "field": row["question"],
-                "machine": row["machine"] if row["shown"] != "hidden" else values.get(key),
-                "source": "planted" if row["shown"] == "planted" else sources.get(key, "manifest"),
+                "machine": row["machine"] if row["shown"] != "hidden" else value,
+                "source": "planted" if row["shown"] == "planted" else source,
                 "verdict": row["verdict"],
                 "final": row["answer"] if row["answer"] is not None else number,
                 "verified_by": row["rater"],
@@ -116,98 +126,61 @@ def _ledger(rows: Sequence[Mapping[str, str | None]]) -> pl.DataFrame:
     return pl.DataFrame([{**row, "stage": "collect"} for row in rows], schema=_LEDGER)
 
 
-def _ledger_rows(people: pl.DataFrame, unknown: pl.DataFrame, material: Material) -> pl.DataFrame:
-    rows: list[dict[str, str | None]] = [
-        {"what": "rater", "rater": row["rater"], "reason": f"left out by a researcher: {row['reason']}"}
-        for row in people.filter("excluded").iter_rows(named=True)
-    ]
-    rows += [
-        {"what": "rater", "rater": row["rater"], "reason": _ENDS[row["state"]]}
-        for row in people.filter(pl.col("state").is_in(list(_ENDS))).iter_rows(named=True)
-    ]
-    rows += [
-        {"what": "stimulus", "stimulus": stimulus, "reason": f"media: {problem}"}
-        for stimulus, problem in material.missing
-    ]
-    rows += [
-        {"what": "rating", **row, "reason": "the study no longer asks this"}
-        for row in unknown.select("rater", "stimulus", "question").iter_rows(named=True)
-    ]
-    return _ledger(rows)
+def _ratings_left_out(ratings: pl.DataFrame) -> pl.DataFrame:
+    what, stage = pl.lit("rating").alias("what"), pl.lit("collect").alias("stage")
+    return ratings.select(what, "rater", "stimulus", "question", "reason", stage)
 
 
-def _erased_rows(connection: Connection) -> pl.DataFrame:
+def _people_left_out(people: pl.DataFrame) -> list[dict[str, str | None]]:
+    excluded = people.filter("excluded").select("rater", pl.format("left out by a researcher: {}", "reason"))
+    ended = people.filter(pl.col("state").is_in(list(_ENDS))).select("rater", pl.col("state").replace(_ENDS))
+    return [{"what": "rater", "rater": rater, "reason": why} for rater, why in excluded.rows() + ended.rows()]
+
+
+def _erased(connection: Connection) -> list[dict[str, str | None]]:
     """One anonymous row for everybody who was erased or declined."""
     events = connection.exec_driver_sql(
         "SELECT kind, number FROM journal WHERE kind IN ('erased', 'declined') ORDER BY seq"
     )
-    rows = []
+    rows: list[dict[str, str | None]] = []
     for event in events:
         erased = f"erased on request ({int(event.number or 0)} trials)"
-        reason = _ENDS["no-consent"] if event.kind == "declined" else erased
-        rows.append({"what": "rater", "reason": reason})
-    return _ledger(rows)
+        rows.append({"what": "rater", "reason": _ENDS["no-consent"] if event.kind == "declined" else erased})
+    return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Every version of the study by its hash: its text, its number, and the questions it asked differently."""
+def _asked_differently(connection: Connection, study: Study) -> pl.DataFrame:
+    """The questions that earlier versions of the study asked differently: study_version, question, and the reason."""
+    reasons: dict[tuple[str, str], str] = {}
+    for row in connection.exec_driver_sql("SELECT version, hash, study FROM versions ORDER BY version"):
+        if row.hash == study.hash:
+            continue
+        with suppress(StudyError):  # a text that this version cannot read cannot be compared
+            for question, change in changed_questions(parse_study(row.study), study).items():
+                reason = (
+                    f"the question was asked differently in version {row.version} of the study ({change})"
+                )
+                reasons[row.hash, question] = reason
+    schema = dict.fromkeys(("study_version", "question", "reason"), pl.String)
+    return pl.DataFrame([(*key, reason) for key, reason in reasons.items()], schema=schema, orient="row")
 
-    studies: Mapping[str, str]
-    numbers: Mapping[str, int]
-    changed: Mapping[tuple[str, str], str]
-    """What changed since, by version hash and question."""
 
-    @classmethod
-    def read(cls, connection: Connection, study: Study) -> Versions:
-        """All versions in the store, compared with the study as it is now."""
-        rows = connection.exec_driver_sql("SELECT version, hash, study FROM versions ORDER BY version").all()
-        changed: dict[tuple[str, str], str] = {}
-        for row in rows:
-            if row.hash == study.hash:
-                continue
-            try:
-                changes = changed_questions(parse_study(row.study), study)
-            except StudyError:
-                continue
-            changed |= {(row.hash, name): change for name, change in changes.items()}
-        return cls({row.hash: row.study for row in rows}, {row.hash: row.version for row in rows}, changed)
-
-    def split(self, ratings: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Ratings of questions as they are asked now, and ledger rows for those that were asked differently."""
-        keys = pl.DataFrame(
-            [
-                {
-                    "study_version": version,
-                    "question": question,
-                    "reason": "the question was asked differently in version"
-                    f" {self.numbers[version]} of the study ({change})",
-                }
-                for (version, question), change in self.changed.items()
-            ],
-            schema=dict.fromkeys(("study_version", "question", "reason"), pl.String),
-        )
-        on = ["study_version", "question"]
-        different = ratings.join(keys, on=on, how="inner", maintain_order="left")
-        rows = different.select("rater", "stimulus", "question", "reason").with_columns(
-            what=pl.lit("rating"), stage=pl.lit("collect")
-        )
-        return ratings.join(keys, on=on, how="anti", maintain_order="left"), rows.select(list(_LEDGER))
-
-    def texts(self, ratings: pl.DataFrame) -> dict[str, str]:
-        """The text of every version that has ratings, where there is more than one."""
-        used = ratings["study_version"].unique().to_list()
-        return {name: self.studies[name] for name in sorted(used)} if len(used) > 1 else {}
+def _versions_used(connection: Connection, ratings: pl.DataFrame) -> dict[str, str]:
+    """The text of every version that has ratings, where there is more than one."""
+    used = ratings["study_version"].unique().to_list()
+    if len(used) < 2:
+        return {}
+    rows = connection.exec_driver_sql("SELECT hash, study FROM versions ORDER BY hash")
+    return {row.hash: row.study for row in rows if row.hash in used}
 
 
 def versions(connection: Connection) -> pl.DataFrame:
     """Every version that was served: number, since when, hash, what changed, and the trials answered under it."""
     frame = tables.query(
         connection,
-        "SELECT v.version, v.at, v.hash, v.changes, a.trials FROM versions v LEFT JOIN"
-        " (SELECT study_version, count(*) AS trials FROM answers GROUP BY study_version) a"
+        "v.version integer, v.at moment, v.hash text, v.changes text, a.trials integer",
+        "FROM versions v LEFT JOIN (SELECT study_version, count(*) AS trials FROM answers GROUP BY study_version) a"
         " ON a.study_version = v.version ORDER BY v.version",
-        "version integer, at moment, hash text, changes text, trials integer",
     )
     changes = [json.loads(text or "[]") for text in frame["changes"].to_list()]
     return frame.with_columns(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
+from sqlalchemy import Connection
 
 from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.session.steps import page_before_trials
 from heartfelt.study import Study
-from heartfelt.study.probe import HeadphoneProbe
 from heartfelt.tables import MOMENT
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _KINDS = {
     "text": pl.String,
@@ -25,12 +23,14 @@ _KINDS = {
 }
 
 
-def query(connection: Connection, sql: str, columns: str) -> pl.DataFrame:
-    """The rows of a query as a table. ``columns`` lists their types, as in ``rater text, at moment``."""
-    kinds = columns_of(columns)
-    result = connection.exec_driver_sql(sql)
-    schema = {name: kinds[name] for name in result.keys()}  # noqa: SIM118 - a result, not a dictionary
-    return typed(pl.DataFrame([tuple(row) for row in result], schema=schema, orient="row"), columns)
+def query(connection: Connection, columns: str, source: str) -> pl.DataFrame:
+    """A table from the store: ``columns`` as in ``p.rater text, v.hash AS version text``, and the rest of the query."""
+    pairs = [column.rpartition(" ")[::2] for column in columns.split(",")]
+    result = connection.exec_driver_sql(f"SELECT {', '.join(name for name, _ in pairs)} {source}")
+    names = [name.replace(".", " ").split()[-1] for name, _ in pairs]
+    kinds = ", ".join(f"{name} {kind}" for name, (_, kind) in zip(names, pairs, strict=True))
+    rows = [tuple(row) for row in result]
+    return typed(pl.DataFrame(rows, schema=columns_of(kinds), orient="row"), kinds)
 
 
 def columns_of(columns: str) -> dict[str, Any]:
@@ -46,8 +46,7 @@ def typed(frame: pl.DataFrame, columns: str) -> pl.DataFrame:
 
 def moment(name: str) -> pl.Expr:
     """Seconds since 1970 as a moment."""
-    micro = (pl.col(name) * 1e6).round().cast(pl.Int64)
-    return micro.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").cast(MOMENT)
+    return (pl.col(name) * 1e6).round().cast(pl.Int64).cast(MOMENT)
 
 
 # --- progress of raters -----------------------------------------------------------------------------------------------
@@ -74,17 +73,10 @@ def progress_of(rater: Rater, study: Study) -> Progress:
 def _step(rater: Rater, study: Study) -> str:
     if rater.ended or rater.excluded:
         return "end"
-    if study.consent is not None and rater.consented is None:
-        return "consent"
-    if study.demographics and not rater.demographics_done:
-        return "demographics"
-    if not rater.headphones_done and any(isinstance(probe, HeadphoneProbe) for probe in study.probes):
-        return "headphones"
-    if not rater.instructed:
-        return "instructions"
-    if rater.queue:
-        return "practice" if rater.queue[0].kind == "practice" else "trial"
-    return "break" if rater.sessions else "trial"
+    earlier = page_before_trials(study, rater)
+    if earlier or not rater.queue:
+        return earlier or ("break" if rater.sessions else "trial")
+    return "practice" if rater.queue[0].kind == "practice" else "trial"
 
 
 def progress_in(connection: Connection) -> dict[int, Progress]:
@@ -108,6 +100,14 @@ def progress_in(connection: Connection) -> dict[int, Progress]:
     return out
 
 
+def _standing(
+    progress: Mapping[int, Progress], excluded: Mapping[int, str], rater: int, at: float
+) -> Progress:
+    """How far a rater has come who arrived at that moment; that they are excluded goes before everything else."""
+    here = progress.get(rater, Progress("beginning", None, 0, 0, at))
+    return here._replace(state="excluded") if rater in excluded else here
+
+
 def exclusions(connection: Connection) -> dict[int, str]:
     """Raters who are excluded now, with the reason."""
     out: dict[int, str] = {}
@@ -125,24 +125,21 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
     """Every answer to every question; ``counts`` says which fill an item's quota."""
     frame = query(
         connection,
-        "SELECT p.rater, g.stimulus, g.question, g.value, g.answer, a.position, a.seconds, a.at, g.repeat, a.trial,"
-        " a.kind, a.probe, a.session, a.late, a.plays, a.first_play, a.focus_losses, a.heard, a.heard_flag, a.device,"
-        " a.comment, v.hash AS study_version, g.machine, g.shown, g.verdict, a.rater AS rater_number"
-        " FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater"
+        "p.rater text, g.stimulus text, g.question text, g.value real, g.answer text, a.position integer,"
+        "a.seconds real, a.at moment, g.repeat integer, a.trial integer, a.kind text, a.probe text, a.session integer,"
+        "a.late boolean, a.plays integer, a.first_play real, a.focus_losses integer, a.heard real, a.heard_flag text,"
+        "a.device text, a.comment text, v.hash AS study_version text, g.machine text, g.shown text, g.verdict text,"
+        "a.rater AS rater_number integer",
+        "FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater"
         " JOIN versions v ON v.version = a.study_version ORDER BY a.at, a.trial",
-        "rater text, stimulus text, question text, value real, answer text, position integer, seconds real, at moment,"
-        "repeat integer, trial integer, kind text, probe text, session integer, late boolean, plays integer,"
-        "first_play real, focus_losses integer, heard real, heard_flag text, device text, comment text,"
-        "study_version text, machine text, shown text, verdict text, rater_number integer",
     )
     excluded = pl.col("rater_number").is_in(list(exclusions(connection)))
     frame = frame.with_columns(excluded=excluded).drop("rater_number")
-    candidate = (pl.col("kind") == "rating") & ~pl.col("excluded")
-    if quota is None:
-        return frame.with_columns(counts=candidate)
-    order = pl.struct(~candidate, "late", "at", "trial")
-    rank = order.rank("ordinal").over("stimulus", "question")
-    return frame.with_columns(counts=candidate & (rank <= quota))
+    counts = candidate = (pl.col("kind") == "rating") & ~pl.col("excluded")
+    if quota is not None:
+        order = pl.struct(~candidate, "late", "at", "trial")
+        counts = candidate & (order.rank("ordinal").over("stimulus", "question") <= quota)
+    return frame.with_columns(counts=counts)
 
 
 _RATERS = (
@@ -162,31 +159,24 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
         " ORDER BY p.number"
     )
     excluded = exclusions(connection)
-    rows: dict[int, dict[str, Any]] = {}
+    rows: list[dict[str, Any]] = []
     for row in map(dict, result.mappings()):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
-        here = progress.get(number, Progress("beginning", None, 0, 0, row["arrived"]))
+        here = _standing(progress, excluded, number, row["arrived"])
         for name in ("agreed", "headphones_passed"):
             row[name] = None if row[name] is None else bool(row[name])
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
-        rows[number] = row | here._asdict() | about | {"reason": excluded.get(number)}
-        rows[number]["excluded"] = number in excluded
-        if number in excluded:
-            rows[number]["state"] = "excluded"
+        exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
+        rows.append(row | here._asdict() | about | exclusion)
     known = columns_of(_RATERS)
-    extra = list(dict.fromkeys(key for row in rows.values() for key in row if key not in known))
-    frame = pl.DataFrame(list(rows.values()), schema={**known, **dict.fromkeys(extra, pl.String)})
-    numeric = [
-        name
-        for name in extra
-        if frame[name].cast(pl.Float64, strict=False).null_count() == frame[name].null_count()
-    ]
-    about_columns = frame.select(pl.col(name).cast(pl.Float64) if name in numeric else name for name in extra)
-    return (
-        pl.concat([typed(frame, _RATERS), about_columns], how="horizontal")
-        if extra
-        else typed(frame, _RATERS)
-    )
+    extra = list(dict.fromkeys(key for row in rows for key in row if key not in known))
+    frame = pl.DataFrame(rows, schema={**known, **dict.fromkeys(extra, pl.String)})
+    about_columns = [frame[name] for name in extra]
+    for place, column in enumerate(about_columns):
+        number = column.cast(pl.Float64, strict=False)
+        if number.null_count() == column.null_count():
+            about_columns[place] = number
+    return typed(frame, _RATERS).with_columns(about_columns)
 
 
 def _plain(value: Any) -> str:
@@ -253,7 +243,7 @@ def participants(connection: Connection) -> pl.DataFrame:
         " JOIN raters r ON r.number = p.rater ORDER BY p.rater"
     ):
         facts = json.loads(row.facts)
-        here = progress.get(row.number, Progress("beginning", None, 0, 0, row.at))
+        here = _standing(progress, excluded, row.number, row.at)
         rows.append(
             {
                 "participant": row.participant,
@@ -262,7 +252,7 @@ def participants(connection: Connection) -> pl.DataFrame:
                 "session": facts.get("session"),
                 "assignment": facts.get("assignment"),
                 "recruiter_study": facts.get("study") or facts.get("hit"),
-                "ended": "excluded" if row.number in excluded else here.state,
+                "ended": here.state,
                 "trials": here.trials,
                 "arrived": row.at,
                 "last_seen": here.last_seen,
@@ -275,9 +265,9 @@ def flags(connection: Connection) -> pl.DataFrame:
     """Problems with stimuli that raters reported."""
     return query(
         connection,
-        "SELECT f.at, p.rater, f.trial, f.stimulus, f.reason, f.comment, f.skipped FROM flags f"
-        " JOIN raters p ON p.number = f.rater ORDER BY f.seq",
-        "at moment, rater text, trial integer, stimulus text, reason text, comment text, skipped boolean",
+        "f.at moment, p.rater text, f.trial integer, f.stimulus text, f.reason text, f.comment text,"
+        "f.skipped boolean",
+        "FROM flags f JOIN raters p ON p.number = f.rater ORDER BY f.seq",
     )
 
 
@@ -285,9 +275,8 @@ def problems(connection: Connection, missing: Sequence[tuple[str, str]]) -> pl.D
     """Media that could not be shown: noticed when the study was opened (no rater), or by a rater."""
     reported = query(
         connection,
-        "SELECT m.stimulus, p.rater, m.problem, m.at FROM media_problems m JOIN raters p ON p.number = m.rater"
-        " ORDER BY m.seq",
-        "stimulus text, rater text, problem text, at moment",
+        "m.stimulus text, p.rater text, m.problem text, m.at moment",
+        "FROM media_problems m JOIN raters p ON p.number = m.rater ORDER BY m.seq",
     )
     at_start = [{"stimulus": stimulus, "problem": problem} for stimulus, problem in missing]
     return pl.concat([pl.DataFrame(at_start, schema=reported.schema), reported])
@@ -295,11 +284,8 @@ def problems(connection: Connection, missing: Sequence[tuple[str, str]]) -> pl.D
 
 def invitations(connection: Connection, hash_of: Callable[[str], str]) -> pl.DataFrame:
     """Every invitation, and the rater who came by it."""
-    frame = query(
-        connection,
-        "SELECT invitation, at, note FROM invitations ORDER BY at, invitation",
-        "invitation text, at moment, note text",
-    )
+    columns = "invitation text, at moment, note text"
+    frame = query(connection, columns, "FROM invitations ORDER BY at, invitation")
     people = connection.exec_driver_sql("SELECT person, rater FROM raters WHERE recruiter = 'link'")
     by_person = {row.person: row.rater for row in people}
     names = [by_person.get(hash_of(invitation)) for invitation in frame["invitation"].to_list()]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
+from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Trial
 from heartfelt.collect.assign.state import LISTENED
-from heartfelt.collect.commands import Answer, Flag, Heartbeat, MediaProblem, Receipt, Step, TrialLog
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from heartfelt.collect.session.steps import (
     attention_probe,
@@ -25,7 +24,6 @@ from heartfelt.collect.session.steps import (
 from heartfelt.collect.session.transaction import Transaction, clean, count, plain_json, seconds
 from heartfelt.errors import InputError, suggestion
 
-_VERDICTS = ("accepted", "fixed", "rejected")
 _LONGEST_COMMENT = 4000
 HEARD_ENOUGH = 0.95
 """The share of a clip from which it counts as heard to the end; players stop reporting a moment before."""
@@ -33,9 +31,8 @@ _SLACK_SECONDS = 0.5
 _SLACK_SHARE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedAnswer:
-    """One valid answer."""
+class CheckedAnswer(NamedTuple):
+    """One valid answer; the fields are columns of the table of ratings."""
 
     question: str
     value: float | None
@@ -45,12 +42,13 @@ class CheckedAnswer:
     verdict: str | None = None
 
 
-def answer(work: Transaction, command: Answer) -> Receipt:
+def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
     """Store the answers to a trial. Nothing is changed before everything has been checked."""
-    rater = work.rater(command.rater)
-    trial = _trial(work, rater, command.trial)
+    rater, trial = _trial(work, command)
     if trial is None:
-        return Receipt(command.trial, "already", next_step(work, rater) if command.wants_next else None)
+        return commands.Receipt(
+            command.trial, "already", next_step(work, rater) if command.wants_next else None
+        )
     if trial.closed:
         raise TrialClosed("This trial was given back and accepts no answer.", "Continue with the next trial.")
     if not trial.shown and trial in rater.queue[1:]:
@@ -62,21 +60,16 @@ def answer(work: Transaction, command: Answer) -> Receipt:
     late = not trial.live and trial.kind != "practice"
     listening = listened(work, rater, trial, command.log)
     _store(work, rater, trial, command, late, listening)
-    unit = work.unit_of(trial)
+    practice, stimulus = trial.kind == "practice", work.stimulus_of(trial)
     for checked in answers:
         work.insert(
             "ratings",
             trial=trial.id,
-            question=checked.question,
             rater=rater.number,
-            stimulus=None if unit is None else unit.stimulus,
+            stimulus=stimulus,
             repeat=trial.repeat,
-            practice=trial.kind == "practice",
-            value=checked.value,
-            answer=checked.answer,
-            machine=checked.machine,
-            shown=checked.shown,
-            verdict=checked.verdict,
+            practice=practice,
+            **checked._asdict(),
         )
     steering: dict[str, float] = {}
     if work.state.errors is not None and trial.kind == "rating":
@@ -86,27 +79,27 @@ def answer(work: Transaction, command: Answer) -> Receipt:
     words = json.dumps(steering) if steering else None
     work.record("answered", rater.number, trial.id, trial.unit, number=float(late), words=words)
     following = next_step(work, rater) if command.wants_next else None
-    return Receipt(command.trial, "late" if late else "stored", following)
+    return commands.Receipt(command.trial, "late" if late else "stored", following)
 
 
 def _not_found() -> TrialNotFound:
     return TrialNotFound("This trial is not yours to answer.", "Reload the page to get your own next trial.")
 
 
-def _trial(work: Transaction, rater: Rater, name: str) -> Trial | None:
-    """The rater's trial of that id; None if it was answered already."""
+def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rater, Trial | None]:
+    """The rater and their trial that a command is about; no trial if it was answered already."""
+    rater, name = work.rater(command.rater), command.trial
     number = int(name) if name.isascii() and name.isdecimal() and len(name) < 16 else -1
     if work.state.answered.get(number) == rater.number:
-        return None
+        return rater, None
     trial = work.state.trials.get(number)
     if trial is None or trial.rater != rater.number:
         raise _not_found()
-    return trial
+    return rater, trial
 
 
-def _check(work: Transaction, trial: Trial, command: Answer) -> list[CheckedAnswer]:
+def _check(work: Transaction, trial: Trial, command: commands.Answer) -> list[CheckedAnswer]:
     """Validate every answer against its question; the error names the first invalid one."""
-    study = work.context.material.study
     if trial.kind != "attention" and displayed_unit(work, trial) is None:
         raise TrialClosed("The stimulus of this trial has left the study.", "Continue with the next trial.")
     asked = questions_of(work, trial)
@@ -120,7 +113,7 @@ def _check(work: Transaction, trial: Trial, command: Answer) -> list[CheckedAnsw
     missing: list[str] = []
     for question in asked:
         given, verdict = command.values.get(question), command.verdicts.get(question)
-        if verdict is not None and verdict not in _VERDICTS:
+        if verdict is not None and verdict not in get_args(commands.Verdict):
             raise InvalidAnswer(
                 f"Question '{question}': '{clean(str(verdict), 100)}' is not a verdict.",
                 "Allowed: accepted, fixed, rejected.",
@@ -134,14 +127,14 @@ def _check(work: Transaction, trial: Trial, command: Answer) -> list[CheckedAnsw
             out.append(CheckedAnswer(question, value, text, machine, kind, verdict))
         elif verdict == "rejected" and kind is not None:
             out.append(CheckedAnswer(question, None, None, machine, kind, verdict))
-        elif study.question(question).required:
+        elif work.study.question(question).required:
             missing.append(question)
     if missing:
         raise MissingAnswer(
             f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing)
         )
     if trial.kind == "attention":
-        probe = attention_probe(work, trial)
+        probe = attention_probe(work, trial.probe)
         return [checked for checked in out if probe is not None and checked.question == probe.question]
     return out
 
@@ -158,7 +151,7 @@ def _read(work: Transaction, question: str, given: Any) -> tuple[float | None, s
             f"Question '{question}': {problem}", "Answer as the question asks.", (question,), problem
         )
     try:
-        value, text = work.context.material.study.scale_of(question).read(given)
+        value, text = work.study.scale_of(question).read(given)
     except InputError as error:
         problem = str(clean(error.problem, 300))
         fix = str(clean(error.fix, 2000))
@@ -167,15 +160,14 @@ def _read(work: Transaction, question: str, given: Any) -> tuple[float | None, s
 
 
 def _store(
-    work: Transaction, rater: Rater, trial: Trial, command: Answer, late: bool, listening: Listened
+    work: Transaction, rater: Rater, trial: Trial, command: commands.Answer, late: bool, listening: Listened
 ) -> None:
     log = command.log
-    work.insert(
+    work.insert_about(
+        rater,
         "answers",
         trial=trial.id,
-        rater=rater.number,
         key=clean(command.key, 200),
-        at=work.now,
         kind=trial.kind,
         probe=trial.probe,
         position=max(0, trial.position),
@@ -199,8 +191,7 @@ def _store(
 # --- listening --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Listened:
+class Listened(NamedTuple):
     """How much of a clip was heard, as far as that is credible.
 
     A page can report anything. A rater cannot have listened longer than the time between the moment the trial was
@@ -215,7 +206,7 @@ class Listened:
     """Time spent on it, which no other trial can claim."""
 
 
-def listened(work: Transaction, rater: Rater, trial: Trial, log: TrialLog) -> Listened:
+def listened(work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog) -> Listened:
     """Compare what was reported with what was possible."""
     unit = work.unit_of(trial)
     duration = None if unit is None else unit.duration
@@ -227,7 +218,7 @@ def listened(work: Transaction, rater: Rater, trial: Trial, log: TrialLog) -> Li
     passed = max(0.0, work.now - max(trial.leased_at, rater.listened_until))
     possible = passed + _SLACK_SECONDS + _SLACK_SHARE * total
     share = min(1.0, min(distinct, possible) / duration)
-    rule = work.context.material.study.design.listening
+    rule = work.study.design.listening
     incomplete = (rule == "full" and share < HEARD_ENOUGH) or (rule == "started" and share <= 0.0)
     flag = "impossible" if total > possible else "incomplete" if incomplete else None
     return Listened(round(share, 4), flag, round(min(total, passed), 3))
@@ -252,54 +243,46 @@ def played(intervals: Sequence[tuple[float, float]], duration: float) -> tuple[f
 # --- other messages about a trial -------------------------------------------------------------------------------------
 
 
-def heartbeat(work: Transaction, command: Heartbeat) -> float:
+def heartbeat(work: Transaction, command: commands.Heartbeat) -> float:
     """Renew the leases; a trial that was answered or given back has none."""
-    rater = work.rater(command.rater)
-    trial = _trial(work, rater, command.trial)
+    rater, trial = _trial(work, command)
     if trial is None or trial not in rater.queue or rater.ended is not None or rater.excluded:
         return 0.0
     retake(work, rater)
     return renew(work, rater) if trial in rater.queue else 0.0
 
 
-def flag(work: Transaction, command: Flag) -> Step:
+def flag(work: Transaction, command: commands.Flag) -> commands.Step:
     """Store a problem the rater reports with a stimulus; with ``skip`` the trial is given back."""
-    rater = work.rater(command.rater)
-    trial = _trial(work, rater, command.trial)
-    skip = command.skip and trial is not None and trial in rater.queue
-    number = trial.id if trial is not None else int(command.trial)
-    unit = None if trial is None else work.unit_of(trial)
-    if skip and trial is not None:
+    rater, trial = _trial(work, command)
+    number = int(command.trial)
+    stimulus = None if trial is None else work.stimulus_of(trial)
+    skipped = trial is not None and command.skip and trial in rater.queue
+    if trial is not None and skipped:
         seq = give_back(work, rater, trial, "flagged")
     else:
         seq = work.record("noted", rater.number, number, words="flagged")
-    work.insert(
+    work.insert_about(
+        rater,
         "flags",
         seq=seq,
-        at=work.now,
-        rater=rater.number,
         trial=number,
-        stimulus=None if unit is None else unit.stimulus,
+        stimulus=stimulus,
         reason=clean(command.reason, 200),
         comment=clean(command.comment, _LONGEST_COMMENT),
-        skipped=skip,
+        skipped=skipped,
     )
     return next_step(work, rater)
 
 
-def media_problem(work: Transaction, command: MediaProblem) -> Step:
+def media_problem(work: Transaction, command: commands.MediaProblem) -> commands.Step:
     """Give the trial back because its media would not play, and store the problem."""
-    rater = work.rater(command.rater)
-    trial = _trial(work, rater, command.trial)
+    rater, trial = _trial(work, command)
     if trial is not None and trial in rater.queue:
-        unit = work.unit_of(trial)
-        work.insert(
-            "media_problems",
-            seq=give_back(work, rater, trial, "media"),
-            at=work.now,
-            rater=rater.number,
-            trial=trial.id,
-            stimulus=None if unit is None else unit.stimulus,
-            problem=clean(command.problem, 1000),
+        seq = give_back(work, rater, trial, "media")
+        problem = clean(command.problem, 1000)
+        stimulus = work.stimulus_of(trial)
+        work.insert_about(
+            rater, "media_problems", seq=seq, trial=trial.id, stimulus=stimulus, problem=problem
         )
     return next_step(work, rater)

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.commands import (
-    Arrive,
-    Arrived,
-    Consent,
-    Demographics,
-    Erase,
-    Erased,
-    Headphones,
-    Leave,
-    Next,
-    Ready,
-    SessionEnd,
-    ShowInstructions,
-    Step,
-    TakeBreak,
-)
-from heartfelt.collect.errors import (
-    InvalidAnswer,
-    MissingAnswer,
-    StartedElsewhere,
-    StudyBusy,
-    StudyClosed,
-    StudyFull,
-    UnknownRater,
-)
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
-from heartfelt.collect.session.transaction import Transaction, clean, plain_json
+from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study.design import Demographic
 
@@ -46,22 +21,14 @@ _PERSON_TABLES = ("consents", "participants")
 
 def person_hash(secret: bytes, *words: str) -> str:
     """What is stored of a recruiter's id: the same for the same id, and irreversible without the store's secret."""
-    return hmac.new(
-        secret, "\0".join(("person", *words)).encode("utf-8", "replace"), hashlib.sha256
-    ).hexdigest()
+    return hmac.digest(secret, "\0".join(("person", *words)).encode("utf-8", "replace"), "sha256").hex()
 
 
-def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
-    """Of a recruiter's hashed facts, those that only the person's own link carries."""
-    return frozenset(facts[name] for name in ("session", "assignment") if facts.get(name))
-
-
-def arrive(work: Transaction, command: Arrive) -> Arrived:
+def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
     """Recognise the person, or admit them if there is a free place."""
-    context = work.context
-    person: str | None = None
+    context, person = work.context, None
     if command.recruiter == "link" and command.person not in context.invitations:
-        raise UnknownRater("This invitation was not made for this study.", "Ask for a new link.")
+        raise errors.UnknownRater("This invitation was not made for this study.", "Ask for a new link.")
     facts = {str(clean(key)): person_hash(context.secret, value) for key, value in command.facts.items()}
     if command.person is not None:
         person = person_hash(context.secret, command.recruiter, command.person)
@@ -86,27 +53,26 @@ def arrive(work: Transaction, command: Arrive) -> Arrived:
             participant=clean(command.person, 200),
             facts=plain_json(plain),
         )
-    work.insert(
-        "raters",
-        number=number,
-        rater=name,
-        at=work.now,
-        recruiter=command.recruiter,
-        person=person,
-        facts=plain_json(facts),
-        language=clean(command.language, 40),
-        device=plain_json(dict(command.device)),
-        study_version=context.version,
-    )
+    row = {
+        "number": number,
+        "rater": name,
+        "at": work.now,
+        "recruiter": command.recruiter,
+        "person": person,
+        "facts": plain_json(facts),
+        "language": clean(command.language, 40),
+        "device": plain_json(dict(command.device)),
+        "study_version": context.version,
+    }
+    work.insert("raters", **row)
     work.record("arrived", number, words=name)
-    context.languages[name] = command.language
-    context.sessions[name] = session_keys(facts)
-    if person is not None:
-        context.persons[person] = name
-    return Arrived(name, resumed=False)
+    context.recognize(row)
+    return commands.Arrived(name, resumed=False)
 
 
-def _resume(work: Transaction, command: Arrive, known: Rater, sessions: frozenset[str]) -> Arrived:
+def _resume(
+    work: Transaction, command: commands.Arrive, known: Rater, sessions: frozenset[str]
+) -> commands.Arrived:
     """Let a person continue who is known by their id, if it is theirs to use."""
     if (
         command.recruiter not in {"prolific", "mturk"}
@@ -114,8 +80,8 @@ def _resume(work: Transaction, command: Arrive, known: Rater, sessions: frozense
         or not known.engaged
         or sessions & work.context.sessions.get(known.id, frozenset())
     ):
-        return Arrived(known.id, resumed=True)
-    raise StartedElsewhere(
+        return commands.Arrived(known.id, resumed=True)
+    raise errors.StartedElsewhere(
         "This study was already started with this participant id, in another browser.",
         "Continue in that browser, or open the study again from the recruiting page. If neither works, ask the researcher"
         " for a link to continue.",
@@ -125,35 +91,28 @@ def _resume(work: Transaction, command: Arrive, known: Rater, sessions: frozense
 def _check_places(work: Transaction) -> None:
     closed = "It admits no new raters now. Thank you for coming."
     if not work.settings.open:
-        raise StudyClosed("This study is closed.", closed, session_end(work, "closed"))
+        raise errors.StudyClosed("This study is closed.", closed, session_end(work, "closed"))
     free = places(work)
     if free == "later":
-        raise StudyBusy(
+        raise errors.StudyBusy(
             "Every place is taken at the moment.", "Try again in a minute.", session_end(work, "wait")
         )
     if free == "none":
-        raise StudyFull("This study has all the raters it needs.", closed, session_end(work, "full"))
+        raise errors.StudyFull("This study has all the raters it needs.", closed, session_end(work, "full"))
 
 
-def current_step(work: Transaction, command: Next) -> Step:
-    """Where the rater is."""
-    if _has_declined(work, command.rater):
+def current_step(work: Transaction, command: commands.Next | commands.Consent) -> commands.Step:
+    """Where the rater is; somebody who declined is no longer known, but is shown the same page again."""
+    if command.rater in work.context.declined and command.rater not in work.state.by_id:
         return session_end(work, "no-consent")
     return next_step(work, work.rater(command.rater))
 
 
-def _has_declined(work: Transaction, rater: str) -> bool:
-    return rater in work.context.declined and rater not in work.state.by_id
-
-
-def consent(work: Transaction, command: Consent) -> Step:
+def consent(work: Transaction, command: commands.Consent) -> commands.Step:
     """Agree or decline, once."""
-    if _has_declined(work, command.rater):
-        return session_end(work, "no-consent")
-    rater = work.rater(command.rater)
-    asked = work.context.material.study.consent
-    if asked is None or rater.consented is not None:
-        return next_step(work, rater)
+    rater, asked = work.state.by_id.get(command.rater), work.study.consent
+    if rater is None or asked is None or rater.consented is not None:
+        return current_step(work, command)
     agreed = bool(command.agreed)
     if not agreed and asked.required:
         _forget(work, rater, "declined")
@@ -162,38 +121,26 @@ def consent(work: Transaction, command: Consent) -> Step:
         if len(declined) > _REMEMBERED:
             del declined[next(iter(declined))]
         return session_end(work, "no-consent")
-    work.insert(
-        "consents",
-        rater=rater.number,
-        at=work.now,
-        agreed=agreed,
-        version=asked.version,
-        study_version=work.context.version,
-    )
+    version, study_version = asked.version, work.context.version
+    work.insert_about(rater, "consents", agreed=agreed, version=version, study_version=study_version)
     work.record("consented", rater.number, number=float(agreed))
     return next_step(work, rater)
 
 
 def _consent_given(work: Transaction, rater: Rater) -> bool:
-    return work.context.material.study.consent is None or rater.consented is not None
+    return work.study.consent is None or rater.consented is not None
 
 
-def demographics(work: Transaction, command: Demographics) -> Step:
+def demographics(work: Transaction, command: commands.Demographics) -> commands.Step:
     """Store the answers about the rater, once; a number below its minimum screens the rater out."""
-    rater = work.rater(command.rater)
-    asked = work.context.material.study.demographics
+    rater, asked = work.rater(command.rater), work.study.demographics
     if not asked or rater.demographics_done or not _consent_given(work, rater):
         return next_step(work, rater)
     answers = _check_demographics(asked, command.answers)
-    too_low = any(
-        fact.at_least is not None
-        and isinstance(answers.get(fact.id), float)
-        and answers[fact.id] < fact.at_least
-        for fact in asked
-    )
-    work.insert(
-        "demographics", rater=rater.number, at=work.now, answers=plain_json(answers), kept=not too_low
-    )
+    least = {fact.id: fact.at_least for fact in asked if fact.at_least is not None}
+    numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
+    too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
+    work.insert_about(rater, "demographics", answers=plain_json(answers), kept=not too_low)
     work.record("told", rater.number, number=float(not too_low))
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
 
@@ -202,7 +149,7 @@ def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> d
     known = {fact.id for fact in asked}
     for name in given:
         if name not in known:
-            raise InvalidAnswer(
+            raise errors.InvalidAnswer(
                 f"There is no demographic question '{clean(name, 100)}'.", suggestion(name, known, "Asked")
             )
     out: dict[str, Any] = {}
@@ -211,7 +158,7 @@ def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> d
         if answer is not None and answer != "" and answer != []:
             out[fact.id] = _check_fact(fact, answer)
         elif fact.required:
-            raise MissingAnswer(f"'{fact.id}' has not been answered.", "Answer it to continue.")
+            raise errors.MissingAnswer(f"'{fact.id}' has not been answered.", "Answer it to continue.")
     return out
 
 
@@ -223,13 +170,13 @@ def _check_fact(fact: Demographic, answer: Any) -> Any:
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise InvalidAnswer(
+            raise errors.InvalidAnswer(
                 f"'{shown}' is not a number, but '{fact.id}' asks for one.", "Enter a number."
             )
         return number
     if fact.type == "choice":
         if str(answer) not in fact.choices:
-            raise InvalidAnswer(
+            raise errors.InvalidAnswer(
                 f"'{shown}' is not a choice for '{fact.id}'.",
                 suggestion(str(answer), fact.choices, "Choices"),
             )
@@ -239,10 +186,10 @@ def _check_fact(fact: Demographic, answer: Any) -> Any:
     return clean(str(answer), 1000)
 
 
-def headphones(work: Transaction, command: Headphones) -> Step:
+def headphones(work: Transaction, command: commands.Headphones) -> commands.Step:
     """Store the result of the headphone check; it stops nobody unless the study says so."""
     rater = work.rater(command.rater)
-    probe = headphone_probe(work)
+    probe = headphone_probe(work.study)
     if probe is None or rater.headphones_done or not _consent_given(work, rater):
         return next_step(work, rater)
     if command.probe != probe.id or not (len(command.given) == len(command.right) == probe.trials):
@@ -252,11 +199,10 @@ def headphones(work: Transaction, command: Headphones) -> Step:
         )
     correct = sum(given == right for given, right in zip(command.given, command.right, strict=True))
     passed = correct >= probe.pass_at
-    work.insert(
+    work.insert_about(
+        rater,
         "headphones",
-        rater=rater.number,
         probe=probe.id,
-        at=work.now,
         given=plain_json(list(command.given)),
         expected=plain_json(list(command.right)),
         correct=correct,
@@ -267,30 +213,30 @@ def headphones(work: Transaction, command: Headphones) -> Step:
     return next_step(work, rater) if continues else end(work, rater, "screened-out")
 
 
-def ready(work: Transaction, command: Ready) -> Step:
+def ready(work: Transaction, command: commands.Ready) -> commands.Step:
     """Continue after the instructions or a break; anywhere else it changes nothing."""
     rater = work.rater(command.rater)
     step = next_step(work, rater)
-    if isinstance(step, ShowInstructions | TakeBreak):
+    if isinstance(step, commands.ShowInstructions | commands.TakeBreak):
         work.record("ready", rater.number)
         return next_step(work, rater)
     return step
 
 
-def leave(work: Transaction, command: Leave) -> SessionEnd:
+def leave(work: Transaction, command: commands.Leave) -> commands.SessionEnd:
     """Stop for good: reserved trials are given back at once."""
     rater = work.rater(command.rater)
     if rater.ended is None and not rater.excluded:
         return end(work, rater, "left")
     step = next_step(work, rater)
-    assert isinstance(step, SessionEnd)
+    assert isinstance(step, commands.SessionEnd)
     return step
 
 
 # --- erasing ----------------------------------------------------------------------------------------------------------
 
 
-def erase(work: Transaction, command: Erase) -> Erased:
+def erase(work: Transaction, command: commands.Erase) -> commands.Erased:
     """Delete everything about one person."""
     context = work.context
     name = command.rater
@@ -300,7 +246,7 @@ def erase(work: Transaction, command: Erase) -> Erased:
             name = name or context.persons.get(hashed)
     rater = work.state.by_id.get(name or "")
     if rater is None:
-        raise UnknownRater(
+        raise errors.UnknownRater(
             "No rater or participant of this study has that id.",
             "'heartfelt participants DIR' and the dashboard list the ids; the person may have been erased already.",
         )
@@ -310,7 +256,7 @@ def erase(work: Transaction, command: Erase) -> Erased:
             work.after_rows.append(
                 ("DELETE FROM invitations WHERE invitation = :invitation", {"invitation": invitation})
             )
-    return Erased(rater.id, _forget(work, rater, "erased"))
+    return commands.Erased(rater.id, _forget(work, rater, "erased"))
 
 
 def _forget(work: Transaction, rater: Rater, kind: Literal["erased", "declined"]) -> int:
@@ -333,9 +279,5 @@ def _forget(work: Transaction, rater: Rater, kind: Literal["erased", "declined"]
             {**values, "first": rater.first_seq, "seq": seq},
         )
     )
-    context = work.context
-    context.languages.pop(rater.id, None)
-    context.sessions.pop(rater.id, None)
-    for person in [person for person, name in context.persons.items() if name == rater.id]:
-        del context.persons[person]
+    work.context.forget(rater.id)
     return trials

@@ -71,7 +71,7 @@ def _new_code() -> str:
 
 def apply_study_settings(work: Transaction) -> None:
     """Bring the settings up to date after the study was opened."""
-    current, recruiting = work.state.settings, work.context.material.study.recruiting
+    current, recruiting = work.state.settings, work.study.recruiting
     of_study = recruiting.model_dump(mode="json", exclude_defaults=True)
     changed: dict[str, Any] = {name: _new_code() for name in _CODES if not current.get(name)}
     if of_study != current.get(_FROM_STUDY, {}):
@@ -113,15 +113,8 @@ def restore(work: Transaction, command: Restore) -> int:
 
 
 def _store_exclusion(work: Transaction, rater: Rater, kind: str, reason: str | None, by: str) -> None:
-    work.insert(
-        "exclusions",
-        seq=work.record(kind, rater.number),
-        at=work.now,
-        rater=rater.number,
-        excluded=kind == "excluded",
-        reason=reason,
-        made_by=clean(by, 200),
-    )
+    seq, excluded = work.record(kind, rater.number), kind == "excluded"
+    work.insert_about(rater, "exclusions", seq=seq, excluded=excluded, reason=reason, made_by=clean(by, 200))
 
 
 def change(work: Transaction, command: Change) -> Settings:
@@ -145,7 +138,7 @@ def _raise_quota(work: Transaction, quota: int) -> None:
             f"The study asks for {before} ratings per item; that cannot be lowered to {quota}.",
             "Give a higher number; to stop earlier, close the study.",
         )
-    study = with_quota(work.context.material.study, quota)
+    study = with_quota(work.study, quota)
     edit = Edit("design.ratings_per_item", f"raised from {before} to {quota}")
     work.after_rows.append(
         (

@@ -8,22 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
-from heartfelt.collect.commands import (
-    AskConsent,
-    AskDemographics,
-    AskHeadphones,
-    Ending,
-    SessionEnd,
-    ShowInstructions,
-    ShowTrial,
-    Step,
-    TakeBreak,
-)
 from heartfelt.collect.material import Unit
 from heartfelt.collect.session.transaction import Transaction
-from heartfelt.study.model import say
-from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
+from heartfelt.study import Study
+from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 
 _RENEW_BELOW = 2 / 3
 """Leases are renewed once less than this share of them is left."""
@@ -31,15 +21,20 @@ _AWAY_SECONDS = 1800.0
 """A rater who did nothing for so long no longer counts towards the cap."""
 RETRY_SECONDS = 20.0
 """How soon a rater who has to wait asks again."""
+_PAGES: Mapping[str, commands.Step] = {
+    "consent": commands.AskConsent(),
+    "demographics": commands.AskDemographics(),
+    "instructions": commands.ShowInstructions(),
+}
 
 
-def next_step(work: Transaction, rater: Rater) -> Step:
+def next_step(work: Transaction, rater: Rater) -> commands.Step:
     """The rater's next step. Asking twice returns the same one."""
     earlier = _before_trials(work, rater)
     if earlier is not None:
         return earlier
     if _wants_break(work, rater):
-        return TakeBreak(rater.answered, rater.of)
+        return commands.TakeBreak(rater.answered, rater.of)
     _fill_queue(work, rater)
     if not rater.queue:
         return _nothing_left(work, rater)
@@ -58,13 +53,12 @@ def show(work: Transaction, rater: Rater, trial: Trial) -> None:
     work.record("shown", rater.number, trial.id, number=float(place))
 
 
-def headphone_probe(work: Transaction) -> HeadphoneProbe | None:
+def headphone_probe(study: Study) -> HeadphoneProbe | None:
     """The study's headphone check."""
-    return next((p for p in work.context.material.study.probes if isinstance(p, HeadphoneProbe)), None)
+    return next((probe for probe in study.probes if isinstance(probe, HeadphoneProbe)), None)
 
 
-def _before_trials(work: Transaction, rater: Rater) -> Step | None:
-    study = work.context.material.study
+def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
     if rater.excluded:
         return session_end(work, "screened-out")
     waits = rater.exhausted and not rater.queue and not rater.answered and rater.ended is None
@@ -74,14 +68,20 @@ def _before_trials(work: Transaction, rater: Rater) -> Step | None:
         work.record("resumed", rater.number)
     if rater.ended is not None:
         return session_end(work, rater.ended)
+    page = page_before_trials(work.study, rater)
+    probe = headphone_probe(work.study) if page == "headphones" else None
+    return _PAGES.get(page) if probe is None else commands.AskHeadphones(probe.id, probe.trials)
+
+
+def page_before_trials(study: Study, rater: Rater) -> str:
+    """The page a rater has to pass before the next trial; empty if there is none."""
     if study.consent is not None and rater.consented is None:
-        return AskConsent()
+        return "consent"
     if study.demographics and not rater.demographics_done:
-        return AskDemographics()
-    probe = headphone_probe(work)
-    if probe is not None and not rater.headphones_done:
-        return AskHeadphones(probe.id, probe.trials)
-    return None if rater.instructed else ShowInstructions()
+        return "demographics"
+    if headphone_probe(study) is not None and not rater.headphones_done:
+        return "headphones"
+    return "" if rater.instructed else "instructions"
 
 
 def places(work: Transaction) -> Literal["free", "later", "none"]:
@@ -107,7 +107,7 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
     return "free" if work.state.open else "later"
 
 
-def _nothing_left(work: Transaction, rater: Rater) -> SessionEnd:
+def _nothing_left(work: Transaction, rater: Rater) -> commands.SessionEnd:
     """The end of a rater without a trial: the plan is done, or the stimuli ran out before that."""
     if rater.answered:
         enough = not rater.exhausted or rater.on_time >= _enough(work)
@@ -117,7 +117,7 @@ def _nothing_left(work: Transaction, rater: Rater) -> SessionEnd:
 
 def _enough(work: Transaction) -> int:
     """Answers in time that earn the complete code when the study runs out of stimuli for a rater."""
-    study = work.context.material.study
+    study = work.study
     if study.design.stimuli_per_rater is None:
         return 1
     wanted = min(study.design.stimuli_per_rater, work.state.layout.most)
@@ -136,13 +136,13 @@ def renew(work: Transaction, rater: Rater) -> float:
     return max(0.0, rater.until - work.now)
 
 
-def end(work: Transaction, rater: Rater, ending: Ending) -> SessionEnd:
+def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
     """End the rater's session."""
     work.record("ended", rater.number, words=ending)
     return session_end(work, ending)
 
 
-def session_end(work: Transaction, ending: Ending) -> SessionEnd:
+def session_end(work: Transaction, ending: commands.Ending) -> commands.SessionEnd:
     """The end a rater sees, with the code that reports it to the recruiter."""
     settings = work.settings
     code = {
@@ -155,7 +155,7 @@ def session_end(work: Transaction, ending: Ending) -> SessionEnd:
         "partial": settings.code_partial,
     }.get(ending)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
-    return SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
+    return commands.SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
 
 
 # --- leasing ----------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def _fill_queue(work: Transaction, rater: Rater) -> None:
     if not rater.live:
         retake(work, rater)
     most = 1 + work.context.options.ahead
-    practice = work.context.material.study.design.practice
+    practice = work.study.design.practice
     while len(rater.queue) < most and rater.practised < practice and _lease_practice(work, rater):
         pass
     while len(rater.queue) < most:
@@ -191,7 +191,7 @@ def give_back(work: Transaction, rater: Rater, trial: Trial, why: str) -> int:
 
 def _drop_unplayable(work: Transaction, rater: Rater) -> None:
     """Give back trials whose stimulus or media have left the study since they were leased."""
-    playable = work.context.material.playable
+    playable = work.material.playable
     for trial in list(rater.queue):
         if trial in rater.queue and trial.unit is not None and trial.unit not in playable:
             give_back(work, rater, trial, "gone")
@@ -209,7 +209,7 @@ def retake(work: Transaction, rater: Rater) -> None:
 
 
 def _lease_practice(work: Transaction, rater: Rater) -> bool:
-    material, rng = work.context.material, work.context.rng
+    material, rng = work.material, work.context.rng
     choices = [unit for unit in material.practice if unit not in rater.practised_units]
     if not choices and not material.study.design.practice_stimuli:
         ordinary = material.layout.units
@@ -222,53 +222,41 @@ def _lease_practice(work: Transaction, rater: Rater) -> bool:
 
 def _plan(work: Transaction, rater: Rater) -> bool:
     """Plan the rater's next session; False if there is nothing more for them."""
-    study, layout = work.context.material.study, work.state.layout
-    batch = study.design.batch
-    target = rater.target or min(study.design.stimuli_per_rater or layout.most, layout.most)
+    design, probes, most = work.study.design, work.study.probes, work.state.layout.most
+    batch = design.batch
+    target = rater.target or min(design.stimuli_per_rater or most, most)
     ordinary = min(batch or target, target - rater.planned)
     if ordinary <= 0 or not work.state.open:
         return False
-    slots = session_plan(ordinary, study.probes, work.context.rng)
+    slots = session_plan(ordinary, probes, work.context.rng)
     sessions = -(-target // batch) if batch else 1
-    of = target + sessions * probes_each_session(study.probes)
-    probes = [(place, *slot) for place, slot in enumerate(slots) if slot[0] != "rating"]
-    words = json.dumps({"target": target, "length": len(slots), "probes": probes}, separators=(",", ":"))
-    work.record("planned", rater.number, number=float(of), words=words)
+    of = target + sessions * probes_each_session(probes)
+    others = [(place, *slot) for place, slot in enumerate(slots) if slot[0] != "rating"]
+    plan = {"target": target, "length": len(slots), "probes": others}
+    work.record("planned", rater.number, number=float(of), words=_compact(plan))
     return True
 
 
 def _lease_slot(work: Transaction, rater: Rater, slot: Slot) -> None:
     kind, probe, _ = slot
-    if kind == "rating":
-        unit = work.state.pick(rater, work.context.rng)
-        if unit is None:
-            work.record("exhausted", rater.number)
-        else:
-            _lease(work, rater, unit)
-    elif kind == "attention":
+    if kind == "attention":
         _lease(work, rater, None, kind=kind, probe=probe, **_lookalike(work, rater, probe))
+        return
+    unit = work.state.pick(rater, work.context.rng) if kind == "rating" else _probe_unit(work, rater, slot)
+    if unit is None:
+        work.record("exhausted" if kind == "rating" else "passed", rater.number)
+    elif kind == "rating":
+        _lease(work, rater, unit)
     else:
-        unit = _probe_unit(work, rater, slot)
-        if unit is None:
-            work.record("passed", rater.number)
-        else:
-            _lease(work, rater, unit, kind=kind, probe=probe, repeat=rater.presentations.get(unit, 0))
+        _lease(work, rater, unit, kind=kind, probe=probe, repeat=rater.presentations.get(unit, 0))
 
 
-def _lookalike(work: Transaction, rater: Rater, name: str) -> dict[str, int]:
+def _lookalike(work: Transaction, rater: Rater, probe_id: str) -> dict[str, int]:
     """A unit to display in an attention trial: one set aside for practice, else one the rater has met already."""
-    material = work.context.material
-    question = next(
-        (p.question for p in material.study.probes if p.id == name and p.type == "attention"), None
-    )
+    material, probe = work.material, attention_probe(work, probe_id)
     for choices in (material.practice, rater.rated_units, rater.session_units, material.layout.units):
-        fitting = [
-            unit
-            for unit in choices
-            if unit in material.playable
-            and unit in material.units
-            and question in material.units[unit].questions
-        ]
+        present = [unit for unit in choices if unit in material.playable and unit in material.units]
+        fitting = [u for u in present if probe is not None and probe.question in material.units[u].questions]
         if fitting:
             return {"shows": work.context.rng.choice(fitting)}
     return {}
@@ -278,28 +266,34 @@ def _probe_unit(work: Transaction, rater: Rater, slot: Slot) -> int | None:
     kind, probe, source = slot
     if kind == "repeat":
         return rater.session_units[source] if source < len(rater.session_units) else None
-    units = work.context.material.anchors.get(probe, ())
-    if not units:
-        return None
-    fewest = min(rater.presentations.get(unit, 0) for unit in units)
-    return work.context.rng.choice([unit for unit in units if rater.presentations.get(unit, 0) == fewest])
+    shown = rater.presentations
+    units = work.material.anchors.get(probe, ())
+    fewest = min((shown.get(unit, 0) for unit in units), default=0)
+    choices = [unit for unit in units if shown.get(unit, 0) == fewest]
+    return work.context.rng.choice(choices) if choices else None
 
 
 def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) -> None:
-    unit = None if number is None else work.context.material.units.get(number)
+    unit = None if number is None else work.material.units.get(number)
     if unit is not None and unit.machine:
         about["machine"] = _machine_values(work, unit.machine)
-    words = json.dumps(about, separators=(",", ":")) if about else None
+    words = _compact(about) if about else None
     work.record("leased", rater.number, work.state.next_trial, number, words=words)
 
 
-def _machine_values(work: Transaction, machine: Mapping[str, str]) -> dict[str, tuple[str | None, str]]:
+def _compact(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"))
+
+
+def _machine_values(
+    work: Transaction, machine: Mapping[str, tuple[str, str]]
+) -> dict[str, tuple[str | None, str]]:
     """What the rater sees of each machine value: usually the value, at times nothing, at times another stimulus's."""
-    options, rng, others = work.context.options, work.context.rng, work.context.material.others
+    options, rng = work.context.options, work.context.rng
     out: dict[str, tuple[str | None, str]] = {}
-    for question, value in machine.items():
+    for question, (value, _) in machine.items():
         draw = rng.random()
-        wrong = [other for other in others.get(question, ()) if other != value]
+        wrong = [other for other in work.material.others.get(question, ()) if other != value]
         if draw < options.hidden:
             out[question] = (None, "hidden")
         elif draw < options.hidden + options.planted and wrong:
@@ -312,7 +306,7 @@ def _machine_values(work: Transaction, machine: Mapping[str, str]) -> dict[str, 
 # --- presenting -------------------------------------------------------------------------------------------------------
 
 
-def _present(work: Transaction, rater: Rater, trial: Trial) -> ShowTrial:
+def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTrial:
     practice = trial.kind == "practice"
     alike = [reserved for reserved in rater.queue if (reserved.kind == "practice") == practice]
     done = rater.practised - len(alike) if practice else rater.answered
@@ -320,16 +314,16 @@ def _present(work: Transaction, rater: Rater, trial: Trial) -> ShowTrial:
     unit = displayed_unit(work, trial)
     words = None
     if trial.kind == "attention":
-        probe = attention_probe(work, trial)
+        probe = attention_probe(work, trial.probe)
         language = work.context.languages.get(rater.id, "en")
         words = None if probe is None else say(probe.text, language)
-    return ShowTrial(
+    return commands.ShowTrial(
         trial=str(trial.id),
         kind="practice" if practice else "attention" if trial.kind == "attention" else "rating",
         media=None if unit is None else unit.media,
         questions=questions_of(work, trial),
         number=number,
-        of=work.context.material.study.design.practice if practice else max(rater.of, number),
+        of=work.study.design.practice if practice else max(rater.of, number),
         lease_seconds=max(0.0, rater.until - work.now),
         prompt=None if unit is None else unit.prompt,
         words=words,
@@ -340,7 +334,7 @@ def _present(work: Transaction, rater: Rater, trial: Trial) -> ShowTrial:
 def displayed_unit(work: Transaction, trial: Trial) -> Unit | None:
     """The unit that is displayed in a trial; for an attention trial one that makes it look like the others."""
     number = trial.shows if trial.kind == "attention" else trial.unit
-    return None if number is None else work.context.material.units.get(number)
+    return None if number is None else work.material.units.get(number)
 
 
 def questions_of(work: Transaction, trial: Trial) -> tuple[str, ...]:
@@ -348,13 +342,12 @@ def questions_of(work: Transaction, trial: Trial) -> tuple[str, ...]:
     unit = displayed_unit(work, trial)
     if trial.kind != "attention":
         return () if unit is None else unit.questions
-    probe = attention_probe(work, trial)
+    probe = attention_probe(work, trial.probe)
     if probe is None:
         return ()
     return unit.questions if unit is not None and probe.question in unit.questions else (probe.question,)
 
 
-def attention_probe(work: Transaction, trial: Trial) -> AttentionProbe | None:
-    """The probe of an attention trial, if the study still has it."""
-    probes = work.context.material.study.probes
-    return next((p for p in probes if isinstance(p, AttentionProbe) and p.id == trial.probe), None)
+def attention_probe(work: Transaction, name: str | None) -> AttentionProbe | None:
+    """The attention probe of that id, if the study still has it."""
+    return next((p for p in work.study.probes if isinstance(p, AttentionProbe) and p.id == name), None)

@@ -13,6 +13,7 @@ from heartfelt.collect.assign.model import Rater, Trial
 from heartfelt.collect.commands import CollectOptions, Settings
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, Unit
+from heartfelt.study import Study
 
 _LONGEST = 20_000
 _LARGEST = 2**31 - 1
@@ -40,6 +41,21 @@ class Context:
     declined: dict[str, None] = field(default_factory=dict)
     """Random ids of the last people who declined, so that a reload shows them the same page. Never stored."""
 
+    def recognize(self, row: Mapping[str, Any]) -> None:
+        """Remember a row of the table of raters, to recognise the person by the hash of their recruiter's id."""
+        facts = json.loads(row["facts"])
+        self.languages[row["rater"]] = row["language"]
+        self.sessions[row["rater"]] = session_keys(facts)
+        if row["person"] is not None:
+            self.persons[row["person"]] = row["rater"]
+
+    def forget(self, rater: str) -> None:
+        """Forget everything that was remembered of a rater."""
+        self.languages.pop(rater, None)
+        self.sessions.pop(rater, None)
+        for person in [person for person, name in self.persons.items() if name == rater]:
+            del self.persons[person]
+
 
 @dataclass(slots=True)
 class Transaction:
@@ -53,6 +69,39 @@ class Transaction:
     """Rows to be inserted, each with its table's name."""
     before_rows: list[Statement] = field(default_factory=list)
     after_rows: list[Statement] = field(default_factory=list)
+
+    @property
+    def material(self) -> Material:
+        """What the collection shows."""
+        return self.context.material
+
+    @property
+    def study(self) -> Study:
+        """The study, with the quota as it is now."""
+        return self.context.material.study
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as they are now."""
+        return settings_of(self.state)
+
+    def rater(self, name: str) -> Rater:
+        """The rater of that id."""
+        rater = self.state.by_id.get(name)
+        if rater is None:
+            raise UnknownRater(
+                "This study does not know you.", "Open the link you were given again, from its beginning."
+            )
+        return rater
+
+    def unit_of(self, trial: Trial) -> Unit | None:
+        """The unit a trial is about, if the study still has it."""
+        return None if trial.unit is None else self.material.units.get(trial.unit)
+
+    def stimulus_of(self, trial: Trial) -> str | None:
+        """The stimulus that is stored with what is said about a trial; None for a trial about none."""
+        unit = self.unit_of(trial)
+        return None if unit is None else unit.stimulus
 
     def record(
         self,
@@ -73,33 +122,15 @@ class Transaction:
         """Insert a row: a value for every column of the table."""
         self.rows.append((table, values))
 
-    def rater(self, name: str) -> Rater:
-        """The rater of that id."""
-        rater = self.state.by_id.get(name)
-        if rater is None:
-            raise UnknownRater(
-                "This study does not know you.", "Open the link you were given again, from its beginning."
-            )
-        return rater
-
-    def unit_of(self, trial: Trial) -> Unit | None:
-        """The unit a trial is about, if the study still has it."""
-        return None if trial.unit is None else self.context.material.units.get(trial.unit)
+    def insert_about(self, rater: Rater, table: str, **values: Any) -> None:
+        """Insert a row about a rater, stored at this moment."""
+        self.insert(table, rater=rater.number, at=self.now, **values)
 
     def set_value(self, name: str, value: str) -> None:
         """Store a value under a name, replacing an older one."""
+        insert = "INSERT INTO kept (name, value) VALUES (:name, :value)"
         self.after_rows.append(("DELETE FROM kept WHERE name = :name", {"name": name}))
-        self.insert_after("kept", name=name, value=value)
-
-    def insert_after(self, table: str, **values: Any) -> None:
-        """Insert a row after the statements so far."""
-        names, places = ", ".join(values), ", ".join(f":{name}" for name in values)
-        self.after_rows.append((f"INSERT INTO {table} ({names}) VALUES ({places})", values))
-
-    @property
-    def settings(self) -> Settings:
-        """The settings as they are now."""
-        return settings_of(self.state)
+        self.after_rows.append((insert, {"name": name, "value": value}))
 
     def mark(self) -> Mark:
         """Where the transaction stands, to roll back to if a command fails."""
@@ -107,12 +138,14 @@ class Transaction:
 
     def roll_back(self, mark: Mark) -> None:
         """Drop the events and rows after ``mark``; the state has to be rebuilt."""
-        del (
-            self.events[mark[0] :],
-            self.rows[mark[1] :],
-            self.before_rows[mark[2] :],
-            self.after_rows[mark[3] :],
-        )
+        effects: tuple[list[Any], ...] = (self.events, self.rows, self.before_rows, self.after_rows)
+        for effect, length in zip(effects, mark, strict=True):
+            del effect[length:]
+
+
+def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
+    """Of a recruiter's hashed facts, those that only the person's own link carries."""
+    return frozenset(facts[name] for name in ("session", "assignment") if facts.get(name))
 
 
 def settings_of(state: State) -> Settings:

@@ -14,19 +14,20 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from heartfelt.collect.errors import store_damaged, store_unavailable
+from heartfelt.collect.store.tables import LAYOUTS, metadata
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
 
 STORE_FILE = "collected.sqlite"
 VARIABLE = "HEARTFELT_DATABASE"
-HEAD = "0002"
-"""The newest migration in ``migrations/versions``."""
-_KNOWN_LAYOUTS = ("0001", HEAD)
+HEAD = max(LAYOUTS)
+"""The layout of this version."""
 _WAIT_SECONDS = 10.0
 _MOST_PARAMETERS = 30_000
 _MOST_STATEMENTS = 600
@@ -38,13 +39,9 @@ class Database:
     """A store that can be written to by one at a time and read by many."""
 
     def __init__(self, source: str | Path, study: str, *, durable: bool = True) -> None:
-        from sqlalchemy.engine import URL, make_url
-        from sqlalchemy.exc import ArgumentError
-
+        local = isinstance(source, Path)
         try:
-            self.url = (
-                URL.create("sqlite", database=str(source)) if isinstance(source, Path) else make_url(source)
-            )
+            self.url = URL.create("sqlite", database=str(source)) if local else make_url(str(source))
         except (ArgumentError, ValueError) as error:
             raise InputError(
                 "The address of the database is invalid.",
@@ -66,8 +63,6 @@ class Database:
         return int.from_bytes(hashlib.sha256(self.schema.encode()).digest()[:8], "big", signed=True)
 
     def _make_engine(self) -> Engine:
-        from sqlalchemy import create_engine, event
-
         if self.kind == "sqlite":
             arguments = {
                 "timeout": _WAIT_SECONDS,
@@ -75,40 +70,30 @@ class Database:
                 "cached_statements": _MOST_STATEMENTS,
             }
             engine = create_engine(self.url, connect_args=arguments, pool_size=8)
-        else:
-            url = self.url.set(drivername="postgresql+psycopg")
-            server: dict[str, Any] = {
-                "connect_timeout": 5,
-                "tcp_user_timeout": int(1000 * _WAIT_SECONDS),
-                "options": f"-csearch_path={self.schema} -cclient_min_messages=warning"
-                f" -clock_timeout={int(1000 * _WAIT_SECONDS)}",
-                "application_name": "heartfelt",
-            }
-            try:
-                engine = create_engine(url, connect_args=server, pool_size=8, pool_pre_ping=True)
-            except ImportError as error:
-                raise MissingPartError(
-                    "PostgreSQL needs psycopg, which is not installed.",
-                    "Install it with: pip install 'heartfelt[postgres]'.",
-                ) from error
-        event.listen(engine, "connect", self._prepare)
-        if self.kind == "sqlite":
+            event.listen(engine, "connect", self._set_pragmas)
             event.listen(engine, "begin", _begin)
-        return engine
+            return engine
+        wait = int(1000 * _WAIT_SECONDS)
+        server: dict[str, Any] = {
+            "connect_timeout": 5,
+            "tcp_user_timeout": wait,
+            "options": f"-csearch_path={self.schema} -cclient_min_messages=warning -clock_timeout={wait}",
+            "application_name": "heartfelt",
+        }
+        url = self.url.set(drivername="postgresql+psycopg")
+        try:
+            return create_engine(url, connect_args=server, pool_size=8, pool_pre_ping=True)
+        except ImportError as error:
+            raise MissingPartError(
+                "PostgreSQL needs psycopg, which is not installed.",
+                "Install it with: pip install 'heartfelt[postgres]'.",
+            ) from error
 
-    def _prepare(self, raw: Any, record: object) -> None:
-        del record
-        if self.kind == "sqlite":
-            raw.isolation_level = None
-            cursor = raw.cursor()
-            for pragma in (
-                "journal_mode=WAL",
-                f"synchronous={'FULL' if self._durable else 'OFF'}",
-                "temp_store=MEMORY",
-                "secure_delete=ON",
-            ):
-                cursor.execute(f"PRAGMA {pragma}")
-            cursor.close()
+    def _set_pragmas(self, raw: Any, _: object) -> None:
+        raw.isolation_level = None
+        synchronous = f"synchronous={'FULL' if self._durable else 'OFF'}"
+        for pragma in ("journal_mode=WAL", synchronous, "temp_store=MEMORY", "secure_delete=ON"):
+            raw.execute(f"PRAGMA {pragma}").close()
 
     def prepare(self) -> None:
         """Make the store if there is none, and bring it to this version's layout."""
@@ -141,8 +126,6 @@ class Database:
     @property
     def failures(self) -> tuple[type[Exception], ...]:
         """What a database that does not do its work raises, wrapped by SQLAlchemy or straight from the driver."""
-        from sqlalchemy.exc import SQLAlchemyError
-
         if self.kind == "sqlite":
             return (SQLAlchemyError,)
         import psycopg
@@ -210,7 +193,7 @@ class Database:
             yield
 
     def insert(
-        self, connection: Connection, table: Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
+        self, connection: Connection, table: str, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
     ) -> None:
         """Insert rows, each with a value for every column in ``names``, in as few statements as fit.
 
@@ -228,21 +211,21 @@ class Database:
             parameters = tuple(itertools.chain.from_iterable(chunk))
             connection.exec_driver_sql(self._statement(table, names, len(chunk)), parameters)
 
-    def _statement(self, table: Table, names: tuple[str, ...], rows: int) -> str:
+    def _statement(self, table: str, names: tuple[str, ...], rows: int) -> str:
         """The statement that inserts so many rows, or rows from a JSON parameter if 0; remembered for the next time."""
-        statement = self._statements.get((table.name, names, rows))
+        statement = self._statements.get((table, names, rows))
         if statement is None:
-            columns = [table.columns[name] for name in names]
             quoted = ", ".join(f'"{name}"' for name in names)
-            into = f'INSERT INTO "{table.name}" ({quoted})'
+            statement = f'INSERT INTO "{table}" ({quoted}) '
             if rows:
-                placeholders = f"({','.join('?' * len(columns))})"
-                statement = f"{into} VALUES {','.join([placeholders] * rows)}"
+                placeholders = f"({','.join('?' * len(names))})"
+                statement += f"VALUES {','.join([placeholders] * rows)}"
             else:
-                casts = ", ".join(f"(e->>{k})::{each.type.compile()}" for k, each in enumerate(columns))
-                statement = f"{into} SELECT {casts} FROM jsonb_array_elements(%s::jsonb) AS rows(e)"
+                kinds = [metadata.tables[table].columns[name].type.compile() for name in names]
+                casts = ", ".join(f"(e->>{place})::{kind}" for place, kind in enumerate(kinds))
+                statement += f"SELECT {casts} FROM jsonb_array_elements(%s::jsonb) AS rows(e)"
             if len(self._statements) < _MOST_STATEMENTS:
-                self._statements[table.name, names, rows] = statement
+                self._statements[table, names, rows] = statement
         return statement
 
     def close(self) -> None:
@@ -267,7 +250,7 @@ def migrate(connection: Connection) -> None:
     current = revision(connection)
     if current == HEAD:
         return
-    if current is not None and current not in _KNOWN_LAYOUTS:
+    if current is not None and current not in LAYOUTS:
         raise DamagedError(
             f"The collected ratings are in layout '{current}', which this version of heartfelt does not know.",
             "A newer heartfelt wrote them: install that version, or a later one.",
@@ -283,11 +266,9 @@ def migrate(connection: Connection) -> None:
 
 def revision(connection: Connection) -> str | None:
     """The layout the store is in; None for an empty database."""
-    from sqlalchemy import inspect, text
-
     if not inspect(connection).has_table("alembic_version"):
         return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
 
 
 def find_database(folder: Path, given: str | None, of_study: str | None) -> str | Path:

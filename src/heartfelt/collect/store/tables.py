@@ -2,16 +2,76 @@
 
 Nothing is ever overwritten, except a value stored under a name, and nothing is deleted, except what belongs to a person
 who asked for it or declined to take part. Moments are seconds since 1970 in UTC. Some texts hold JSON.
+
+``LAYOUTS`` lists what each version of the layout added; an entry never changes, since stores of that version exist. The
+migrations add one entry after another, and ``metadata`` is their sum.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.types import TypeEngine
 
-metadata = MetaData()
+
+class LayoutVersion(NamedTuple):
+    """What a version added: tables and columns, each column as in SQL: ``name type [key | not null]``."""
+
+    tables: Mapping[str, str]
+    columns: Mapping[str, str] = {}
+
+
+LAYOUTS = {
+    "0001": LayoutVersion(
+        {
+            "journal": "seq long key, at real not null, kind text not null, rater integer, trial bigint, unit integer,"
+            "number real, words text",
+            "units": "unit integer key, stimulus text not null, question text not null",
+            "versions": "version integer key, at real not null, hash text not null, study text not null",
+            "raters": "number integer key, rater text not null, at real not null, recruiter text not null, person text,"
+            "facts text not null, language text not null, device text not null",
+            "consents": "rater integer key, at real not null, agreed boolean not null, version text not null,"
+            "study_version integer not null",
+            "demographics": "rater integer key, at real not null, answers text not null, kept boolean not null",
+            "headphones": "rater integer key, probe text key, at real not null, given text not null,"
+            "expected text not null, correct integer not null, passed boolean not null",
+            "answers": "trial long key, rater integer not null, key text not null, at real not null, kind text not null,"
+            "probe text, position integer not null, session integer not null, late boolean not null, seconds real,"
+            "first_play real, plays integer not null, focus_losses integer not null, intervals text, changes text,"
+            "device text, began real, comment text, study_version integer not null",
+            "ratings": "trial long key, question text key, rater integer not null, stimulus text,"
+            "repeat integer not null, practice boolean not null, value real, answer text, machine text, shown text,"
+            "verdict text",
+            "flags": "seq long key, at real not null, rater integer not null, trial bigint not null, stimulus text,"
+            "reason text not null, comment text, skipped boolean not null",
+            "media_problems": "seq long key, at real not null, rater integer not null, trial bigint not null,"
+            "stimulus text, problem text not null",
+            "exclusions": "seq long key, at real not null, rater integer not null, excluded boolean not null,"
+            "reason text, made_by text not null",
+            "invitations": "invitation text key, at real not null, note text",
+            "kept": "name text key, value text not null",
+        }
+    ),
+    "0002": LayoutVersion(
+        {
+            # A recruiter's own ids, for the researcher alone: no snapshot, export or table of raters is made from this.
+            "participants": "rater integer key, at real not null, recruiter text not null, participant text not null,"
+            "facts text not null",
+        },
+        {
+            "versions": "changes text",
+            "raters": "study_version integer",
+            "answers": "heard real, heard_flag text",
+        },
+    ),
+}
+_UNIQUE = {
+    "units": {"units_once": ["stimulus", "question"]},
+    "raters": {"raters_once": ["rater"], "persons_once": ["person"]},
+    "ratings": {"ratings_once": ["rater", "stimulus", "question", "repeat", "practice"]},
+}
 # SQLite stores a table in the order of its INTEGER PRIMARY KEY; any other type would cost an extra index.
 _KINDS: dict[str, TypeEngine[Any]] = {
     "long": BigInteger().with_variant(Integer(), "sqlite"),
@@ -23,86 +83,31 @@ _KINDS: dict[str, TypeEngine[Any]] = {
 }
 
 
-def table(name: str, columns: str, *constraints: UniqueConstraint, **options: Any) -> Table:
-    """A table from a list of columns as in SQL: ``name type [key | not null]``, separated by commas."""
-    return Table(name, metadata, *(column(text) for text in columns.split(",")), *constraints, **options)
+def columns_in(text: str) -> list[Column[Any]]:
+    """The columns that a text lists, separated by commas."""
+    columns = []
+    for name, kind, *rules in (column.split() for column in text.split(",")):
+        key = rules == ["key"]
+        columns.append(Column(name, _KINDS[kind], primary_key=key, nullable=not rules, autoincrement=False))
+    return columns
 
 
-def column(text: str) -> Column[Any]:
-    """One column, as in ``at real not null``."""
-    name, kind, *rules = text.split()
-    key = rules == ["key"]
-    return Column(name, _KINDS[kind], primary_key=key, nullable=not rules, autoincrement=False)
+def parts_of(name: str, columns: str) -> tuple[list[Any], dict[str, Any]]:
+    """What a table is made of: its columns and constraints, and SQLite's options."""
+    unique = [UniqueConstraint(*names, name=rule) for rule, names in _UNIQUE.get(name, {}).items()]
+    return [*columns_in(columns), *unique], {"sqlite_with_rowid": False} if name == "ratings" else {}
 
 
-journal = table(
-    "journal",
-    "seq long key, at real not null, kind text not null, rater integer, trial bigint, unit integer, number real,"
-    "words text",
-)
-units = table(
-    "units",
-    "unit integer key, stimulus text not null, question text not null",
-    UniqueConstraint("stimulus", "question", name="units_once"),
-)
-versions = table(
-    "versions",
-    "version integer key, at real not null, hash text not null, study text not null, changes text",
-)
-raters = table(
-    "raters",
-    "number integer key, rater text not null, at real not null, recruiter text not null, person text,"
-    "facts text not null, language text not null, device text not null, study_version integer",
-    UniqueConstraint("rater", name="raters_once"),
-    UniqueConstraint("person", name="persons_once"),
-)
-participants = table(
-    "participants",
-    "rater integer key, at real not null, recruiter text not null, participant text not null, facts text not null",
-)
-"""A recruiter's own ids, for the researcher alone: no snapshot, export or table of raters is made from this."""
-consents = table(
-    "consents",
-    "rater integer key, at real not null, agreed boolean not null, version text not null,"
-    "study_version integer not null",
-)
-demographics = table(
-    "demographics",
-    "rater integer key, at real not null, answers text not null, kept boolean not null",
-)
-headphones = table(
-    "headphones",
-    "rater integer key, probe text key, at real not null, given text not null, expected text not null,"
-    "correct integer not null, passed boolean not null",
-)
-answers = table(
-    "answers",
-    "trial long key, rater integer not null, key text not null, at real not null, kind text not null, probe text,"
-    "position integer not null, session integer not null, late boolean not null, seconds real, first_play real,"
-    "plays integer not null, focus_losses integer not null, intervals text, changes text, device text, began real,"
-    "comment text, study_version integer not null, heard real, heard_flag text",
-)
-ratings = table(
-    "ratings",
-    "trial long key, question text key, rater integer not null, stimulus text, repeat integer not null,"
-    "practice boolean not null, value real, answer text, machine text, shown text, verdict text",
-    UniqueConstraint("rater", "stimulus", "question", "repeat", "practice", name="ratings_once"),
-    sqlite_with_rowid=False,
-)
-flags = table(
-    "flags",
-    "seq long key, at real not null, rater integer not null, trial bigint not null, stimulus text,"
-    "reason text not null, comment text, skipped boolean not null",
-)
-media_problems = table(
-    "media_problems",
-    "seq long key, at real not null, rater integer not null, trial bigint not null, stimulus text,"
-    "problem text not null",
-)
-exclusions = table(
-    "exclusions",
-    "seq long key, at real not null, rater integer not null, excluded boolean not null, reason text,"
-    "made_by text not null",
-)
-invitations = table("invitations", "invitation text key, at real not null, note text")
-named_values = table("kept", "name text key, value text not null")
+def _sum_of_layouts() -> MetaData:
+    metadata = MetaData()
+    texts: dict[str, str] = {}
+    for layout in LAYOUTS.values():
+        texts |= layout.tables
+        texts |= {name: f"{texts[name]}, {columns}" for name, columns in layout.columns.items()}
+    for name, columns in texts.items():
+        parts, options = parts_of(name, columns)
+        Table(name, metadata, *parts, **options)
+    return metadata
+
+
+metadata = _sum_of_layouts()

@@ -10,7 +10,7 @@ verified it. No file of the dataset was available when this was written: the lay
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,10 +20,11 @@ import polars as pl
 from heartfelt.datasets.aigiemo.records import EMOTIONS, EMPTY, FIELDS, Record, canonical, flat_part, parse
 from heartfelt.datasets.aigiemo.writer import write_records
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import moment_expr, moments, read_table
-from heartfelt.formats.delimited import line_ends
-from heartfelt.formats.format import Format
+from heartfelt.formats.columns import moment_expr, read_table
+from heartfelt.formats.delimited import header_of, line_ends
+from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.json_files import parse_json, read_jsonl
+from heartfelt.formats.source_table import locate
 from heartfelt.media.probe import IMAGES, PROBED, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -37,6 +38,7 @@ JSONL, CSV = "annotations.jsonl", "annotations.csv"
 JSON = {".jsonl", ".ndjson"}
 _NEEDED = ("emotion", "valence", "arousal")
 _RANGE = re.compile(r"^\s*(-?\d+(?:\.\d+)?)\s*\.\.\s*(-?\d+(?:\.\d+)?)\s*$")
+_FIELD_COLUMNS = ("stimulus", "field", "machine", "source", "verdict", "final", "verified_by", "at")
 _RESERVED = {*RATINGS.names, *PROBED} - {"seconds", "at"}
 
 
@@ -55,7 +57,7 @@ class AigiemoFormat(Format):
     def recognises(self, source: Path) -> bool:
         """A file with image, emotion, valence and arousal, and at least one of the machine's fields."""
         try:
-            path = _file(source)
+            path = locate(source, (JSONL, CSV), {*JSON, ".csv"})
             keys = _first_keys(path)
         except InputError:
             return False
@@ -64,10 +66,9 @@ class AigiemoFormat(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read every record and find the images."""
-        path = _file(source)
+        path = locate(source, (JSONL, CSV), {*JSON, ".csv"})
         bounds = _bounds(options)
         records = _records(path, bounds)
-        _check_moments(records, path)
         of_image, of_record = _extras(records)
         stimuli = _stimuli(records, of_image, path)
         media = _media_root(path, options, stimuli)
@@ -75,17 +76,18 @@ class AigiemoFormat(Format):
         if media is not None:
             stimuli = probe_stimuli(stimuli, media, str(path), progress)
         form = "jsonl" if path.suffix.lower() in JSON else "csv"
-        where = Source(
-            self.name,
-            source.name,
-            dict(options),
-            media,
-            {"form": form, path.name: line_ends(path), "file": path.name},
-        )
+        layout = {"form": form, path.name: line_ends(path), "file": path.name}
+        fields = [(record.image, *astuple(field)) for record in records for field in record.fields]
+        empty = [record for record in records if record.annotator and not record.judged]
+        left = [("row", record.annotator, record.image, EMPTY, "source") for record in empty]
         return Snapshot.build(
-            _study(stimuli, bounds), stimuli=stimuli, ratings=_ratings(records, of_record, str(path)),
-            fields=_field_rows(records, str(path)), ledger=_ledger(records), source=where,
-        )  # fmt: skip
+            _study(stimuli, bounds),
+            stimuli=stimuli,
+            ratings=_ratings(records, of_record),
+            fields=_with_moments(_texts(_FIELD_COLUMNS, fields).unique(maintain_order=True)),
+            ledger=_texts(("what", "rater", "stimulus", "reason", "stage"), left),
+            source=Source(self.name, source.name, dict(options), media, layout),
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``annotations.jsonl``, or ``annotations.csv`` where that is what was read."""
@@ -93,33 +95,16 @@ class AigiemoFormat(Format):
         write_records(snapshot, target, snapshot.source.layout if own else {})
 
 
-def _file(source: Path) -> Path:
-    if source.is_file():
-        return source
-    for name in (JSONL, CSV):
-        if (source / name).is_file():
-            return source / name
-    files = sorted(p for p in source.glob("*") if p.suffix.lower() in {*JSON, ".csv"})
-    if len(files) != 1:
-        raise InputError(
-            f"{source} holds {len(files)} files that could be the annotations"
-            + (f": {', '.join(p.name for p in files)}." if files else "."),
-            f"Point to the file, or call it {JSONL} or {CSV}.",
-        )
-    return files[0]
-
-
 def _first_keys(path: Path) -> set[str]:
     """The keys of a file's first record, from its first line alone."""
     kind = path.suffix.lower()
     if kind not in {*JSON, ".csv"}:
         return set()
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        line = file.readline(1 << 20)
     if kind == ".csv":
-        return {canonical(key.strip('"')) for key in line.split(",")}
+        return {canonical(key) for key in header_of(path)}
     try:
-        record = parse_json(line)
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            record = parse_json(file.readline(1 << 20))
     except ValueError:
         return set()
     return {canonical(key) for key in record} if isinstance(record, dict) else set()
@@ -170,23 +155,20 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[Record]:
     taken = sorted({key for record in records.values() for key in record.extras} & _RESERVED)
     if taken:
         raise InputError(f"{path} has a key '{taken[0]}', a name that is reserved.", "Rename the key.")
-    return list(records.values())
-
-
-def _check_moments(records: list[Record], path: Path) -> None:
-    given = [
+    moments = [
         (record.line, text)
-        for record in records
+        for record in records.values()
         for text in (record.at, *(field.at for field in record.fields))
         if text is not None
     ]
-    frame = pl.DataFrame(given, schema={"line": pl.Int64, "at": pl.String}, orient="row")
-    bad = frame.filter(frame.select(moment_expr("at", pl.String)).to_series().is_null())
+    given = pl.DataFrame(moments, schema={"line": pl.Int64, "at": pl.String}, orient="row")
+    bad = given.filter(given.select(moment_expr("at", pl.String)).to_series().is_null())
     if bad.height:
         raise InputError(
             f"{path}, line {bad['line'][0]}: '{bad['at'][0]}' is not a date and time.",
             "Write moments as 2026-01-05T10:00:00+00:00.",
         )
+    return list(records.values())
 
 
 def _extras(records: list[Record]) -> tuple[list[str], list[str]]:
@@ -219,15 +201,9 @@ def _stimuli(records: list[Record], extras: list[str], path: Path) -> pl.DataFra
 
 
 def _media_root(path: Path, options: Mapping[str, str], stimuli: pl.DataFrame) -> Path | None:
-    if "media" in options:
-        root = path.parent / options["media"]
-        if not root.is_dir():
-            raise InputError(
-                f"There is no folder {root} (option 'media').",
-                "Check the path; it is relative to the annotations.",
-            )
-        return root
-    images = path.parent / "images"
+    named, images = option_path(options, "media", path.parent), path.parent / "images"
+    if named is not None:
+        return named
     names = stimuli["path" if "path" in stimuli.columns else "stimulus"].drop_nulls().head(20)
     for root in (path.parent, images):
         if any((root / name).is_file() for name in names):
@@ -260,40 +236,32 @@ def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
     return base.changed(systems=systems, prompts=[], scales=scales)
 
 
-def _ratings(records: list[Record], extras: list[str], where: str) -> pl.DataFrame:
+def _ratings(records: list[Record], extras: list[str]) -> pl.DataFrame:
     """One row per judgement a person gave."""
-    codes = {name: float(code) for code, name in enumerate(EMOTIONS)}
-    names = ("rater", "stimulus", "question", "value", "answer", "seconds", "at", *extras)
     rows: list[tuple[Any, ...]] = []
     for record in records:
         answers: list[tuple[str, float | None, str | None]] = []
         if record.emotion is not None:
-            answers.append(("emotion", codes[record.emotion], record.emotion))
+            answers.append(("emotion", float(EMOTIONS.index(record.emotion)), record.emotion))
         answers += [(name, number, None) for name, number in record.numbers.items()]
         answers += [(name, None, text) for name, text in record.texts.items()]
         tail = (record.seconds, record.at, *(record.extras.get(name) for name in extras))
         rows += [(record.annotator, record.image, *answer, *tail) for answer in answers]
-    schema = {name: pl.Float64 if name in {"value", "seconds"} else pl.String for name in names}
-    frame = _with_moments(pl.DataFrame(rows, schema=schema, orient="row"), where)
-    return lossless_types(frame, keep=["rater", "stimulus", "question", "answer"])
+    names = ("rater", "stimulus", "question", "value", "answer", "seconds", "at", *extras)
+    frame = _texts(names, rows, value=pl.Float64, seconds=pl.Float64)
+    return lossless_types(_with_moments(frame), keep=["rater", "stimulus", "question", "answer"])
 
 
-def _with_moments(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+def _texts(names: Sequence[str], rows: Sequence[Any], **others: type[pl.DataType]) -> pl.DataFrame:
+    """A table of text columns but for the ``others``."""
+    return pl.DataFrame(rows, schema={**dict.fromkeys(names, pl.String), **others}, orient="row")
+
+
+def _with_moments(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with its moments parsed; without the column if there are none."""
     if frame["at"].null_count() == frame.height:
         return frame.drop("at")
-    return frame.with_columns(moments(frame, "at", where))
+    return frame.with_columns(moment_expr("at", pl.String))
 
 
-def _field_rows(records: list[Record], where: str) -> pl.DataFrame | None:
-    rows = [(record.image, *astuple(field)) for record in records for field in record.fields]
-    names = ("stimulus", "field", "machine", "source", "verdict", "final", "verified_by", "at")
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
-    return _with_moments(frame.unique(maintain_order=True), where) if rows else None
-
-
-def _ledger(records: list[Record]) -> pl.DataFrame | None:
-    empty = [record for record in records if record.annotator and not record.judged]
-    rows = [("row", record.annotator, record.image, EMPTY, "source") for record in empty]
-    names = ("what", "rater", "stimulus", "reason", "stage")
-    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row") if rows else None
+FORMATS.add(AigiemoFormat.name, AigiemoFormat())

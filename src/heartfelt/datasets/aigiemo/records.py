@@ -88,20 +88,17 @@ def canonical(key: str) -> str:
     if plain in _CANONICAL:
         return _CANONICAL[plain]
     for part in PARTS:
-        base = plain.removesuffix(f"_{part}")
-        if base != plain and base in _CANONICAL and _CANONICAL[base] in {*FIELDS, *TEXTS}:
-            return f"{_CANONICAL[base]}_{part}"
+        base = _CANONICAL.get(plain.removesuffix(f"_{part}"))
+        if base in {*FIELDS, *TEXTS}:
+            return f"{base}_{part}"
     return plain
 
 
 @lru_cache(maxsize=4096)
 def flat_part(key: str) -> tuple[str, str] | None:
     """``("style", "machine")`` for ``style_machine``; None for a key that is not part of a known field."""
-    for part in PARTS:
-        base = key.removesuffix(f"_{part}")
-        if base != key and base in {*FIELDS, *TEXTS}:
-            return base, part
-    return None
+    split = ((key.removesuffix(f"_{part}"), part) for part in PARTS if key.endswith(f"_{part}"))
+    return next(((base, part) for base, part in split if base in {*FIELDS, *TEXTS}), None)
 
 
 def plain_text(value: Any) -> str | None:
@@ -188,15 +185,13 @@ def _inside(path: str, where: str) -> None:
 
 
 def _emotion(value: Any, where: str) -> str | None:
-    text = plain_text(value)
-    if text is None or not text.strip():
-        return None
+    text = plain_text(value) or ""
     name = text.strip().casefold()
-    if name not in EMOTIONS:
+    if name and name not in EMOTIONS:
         raise InputError(
             f"{where}: '{text}' is not one of the eight emotions.", suggestion(name, EMOTIONS, "Emotions")
         )
-    return name
+    return name or None
 
 
 def _number(value: Any, name: str, where: str) -> float | None:
@@ -216,17 +211,14 @@ def _number(value: Any, name: str, where: str) -> float | None:
 def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterator[FieldValue]:
     """Every field the record holds: nested, flat, or both."""
     nested = known.pop("fields", None)
+    fix = 'Write an object, such as {"style": "oil painting"}.'
     if isinstance(nested, str) and nested.strip():
         try:
             nested = json.loads(nested)
         except ValueError:
-            raise InputError(
-                f"{where}: 'fields' is not valid JSON.", 'Write an object, such as {"style": "oil painting"}.'
-            ) from None
+            raise InputError(f"{where}: 'fields' is not valid JSON.", fix) from None
     if nested and not isinstance(nested, dict):
-        raise InputError(
-            f"{where}: 'fields' is not an object.", 'Write an object, such as {"style": "oil painting"}.'
-        )
+        raise InputError(f"{where}: 'fields' is not an object.", fix)
     values: dict[str, Any] = {canonical(name): value for name, value in (nested or {}).items()}
     for name, whole in _flat_fields(known):
         if name in values:
@@ -237,10 +229,8 @@ def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterato
         values[name] = whole
     for name, value in values.items():
         several = isinstance(value, list) and value and all(isinstance(part, dict) for part in value)
-        for part in value if several else [value]:
-            field_value = _field(name, part, annotator, where)
-            if field_value is not None:
-                yield field_value
+        parts = (_field(name, part, annotator, where) for part in (value if several else [value]))
+        yield from (part for part in parts if part is not None)
 
 
 def _flat_fields(known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -254,17 +244,13 @@ def _flat_fields(known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 parts.setdefault(split[0], {})[split[1]] = value
     for name in (*FIELDS, *TEXTS):
         value = known.get(name)
-        whole: Any = None
+        structured = isinstance(value, dict) or (
+            isinstance(value, list) and isinstance(next(iter(value), 0), dict)
+        )
         if name in parts:
-            whole = {**parts[name], **({"final": value} if plain_text(value) is not None else {})}
-        elif (
-            name in FIELDS
-            or isinstance(value, dict)
-            or (isinstance(value, list) and value and isinstance(value[0], dict))
-        ):
-            whole = value
-        if whole is not None and plain_text(whole) is not None:
-            yield name, whole
+            yield name, {**parts[name], **({"final": value} if plain_text(value) is not None else {})}
+        elif (name in FIELDS or structured) and plain_text(value) is not None:
+            yield name, value
 
 
 def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldValue | None:
@@ -307,21 +293,20 @@ def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
 def _check_verdict(
     name: str, machine: str | None, verdict: str | None, final: str | None, where: str
 ) -> None:
+    problem = fix = ""
     if verdict == "accepted" and final != machine:
-        raise InputError(
-            f"{where}: '{name}' was accepted, but the final '{final}' is not the machine's '{machine}'.",
-            "The verdict on a value that was changed is 'fixed'.",
-        )
-    if verdict == "rejected" and final is not None:
-        raise InputError(
-            f"{where}: '{name}' was rejected, yet has a final value '{final}'.",
-            "The verdict on a value that was replaced is 'fixed'.",
-        )
-    if verdict == "fixed" and final is None:
-        raise InputError(
-            f"{where}: '{name}' was fixed, but has no final value.",
+        problem = f"was accepted, but the final '{final}' is not the machine's '{machine}'"
+        fix = "The verdict on a value that was changed is 'fixed'."
+    elif verdict == "rejected" and final is not None:
+        problem = f"was rejected, yet has a final value '{final}'"
+        fix = "The verdict on a value that was replaced is 'fixed'."
+    elif verdict == "fixed" and final is None:
+        problem, fix = (
+            "was fixed, but has no final value",
             "Give the final value; without one the verdict is 'rejected'.",
         )
+    if problem:
+        raise InputError(f"{where}: '{name}' {problem}.", fix)
 
 
 def _tags(name: str, text: str | None) -> str | None:

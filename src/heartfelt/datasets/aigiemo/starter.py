@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heartfelt.make.generators import SynthImage
 from heartfelt.make.prompts import prompts_for
-from heartfelt.make.starter.sketch import Planned, Sketch
+from heartfelt.make.starter import STARTERS, Planned, Sketch
 from heartfelt.study.recipes import recipe_study
 
 IMAGE_STYLES = {
@@ -27,6 +27,7 @@ EMOTIONS: dict[str, tuple[float, float]] = {
 }
 
 
+@STARTERS.register("aigiemo")
 def sketch(per_cell: int) -> Sketch:
     """``per_cell`` images for every system and emotion."""
     maker = SynthImage(size=SIZE)

@@ -18,12 +18,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Tags
 
 _MOMENT = "%Y-%m-%dT%H:%M:%S%.f+00:00"
-_Key = tuple[str, str | None]
-
-
-def jsonl_line(record: Mapping[str, Any]) -> str:
-    """One record as a line of JSON."""
-    return json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+_OURS = {"rater", "stimulus", "question", "value", "answer", "repeat", "position"}
 
 
 def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -> None:
@@ -34,47 +29,34 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
             f"It needs the questions {', '.join(JUDGED[:3])}; choose another format.",
         )
     records = _records(snapshot)
-    flat = layout.get("form") == "csv" and all(
-        not isinstance(v, list) for r in records for v in r.get("fields", {}).values()
-    )
-    name = "annotations.csv" if flat else "annotations.jsonl"
-    same_form = layout.get("form", "jsonl") == ("csv" if flat else "jsonl")
-    ends = layout.get(layout.get("file", ""), "lf") if same_form else "lf"
-    text = (
-        _csv(records)
-        if flat
-        else "".join(jsonl_line(_with_lists(record, _tag_fields(snapshot))) for record in records)
-    )
-    write_text(target / name, with_line_ends(text, ends))
+    several = any(isinstance(v, list) for record in records for v in record.get("fields", {}).values())
+    form = "csv" if layout.get("form") == "csv" and not several else "jsonl"
+    ends = layout.get(layout.get("file", ""), "lf") if layout.get("form", "jsonl") == form else "lf"
+    study = snapshot.study
+    tags = {question.id for question in study.asked if isinstance(study.scales[question.scale], Tags)}
+    text = _csv(records) if form == "csv" else "".join(_line(record, tags) for record in records)
+    write_text(target / f"annotations.{form}", with_line_ends(text, ends))
 
 
 def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
     """One flat-text record per image and rater, those of images without ratings last."""
-    about = _about(snapshot)
-    records: dict[_Key, dict[str, Any]] = {}
+    about: dict[str, dict[str, Any]] = {}
+    for row in snapshot.stimuli.drop(PROBED, strict=False).iter_rows(named=True):
+        image = row.pop("stimulus")
+        about[image] = {k: v for k, v in row.items() if v is not None and (k, v) != ("path", image)}
+    records: dict[tuple[str, str | None], dict[str, Any]] = {}
 
     def record(image: str, rater: str | None) -> dict[str, Any]:
-        key = (image, rater)
-        if key not in records:
-            records[key] = {
-                "image": image,
-                **({"annotator": rater} if rater is not None else {}),
-                **about.get(image, {}),
-            }
-        return records[key]
+        named = {} if rater is None else {"annotator": rater}
+        return records.setdefault((image, rater), {"image": image, **named, **about.get(image, {})})
 
     for row in _plain(snapshot.ratings).iter_rows(named=True):
         own = record(row["stimulus"], row["rater"])
-        question, value, answer = row["question"], row["value"], row.get("answer")
-        if question in JUDGED:
-            own[question] = answer if answer is not None else value
-        further = {
-            k: v
-            for k, v in row.items()
-            if v is not None
-            and k not in {"rater", "stimulus", "question", "value", "answer", "repeat", "position"}
-        }
-        own.update({k: v for k, v in further.items() if k not in own})
+        if row["question"] in JUDGED:
+            own[row["question"]] = row["value"] if row.get("answer") is None else row["answer"]
+        for name, value in row.items():
+            if value is not None and name not in _OURS:
+                own.setdefault(name, value)
     for row in snapshot.ledger.filter(pl.col("reason") == EMPTY).iter_rows(named=True):
         record(row["stimulus"], row["rater"])
     raters: dict[str, list[str | None]] = {}
@@ -88,19 +70,6 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
         if image not in raters:
             record(image, None)
     return [_ordered(own) for own in records.values()]
-
-
-def _about(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    stimuli = snapshot.stimuli.drop([name for name in PROBED if name in snapshot.stimuli.columns])
-    out: dict[str, dict[str, Any]] = {}
-    for row in stimuli.iter_rows(named=True):
-        image = row.pop("stimulus")
-        out[image] = {
-            name: value
-            for name, value in row.items()
-            if value is not None and not (name == "path" and value == image)
-        }
-    return out
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
@@ -129,25 +98,17 @@ def _ordered(record: dict[str, Any]) -> dict[str, Any]:
     return {name: record[name] for name in (*first, *middle, *last) if name in record}
 
 
-def _tag_fields(snapshot: Snapshot) -> set[str]:
-    return {
-        question.id
-        for question in snapshot.study.asked
-        if isinstance(snapshot.study.scales[question.scale], Tags)
-    }
-
-
-def _with_lists(record: dict[str, Any], tags: set[str]) -> dict[str, Any]:
-    """Tags as lists, where a field's parts are given."""
-    fields = {}
-    for name, value in record.get("fields", {}).items():
+def _line(record: dict[str, Any], tags: set[str]) -> str:
+    """A record as a line of JSON, with tags as lists where a field's parts are given."""
+    fields = dict(record.get("fields", {}))
+    for name, value in fields.items():
         if name in tags and isinstance(value, dict):
-            value = {
-                part: v.split(";") if part in {"machine", "final"} and ";" in v else v
-                for part, v in value.items()
+            fields[name] = {
+                part: text.split(";") if part in {"machine", "final"} and ";" in text else text
+                for part, text in value.items()
             }
-        fields[name] = value
-    return {**record, **({"fields": fields} if fields else {})}
+    whole = {**record, "fields": fields} if fields else record
+    return json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _csv(records: list[dict[str, Any]]) -> str:
@@ -158,8 +119,6 @@ def _csv(records: list[dict[str, Any]]) -> str:
             parts = value if isinstance(value, dict) else {"final": value}
             row.update({name if part == "final" else f"{name}_{part}": cell for part, cell in parts.items()})
         rows.append(row)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    texts = {
-        name: [None if (value := row.get(name)) is None else str(value) for row in rows] for name in names
-    }
-    return csv_text(pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String)))
+    names = dict.fromkeys(name for row in rows for name in row)
+    texts = [[None if (value := row.get(name)) is None else str(value) for name in names] for row in rows]
+    return csv_text(pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row"))

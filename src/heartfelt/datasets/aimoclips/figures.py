@@ -9,7 +9,7 @@ Text-to-Music Generation.
 from __future__ import annotations
 
 from heartfelt.analysis.effects import ONE_WAY
-from heartfelt.analysis.published import exact, rounded
+from heartfelt.analysis.published import FIGURES, exact, rounded
 from heartfelt.analysis.results import Counts, Effect, Pair
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.snapshot import Snapshot
@@ -62,3 +62,6 @@ class AimoclipsFigures:
             what = f"pairs of systems that differ in signed {question} deviation (one-way Tukey-Kramer, as published)"
             rows.append(exact(what, printed, differ))
         return tuple(rows)
+
+
+FIGURES.add("aimoclips", AimoclipsFigures())

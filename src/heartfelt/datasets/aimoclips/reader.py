@@ -8,7 +8,7 @@ call a clip ``{system}_{intent}_{index}_crop.wav``, the audio folder has it with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,9 +16,9 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import need, numbers, read_table, unique_keys, whole_numbers
+from heartfelt.formats.columns import Sheet, need, stacked
 from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
-from heartfelt.formats.format import Format
+from heartfelt.formats.format import FORMATS, Format
 from heartfelt.media.probe import AT_HAND, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -31,8 +31,10 @@ from heartfelt.tables import lossless_types
 CLIPS = "clips_metadata.csv"
 RATINGS = "ratings_metadata.csv"
 INTENTS = "emotion_intents_metadata.csv"
+FILES = (CLIPS, RATINGS, INTENTS)
 QUESTIONS = ("valence", "arousal")
 PUBLISHED_LAYOUT = {CLIPS: "lf", RATINGS: "crlf", INTENTS: "lf, none at the end"}
+INTENT_COLUMNS = ("quadrant", "emotion", "gt_valence", "gt_arousal")
 CLIP_COLUMNS = ("index", "audio_file", "model", "emotion", "file_index", *QUESTIONS, "num_annotators")
 
 
@@ -49,70 +51,59 @@ class AimoclipsFormat(Format):
 
     def recognises(self, source: Path) -> bool:
         """A folder with the three files."""
-        return all((source / name).is_file() for name in (CLIPS, RATINGS, INTENTS))
+        return all((source / name).is_file() for name in FILES)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the three files and find the audio."""
-        for name in (CLIPS, RATINGS, INTENTS):
+        for name in FILES:
             if not (source / name).is_file():
-                raise InputError(
-                    f"{source} has no {name}.", f"Point to the folder with {CLIPS}, {RATINGS} and {INTENTS}."
-                )
-        intents = _intents(source / INTENTS)
+                raise InputError(f"{source} has no {name}.", f"Point to the folder with {', '.join(FILES)}.")
+        intents = _sheet(source / INTENTS, INTENT_COLUMNS, "emotion")
+        intents = intents.with_columns(intents.numbers(name) for name in INTENT_COLUMNS[2:])
         clips = _clips(source / CLIPS)
-        ratings = _ratings(source / RATINGS)
-        _check_same_clips(clips, ratings, source)
+        ratings = _sheet(source / RATINGS, ("user", "audio_file", *QUESTIONS), "user", "audio_file")
+        ratings = ratings.with_columns(ratings.numbers(name) for name in QUESTIONS)
+        _check_same_clips(clips, ratings.frame, source)
         stimuli, ledger = _grid(clips)
         root = source / options.get("media", "music_clips")
         stimuli = _with_paths(stimuli, root)
         if root.is_dir():
             stimuli = probe_stimuli(stimuli, root, str(source), progress)
-        study = _study(intents, stimuli)
-        layout = {name: line_ends(source / name) for name in (CLIPS, RATINGS, INTENTS)}
-        where = Source(self.name, source.name, dict(options), root if root.is_dir() else None, layout)
-        return Snapshot.build(study, stimuli=stimuli, ratings=_long(ratings), ledger=ledger, source=where)
+        layout = {name: line_ends(source / name) for name in FILES}
+        return Snapshot.build(
+            _study(intents.frame, stimuli),
+            stimuli=stimuli,
+            ratings=_long(ratings.frame),
+            ledger=ledger,
+            source=Source(self.name, source.name, dict(options), root if root.is_dir() else None, layout),
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write the three files. Clip means are those the source gave, or are computed and rounded to three places."""
         ratings = _wide(snapshot)
+        need(snapshot.stimuli, ("system", "intent"), f"The table of stimuli of {snapshot.source.name}")
         rows = [
-            {
-                "quadrant": i.group,
-                "emotion": i.id,
-                "gt_valence": i.reference.get("valence"),
-                "gt_arousal": i.reference.get("arousal"),
-            }
-            for i in snapshot.study.intents
+            (intent.group, intent.id, *(intent.reference.get(name) for name in QUESTIONS))
+            for intent in snapshot.study.intents
         ]
-        intents = pl.DataFrame(rows, schema=["quadrant", "emotion", "gt_valence", "gt_arousal"])
+        intents = pl.DataFrame(rows, schema=INTENT_COLUMNS, orient="row")
         layout = {**PUBLISHED_LAYOUT, **snapshot.source.layout}
         for name, frame in ((CLIPS, _clip_rows(snapshot, ratings)), (RATINGS, ratings), (INTENTS, intents)):
             write_text(target / name, with_line_ends(csv_text(frame), layout[name]))
 
 
-def _intents(path: Path) -> pl.DataFrame:
-    frame = read_table(path)
-    need(frame, ("quadrant", "emotion", "gt_valence", "gt_arousal"), str(path))
-    unique_keys(frame, ["emotion"], str(path))
-    return frame.with_columns(
-        numbers(frame, "gt_valence", str(path)), numbers(frame, "gt_arousal", str(path))
-    )
+def _sheet(path: Path, columns: Sequence[str], *keys: str) -> Sheet:
+    sheet = Sheet.read(path)
+    sheet.need(*columns)
+    sheet.unique(*keys)
+    return sheet
 
 
 def _clips(path: Path) -> pl.DataFrame:
-    frame = read_table(path)
-    need(frame, CLIP_COLUMNS, str(path))
-    unique_keys(frame, ["audio_file"], str(path))
-    typed = [whole_numbers(frame, name, str(path)) for name in ("index", "file_index", "num_annotators")]
-    typed += [numbers(frame, name, str(path)) for name in QUESTIONS]
-    return lossless_types(frame.with_columns(typed), keep=["audio_file", "model", "emotion"])
-
-
-def _ratings(path: Path) -> pl.DataFrame:
-    frame = read_table(path)
-    need(frame, ("user", "audio_file", *QUESTIONS), str(path))
-    unique_keys(frame, ["user", "audio_file"], str(path))
-    return frame.with_columns(numbers(frame, name, str(path)) for name in QUESTIONS)
+    sheet = _sheet(path, CLIP_COLUMNS, "audio_file")
+    typed = [sheet.whole_numbers(name) for name in ("index", "file_index", "num_annotators")]
+    typed += [sheet.numbers(name) for name in QUESTIONS]
+    return lossless_types(sheet.frame.with_columns(typed), keep=["audio_file", "model", "emotion"])
 
 
 def _check_same_clips(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) -> None:
@@ -139,15 +130,8 @@ def _check_same_clips(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) 
 
 def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """All clips of the systems x intents x indices grid, and a ledger of those the files leave out."""
-    listed = clips.rename(
-        {
-            "audio_file": "stimulus",
-            "model": "system",
-            "emotion": "intent",
-            "valence": "mean_valence",
-            "arousal": "mean_arousal",
-        }
-    )
+    names = {"audio_file": "stimulus", "model": "system", "emotion": "intent"}
+    listed = clips.rename(names | {name: f"mean_{name}" for name in QUESTIONS})
     indices = pl.DataFrame({"file_index": range(1, int(clips["file_index"].max() or 0) + 1)})  # type: ignore[arg-type]  # a column of integers
     grid = (
         listed.select("system")
@@ -157,14 +141,8 @@ def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         .join(listed, on=["system", "intent", "file_index"], how="anti")
         .with_columns(pl.format("{}_{}_{}_crop.wav", "system", "intent", "file_index").alias("stimulus"))
     )
-    ledger = grid.select(
-        pl.lit("stimulus").alias("what"),
-        "stimulus",
-        pl.lit("no ratings published: clips with three or fewer ratings were left out by the authors").alias(
-            "reason"
-        ),
-        pl.lit("source").alias("stage"),
-    )
+    reason = "no ratings published: clips with three or fewer ratings were left out by the authors"
+    ledger = grid.select("stimulus", what=pl.lit("stimulus"), reason=pl.lit(reason), stage=pl.lit("source"))
     return pl.concat([listed, grid], how="diagonal"), ledger
 
 
@@ -197,31 +175,19 @@ def _long(ratings: pl.DataFrame) -> pl.DataFrame:
     runs = int((ratings["user"] != ratings["user"].shift()).fill_null(True).sum())
     if runs == ratings["user"].n_unique():
         ratings = ratings.with_columns(pl.int_range(1, pl.len() + 1).over("user").alias("position"))
-    extras = [name for name in ratings.columns if name not in QUESTIONS]
-    return ratings.unpivot(QUESTIONS, index=extras, variable_name="question", value_name="value").rename(
-        {"user": "rater", "audio_file": "stimulus"}
-    )
+    return stacked(ratings, {name: name for name in QUESTIONS}, {"user": "rater", "audio_file": "stimulus"})
 
 
 def _wide(snapshot: Snapshot) -> pl.DataFrame:
     frame = snapshot.ratings.filter(pl.col("question").is_in(QUESTIONS))
-    extras = [name for name in frame.columns if name not in {"question", "value", "answer", "position"}]
-    wide = frame.pivot(
-        "question",
-        index=[*extras, *(["position"] if "position" in frame.columns else [])],
-        values="value",
-        maintain_order=True,
-    )
+    wide = frame.drop("answer", strict=False).pivot("question", values="value", maintain_order=True)
     need(wide, QUESTIONS, snapshot.source.name)
-    whole = [
-        pl.col(name).cast(pl.Int64)
-        for name in QUESTIONS
-        if (wide[name].drop_nulls() == wide[name].drop_nulls().floor()).all()
-    ]
-    first = ["rater", "stimulus", *QUESTIONS]
-    extras = [name for name in extras if name not in first and name not in {"seconds", "at", "repeat"}]
-    return (
-        wide.with_columns(whole).select(*first, *extras).rename({"rater": "user", "stimulus": "audio_file"})
+    whole = [name for name in QUESTIONS if (wide[name] == wide[name].floor()).all()]
+    first = {"rater": "user", "stimulus": "audio_file", **{name: name for name in QUESTIONS}}
+    ours = {*first, "question", "value", "answer", "position", "seconds", "at", "repeat"}
+    extras = {name: name for name in frame.columns if name not in ours}
+    return wide.with_columns(pl.col(whole).cast(pl.Int64)).select(
+        pl.col(name).alias(column) for name, column in {**first, **extras}.items()
     )
 
 
@@ -245,3 +211,6 @@ def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
     own = {"mean_valence", "mean_arousal", "prompt", *AT_HAND, *CLIP_COLUMNS}
     extras = [name for name in joined.columns if name not in own]
     return joined.sort("index").select(*CLIP_COLUMNS, *extras)
+
+
+FORMATS.add(AimoclipsFormat.name, AimoclipsFormat())

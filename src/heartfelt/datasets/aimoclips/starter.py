@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from heartfelt.make.generators import SynthMusic
 from heartfelt.make.prompts import prompts_for
-from heartfelt.make.starter.blocks import comment, listed
-from heartfelt.make.starter.clips import SmallClips
-from heartfelt.make.starter.sketch import MUSIC_STYLES, Planned, Sketch
+from heartfelt.make.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, comment, listed
 from heartfelt.study.recipes import recipe_study
 
 SECONDS = 6.0
 TEMPLATE = "{intent}, instrumental"
 
 
+@STARTERS.register("aimoclips")
 def sketch(per_cell: int) -> Sketch:
     """``per_cell`` clips for every system and intent, made for the recipe's own coordinates."""
     maker = SmallClips(SynthMusic(seconds=SECONDS))

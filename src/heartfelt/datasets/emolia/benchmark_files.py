@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.datasets.emolia.labels_table import gather, spelt
+from heartfelt.datasets.emolia.material import EmoliaOptions, Subset, gather, subsets_of
 from heartfelt.datasets.emolia.report import table as markdown
-from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, subsets_of
+from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.task import ask_of
@@ -33,22 +33,10 @@ from heartfelt.wording import interval
 
 FOLDER = "benchmark_outputs"
 BANDS = ((0.55, "bad"), (0.65, "weak"), (0.75, "medium"), (0.85, "good"))
-_MEASURES = {
-    "balanced_accuracy": balanced_accuracy,
-    "accuracy": accuracy,
-    "precision": precision,
-    "recall": recall,
-    "f1": f1,
-}
+_MEASURES = (balanced_accuracy, accuracy, precision, recall, f1)
 _AFTER = (
-    "benchmark_bucket",
-    "n_raters",
-    "majority_present",
-    "audio_path",
-    "prompt",
-    "similarity",
-    "pred_present",
-)
+    "benchmark_bucket", "n_raters", "majority_present", "audio_path", "prompt", "similarity", "pred_present",
+)  # fmt: skip
 
 
 def band(value: float | None) -> str | None:
@@ -84,11 +72,10 @@ def _rows(
     prompts = {name: ask_of(study, study.question(name)).text for name in subset.questions}
     stimuli = snapshot.stimuli
     path = pl.col("path") if "path" in stimuli.columns else pl.lit(None, dtype=pl.String)
-    rows = labels.join(
-        mine.select(*ITEM, "value", "score", "ok", "problem"), on=ITEM, how="inner", maintain_order="left"
-    ).join(
-        stimuli.select("stimulus", path.alias("audio_path")), on="stimulus", how="left", maintain_order="left"
-    )
+    answers = mine.select(*ITEM, "value", "score", "ok", "problem")
+    rows = labels.join(answers, on=ITEM, how="inner", maintain_order="left")
+    paths = stimuli.select("stimulus", path.alias("audio_path"))
+    rows = rows.join(paths, on="stimulus", how="left", maintain_order="left")
     lowest, second = subset.codes[:2]
     own = (pl.col("value") > (lowest + second) / 2).cast(pl.Int64)
     cut = (pl.col("score") > options.threshold).cast(pl.Int64)
@@ -112,11 +99,16 @@ def _write(target: Path, subset: Subset, rows: pl.DataFrame, summary: dict[str, 
 
 
 def _by(rows: pl.DataFrame, column: str) -> pl.DataFrame:
-    names = rows[column].unique().sort().to_list()
-    parts = [(name, rows.filter(pl.col(column).eq_missing(name))) for name in names]
-    return pl.DataFrame(
-        [{column: name, **_flat(_metrics(part))} for name, part in parts], infer_schema_length=None
-    )
+    out = []
+    for name in rows[column].unique().sort():
+        row: dict[str, Any] = {column: name}
+        for key, value in _metrics(rows.filter(pl.col(column).eq_missing(name))).items():
+            if isinstance(value, Estimate):
+                row |= {key: value.value, f"{key}_low": value.low, f"{key}_high": value.high}
+            else:
+                row[key] = value
+        out.append(row)
+    return pl.DataFrame(out, infer_schema_length=None)
 
 
 def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
@@ -133,19 +125,9 @@ def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
     truth = held["_majority"].cast(pl.Int64).to_numpy()
     predicted = held["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     wrong = np.where(held["ok"].to_numpy() & np.isfinite(predicted), predicted, 1 - truth).astype(np.int64)
-    out |= {name: measure(*pairs) for name, measure in _MEASURES.items()}
+    out |= {measure.__name__: measure(*pairs) for measure in _MEASURES}
     out["balanced_accuracy_with_failures"] = balanced_accuracy(truth, wrong)
     out["auroc"] = auroc(pairs[0], done["similarity"].to_numpy())
-    return out
-
-
-def _flat(metrics: dict[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in metrics.items():
-        if isinstance(value, Estimate):
-            out |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
-        else:
-            out[name] = value
     return out
 
 
@@ -172,11 +154,13 @@ def _summary(
         "estimates": estimates,
     }
     if own is not None:
-        out["balanced_accuracy_resampled_over_stimuli"] = own.estimate
-        out["ceiling"] = own.ceiling
-        out["share_of_ceiling"] = own.of_ceiling
-        out["chance"] = own.chance
-        out["p_chance"] = own.p_chance
+        out |= {
+            "balanced_accuracy_resampled_over_stimuli": own.estimate,
+            "ceiling": own.ceiling,
+            "share_of_ceiling": own.of_ceiling,
+            "chance": own.chance,
+            "p_chance": own.p_chance,
+        }
     if held is not None:
         out["balanced_accuracy_at_held_out_threshold"] = held.estimate
     errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.datasets.emolia.agreement import figures
 from heartfelt.datasets.emolia.benchmark_files import write_emolia_bench
-from heartfelt.datasets.emolia.labels_table import gather, spelt, written
+from heartfelt.datasets.emolia.figures import slices
+from heartfelt.datasets.emolia.material import EmoliaOptions, gather, subsets_of
 from heartfelt.datasets.emolia.report import report
-from heartfelt.datasets.emolia.slices import incomplete, more_raters, slices
-from heartfelt.datasets.emolia.subset import EmoliaOptions, Subset, subsets_of
 from heartfelt.datasets.emolia.summary import summary
+from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
-from heartfelt.scoring.layouts import OutputLayout
+from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
 from heartfelt.serialization import write_json
@@ -46,36 +45,30 @@ def write_emolia(
             f"Two snapshots are called '{twice[0]}'." if twice else "There is no snapshot to write.",
             "Write each to a folder of its own." if twice else "Pass one or more snapshots.",
         )
-    made = {subset.name: _files(each, subset, options) for each, subset in subsets}
     target = Path(folder) / FOLDER
+    summaries = []
     with whole_folder(target, replace=replace) as scratch:
-        for name, (tables, facts) in made.items():
-            (scratch / name).mkdir()
-            for file, table in tables.items():
-                write_text(scratch / name / file, csv_text(table))
-            write_json(scratch / name / "summary.json", facts)
-        write_text(scratch / "report.md", report([facts for _, facts in made.values()]))
+        for each, subset in subsets:
+            material = gather(each, subset, options)
+            if not material.labels.height:
+                raise InputError(
+                    f"Nobody has rated any item of '{subset.name}' yet.",
+                    "Collect ratings first, or point to data with some.",
+                )
+            tables = slices(material)
+            files = {
+                "benchmark_labels": material.labels.select(subset.form.columns),
+                **{f"per_{name}_summary": table for name, table in tables.items()},
+                "incomplete_items": material.incomplete,
+                "items_with_more_raters": material.more_raters,
+            }
+            (scratch / subset.name).mkdir()
+            for name, table in files.items():
+                write_text(scratch / subset.name / f"{name}.csv", csv_text(spelt(table)))
+            summaries.append(summary(material, tables))
+            write_json(scratch / subset.name / "summary.json", summaries[-1])
+        write_text(scratch / "report.md", report(summaries))
     return target
-
-
-def _files(
-    snapshot: Snapshot, subset: Subset, options: EmoliaOptions
-) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    material = gather(snapshot, subset, options)
-    if not material.labels.height:
-        raise InputError(
-            f"Nobody has rated any item of '{subset.name}' yet.",
-            "Collect ratings first, or point to data with some.",
-        )
-    tables = slices(material)
-    facts = summary(material, figures(material), tables)
-    files = {
-        "benchmark_labels.csv": written(material),
-        **{name: spelt(table) for name, table in tables.items()},
-        "incomplete_items.csv": incomplete(material),
-        "items_with_more_raters.csv": more_raters(material),
-    }
-    return files, facts
 
 
 class EmoliaLayout(OutputLayout):
@@ -107,3 +100,6 @@ class EmoliaLayout(OutputLayout):
         """Write predictions, metrics by slice, a summary and a report of each subset."""
         assert isinstance(source, Snapshot), "check refuses benchmarks"
         return write_emolia_bench(source, predictions, scores, folder, options)
+
+
+LAYOUTS.add(EmoliaLayout.name, EmoliaLayout())

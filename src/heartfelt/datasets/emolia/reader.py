@@ -1,336 +1,283 @@
-"""What the two EmoLia subsets share: finding their files, reading annotations, users and flags.
+"""The two EmoLia subsets as formats.
 
-An item is a file under a key (an emotion and a task type; a dimension, a level and a polarity). Per item and rater
-the last row by ``created_at`` counts, and of rows of the same moment the one further down; earlier rows and rows
-without a rating go to the ledger with all their cells, so that the files can be written back as they were.
+``emolia-emo``: is a queried emotion present in speech. The stimulus is the file, the question
+``{queried_emotion}/{task_type}``. The items say how each pair was chosen (``task_type``), from which emotion's folder the
+clip came (``source_emotion``, several joined with ``|``) and whether the emotion was meant to be present
+(``intended_present``).
+
+``emolia-dim``: does speech match a written level of a dimension. The same file name stands in every folder, so a stimulus
+is ``{dimension}/{level}/{polarity}/{file_name}``, its place below the media folder; the question is
+``{dimension}/{level}/{polarity}``, with the level's text from ``variables.json`` as its rubric. The items say which answer
+was meant (``intended``) and whether somebody flagged the clip (``flagged``).
 """
 
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import polars as pl
 
+from heartfelt.datasets.emolia import tables
+from heartfelt.datasets.emolia.tables import VARIABLES, Files, Subset
+from heartfelt.datasets.emolia.writer import write_files
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import (
-    filled,
-    ids,
-    inside_paths,
-    moments,
-    need,
-    not_taken,
-    numbers,
-    one_word_of,
-    read_table,
-    refuse,
-    unique_keys,
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import with_line_ends
+from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.json_files import read_json
+from heartfelt.media.probe import probe_stimuli
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
+from heartfelt.study import Intent, Question, Study
+from heartfelt.study.model import readable, say
+from heartfelt.study.recipes import recipe_study
+
+AFFIRMATIVE = "affirmative"
+TASK_TYPES = (AFFIRMATIVE, "contrastive_1", "contrastive_2", "penultimate", "ultimate")
+POLARITIES = ("positive", "negative")
+EMO = Subset(
+    "emolia-emo",
+    keys=("queried_emotion", "task_type"),
+    answers=("not_present", "weakly_present", "strongly_present"),
+    words={"task_type": TASK_TYPES},
+    further=("source_emotion",),
 )
-from heartfelt.formats.delimited import line_ends, open_delimited
-from heartfelt.tables import RATINGS, lossless_types
-
-ANNOTATIONS, USERS, FLAGS, VARIABLES = "annotations.csv", "users.csv", "flags.csv", "variables.json"
-SUPERSEDED = "answered again: of a rater's answers to one item the last counts"
-UNANSWERED = "no rating given"
-USER_COLUMNS = (
-    "username", "is_active", "is_admin", "onboarded", "annotation_count", "created_at", "age", "languages",
-    "gender", "consent", "degree", "expertise", "listening_setup",
-)  # fmt: skip
-_RESERVED = {*RATINGS.names, "what", "reason", "stage", "path"} - {"position"}
+DIM = Subset(
+    "emolia-dim",
+    keys=("dimension", "level", "polarity"),
+    answers=("no", "yes"),
+    words={"polarity": POLARITIES},
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Subset:
-    """One subset: what its files are called and hold."""
+class EmoliaFormat(Format):
+    """What reading and writing the two subsets have in common; each says how its stimuli, items and study are made."""
 
-    name: str
-    keys: tuple[str, ...]
-    """What names an item, next to the file; joined with ``/`` it is the question's id."""
-    answers: tuple[str, ...]
-    """The answers, in the order of their codes 0, 1, ..."""
-    words: Mapping[str, tuple[str, ...]]
-    """The words a key may take, where they are fixed."""
-    further: tuple[str, ...] = ()
-    """Columns of the annotations that are no part of the key."""
+    subset: ClassVar[Subset]
+    stimulus: ClassVar[pl.Expr]
+    """The stimulus id of a row."""
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of ``annotations.csv``."""
-        times = ("reaction_time_ms", "sample_time_ms", "created_at")
-        return ("annotation_id", "username", *self.further, *self.keys, "file_name", "rating", *times)
+    def recognises(self, source: Path) -> bool:
+        """Annotations with the keys of this subset."""
+        if not source.is_dir() and source.suffix.lower() != ".csv":
+            return False
+        path = tables.find_annotations(source, self.subset)
+        return path is not None and tables.is_subset(path, self.subset)
 
-    @property
-    def flag_columns(self) -> tuple[str, ...]:
-        """The columns of ``flags.csv``."""
-        return ("flag_id", "username", *self.keys, "file_name", "reason", "created_at")
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The files of one subset; only the annotations must be there."""
-
-    annotations: Path
-    users: Path | None
-    flags: Path | None
-    variables: Path | None
-    media: Path | None
-
-    def layout(self) -> dict[str, str]:
-        """Line ends of the files that are there."""
-        there = (self.annotations, self.users, self.flags, self.variables)
-        names = (ANNOTATIONS, USERS, FLAGS, VARIABLES)
-        return {name: line_ends(path) for name, path in zip(names, there, strict=True) if path is not None}
-
-
-def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> Files:
-    """Find a subset's files from the repository's root, its ``annotations``, the subset's folder or the CSV."""
-    annotations = find_annotations(source, subset)
-    if annotations is None:
-        raise InputError(
-            f"{source} holds no {ANNOTATIONS} of {subset.name}.",
-            f"Point to the repository's root (with annotations/{subset.name}/), to that folder, or to the CSV.",
-        )
-    folder = annotations.parent
-    around = [folder, *list(folder.resolve().parents)[:2]]
-    homes = [place / "dataset" / subset.name for place in around]
-    return Files(
-        annotations,
-        _first(folder / USERS),
-        _first(folder / FLAGS),
-        _named(options, "variables", source)
-        or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
-        _media(options, source, homes, subset),
-    )
-
-
-def find_annotations(source: Path, subset: Subset) -> Path | None:
-    """The annotations at or below ``source``: those of this subset, or any if there are none."""
-    if source.is_file():
-        return source
-    tails = ("", subset.name, f"annotations/{subset.name}", f"annotations_raw/{subset.name}", "annotations")
-    files = [source / tail / ANNOTATIONS for tail in tails if (source / tail / ANNOTATIONS).is_file()]
-    return next((path for path in files if is_subset(path, subset)), files[0] if files else None)
-
-
-def is_subset(path: Path, subset: Subset) -> bool:
-    """Whether the header of a file has the keys of this subset."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            header = {name.strip() for name in file.readline().split(",")}
-    except OSError:
-        return False
-    return {*subset.keys, "file_name", "rating"} <= header
-
-
-def _first(*paths: Path) -> Path | None:
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _named(options: Mapping[str, str], option: str, source: Path) -> Path | None:
-    if option not in options:
-        return None
-    path = (source if source.is_dir() else source.parent) / options[option]
-    if not path.exists():
-        raise InputError(
-            f"There is no {path} (option '{option}').", "Check the path; it is relative to the source."
-        )
-    return path
-
-
-def _media(options: Mapping[str, str], source: Path, homes: list[Path], subset: Subset) -> Path | None:
-    named = _named(options, "media", source)
-    places = [home / "data" for home in homes]
-    if subset.further:  # an earlier layout had the <Emotion>_best folders directly below dataset/
-        flat = [place for home in homes for place in (home, home.parent)]
-        places += [place for place in flat if place.is_dir() and next(place.glob("*_best"), None)]
-    return named or next((place for place in places if place.is_dir()), None)
-
-
-def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
-    """Every row of ``annotations.csv`` as a rating, with all columns the file has."""
-    where = str(path)
-    frame = read_table(path)
-    need(frame, subset.columns, where)
-    not_taken(frame, sorted(_RESERVED), where)
-    if not frame.height:
-        raise InputError(f"{path} has a header but no rows.", "Point to a file with annotations.")
-    frame = keyed(frame, subset, where)
-    answer = one_word_of(frame, "rating", subset.answers, where)
-    codes = {word: float(code) for code, word in enumerate(subset.answers)}
-    typed = [
-        answer.alias("answer"),
-        answer.replace_strict(codes, default=None, return_dtype=pl.Float64).alias("value"),
-        (numbers(frame, "reaction_time_ms", where) / 1000).alias("seconds"),
-        moments(frame, "created_at", where).alias("at"),
-    ]
-    numbers(frame, "sample_time_ms", where)
-    _same_id_same_row(frame, where)
-    frame = frame.rename({"username": "rater"}).drop("rating").with_columns(typed)
-    return lossless_types(
-        frame,
-        keep=["rater", *subset.keys, *subset.further, "file_name", "annotation_id", "created_at", "answer"],
-    )
-
-
-def keyed(frame: pl.DataFrame, subset: Subset, where: str) -> pl.DataFrame:
-    """A table of annotations or flags with clean ids and the question each row is about."""
-    names = ("username", *subset.further, *subset.keys, "file_name")
-    frame = frame.with_columns(ids(frame[name]).alias(name) for name in names if name in frame.columns)
-    filled(frame, ["username", *subset.keys, "file_name"], where)
-    for name, words in subset.words.items():
-        frame = frame.with_columns(one_word_of(frame, name, words, where))
-    for name in ("file_name", *subset.keys, *subset.further):
-        if name in frame.columns:
-            inside_paths(frame[name], where)
-            _plain_names(frame[name], where)
-    return frame.with_columns(pl.concat_str(subset.keys, separator="/").alias("question"))
-
-
-def _plain_names(series: pl.Series, where: str) -> None:
-    bad = series.str.contains(r"[\x00-\x1f]") | (series.str.len_chars() > 120)
-    fix = "A name has at most 120 characters and no line breaks; the quotes in the file may be broken."
-    refuse(bad, series.str.slice(0, 40), where, "'{cell}' is not a name.", fix)
-
-
-def _same_id_same_row(frame: pl.DataFrame, where: str) -> None:
-    """An id that stands before two different rows means that a file was put together wrongly."""
-    ids_twice = (
-        frame.filter(pl.col("annotation_id").is_not_null())
-        .unique()
-        .filter(pl.col("annotation_id").is_duplicated())
-    )
-    if ids_twice.height:
-        name = ids_twice["annotation_id"].sort()[0]
-        line = int((frame["annotation_id"] == name).arg_max() or 0) + 2
-        raise InputError(
-            f"{where}, line {line}: the annotation_id '{name}' stands before different rows.",
-            "Give every annotation its own id, or keep only one of the rows.",
+    def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
+        """Read annotations, users and flags, and find the audio."""
+        subset = self.subset
+        files = tables.find_files(source, subset, options)
+        rows = tables.read_annotations(files.annotations, subset)
+        last, left = tables.split_last(rows.with_columns(self.stimulus.alias("stimulus")))
+        flags = tables.read_flags(files.flags, subset, self.stimulus)
+        items = tables.items_of(last, left, flags, subset)
+        stimuli = self.stimuli(items, last, left, files.media)
+        if files.media is not None:
+            stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), progress)
+        drop = ["_row", "file_name", *subset.keys]
+        layout = {**files.layout(), **tables.order_notes(left, items, flags)}
+        return Snapshot.build(
+            self.study(items, stimuli, files),
+            stimuli=stimuli,
+            ratings=last.drop(drop),
+            raters=tables.read_users(files.users, rows["rater"].unique(maintain_order=True).to_list()),
+            items=self.items(items.drop("file_name")),
+            ledger=tables.ledger_of(left.drop(drop)),
+            source=Source(self.name, source.name, dict(options), files.media, layout),
         )
 
+    @abstractmethod
+    def stimuli(
+        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+    ) -> pl.DataFrame:
+        """The stimuli with their paths."""
 
-def split_last(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows that count and those that do not; both keep the file's order and a column ``_row``."""
-    rows = rows.with_row_index("_row")
-    last = (
-        rows.filter(pl.col("value").is_not_null())
-        .sort("at", "_row", nulls_last=False)
-        .unique(["rater", "stimulus", "question"], keep="last", maintain_order=True)["_row"]
+    @abstractmethod
+    def items(self, items: pl.DataFrame) -> pl.DataFrame:
+        """The items with what they were chosen to show."""
+
+    @abstractmethod
+    def study(self, items: pl.DataFrame, stimuli: pl.DataFrame, files: Files) -> Study:
+        """The recipe with what the data ask about."""
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write ``annotations.csv`` and ``users.csv``, and ``flags.csv`` where there are flags."""
+        write_files(snapshot, target, self.subset)
+
+
+class EmoliaEmo(EmoliaFormat):
+    """The emotion subset of EmoLia."""
+
+    name: ClassVar[str] = EMO.name
+    about: ClassVar[str] = (
+        "is a queried emotion present in speech: not, weakly, strongly (annotations.csv, users.csv)"
     )
-    counts = pl.col("_row").is_in(last.implode())
-    return rows.filter(counts), rows.filter(~counts)
-
-
-def ledger_of(left: pl.DataFrame) -> pl.DataFrame | None:
-    """The rows that do not count, with the reason and all their cells."""
-    if not left.height:
-        return None
-    reason = pl.when(pl.col("value").is_null()).then(pl.lit(UNANSWERED)).otherwise(pl.lit(SUPERSEDED))
-    rows = left.with_columns(
-        pl.lit("rating").alias("what"), reason.alias("reason"), pl.lit("source").alias("stage")
-    )
-    return rows.drop("value", "seconds", "at")
-
-
-def read_users(path: Path | None, seen: list[str]) -> pl.DataFrame:
-    """The raters: everyone in ``users.csv``, then those who only appear in the annotations."""
-    here = pl.DataFrame({"rater": seen}, schema={"rater": pl.String})
-    if path is None:
-        return here
-    where = str(path)
-    frame = read_table(path)
-    need(frame, ["username"], where)
-    not_taken(frame, ["rater", "in_users_csv"], where)
-    frame = frame.with_columns(ids(frame["username"]).alias("username"))
-    filled(frame, ["username"], where)
-    unique_keys(frame, ["username"], where)
-    frame = (
-        lossless_types(frame, keep=["username"])
-        .rename({"username": "rater"})
-        .with_columns(in_users_csv=pl.lit(True))
-    )
-    strangers = here.join(frame, on="rater", how="anti", maintain_order="left").with_columns(
-        in_users_csv=pl.lit(False)
-    )
-    return pl.concat([frame, strangers], how="diagonal")
-
-
-def read_flags(path: Path | None, subset: Subset) -> pl.DataFrame | None:
-    """The rows of ``flags.csv``, each with its place in the file and what it says as JSON."""
-    if path is None:
-        return None
-    where = str(path)
-    frame = read_table(path)
-    need(frame, subset.flag_columns, where)
-    not_taken(frame, ["rater", "stimulus", "question", "flags", "flagged"], where)
-    frame = keyed(frame, subset, where)
-    own = [name for name in frame.columns if name not in {*subset.keys, "file_name", "question"}]
-    texts = [json.dumps(row, ensure_ascii=False) for row in frame.select(own).iter_rows(named=True)]
-    return (
-        frame.select(*subset.keys, "file_name", "question")
-        .with_columns(pl.Series("flags", texts, pl.String))
-        .with_row_index("_row")
-    )
-
-
-def items_of(
-    last: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: Subset
-) -> pl.DataFrame:
-    """One row per item with its key; items that only a flag names are there too."""
-    names = ["stimulus", "question", "file_name", *subset.keys]
-    parts = [last.select(*names, *subset.further), left.select(*names, *subset.further)]
-    if flags is not None:
-        parts.append(flags.select(names))
-    items = (
-        pl.concat(parts, how="diagonal")
-        .unique(["stimulus", "question"], keep="first", maintain_order=True)
-        .select(names)
-    )
-    for name in subset.further:
-        items = items.join(
-            all_values(last, left, ["stimulus", "question"], name),
-            on=["stimulus", "question"],
-            how="left",
-            maintain_order="left",
-        )
-    if flags is None:
-        return items
-    texts = flags.group_by("stimulus", "question", maintain_order=True).agg("flags")
-    joined = texts.with_columns(pl.format("[{}]", pl.col("flags").list.join(", ")).alias("flags"))
-    items = items.join(joined, on=["stimulus", "question"], how="left", maintain_order="left")
-    return items.with_columns(pl.col("flags").is_not_null().alias("flagged"))
-
-
-def all_values(last: pl.DataFrame, left: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
-    """All values of a column per group, joined with ``|``; rows that do not count only where no others are."""
-    rest = left.join(last, on=by, how="anti")
-    both = pl.concat([last.select(*by, name), rest.select(*by, name)])
-    joined = both.group_by(by).agg(pl.col(name).drop_nulls().unique().sort().str.join("|"))
-    return joined.with_columns(pl.col(name).replace("", None))
-
-
-def order_notes(left: pl.DataFrame, items: pl.DataFrame, flags: pl.DataFrame | None) -> dict[str, str]:
-    """Where the rows that are kept elsewhere stood in their files."""
-    notes: dict[str, str] = {}
-    if left.height:
-        notes[f"{ANNOTATIONS} left out"] = ",".join(map(str, left["_row"]))
-    if flags is not None and flags.height:
-        placed = (
-            items.select("stimulus", "question")
-            .with_row_index("_item")
-            .join(flags, on=["stimulus", "question"])
-        )
-        notes[f"{FLAGS} order"] = ",".join(map(str, placed.sort("_item", "_row")["_row"]))
-    return notes
-
-
-def header_notes(files: Files) -> dict[str, str]:
-    """The columns of the files, in the order they have there."""
-    there = {ANNOTATIONS: files.annotations, USERS: files.users, FLAGS: files.flags}
-    text = {
-        name: path
-        for name, path in there.items()
-        if path is not None and path.suffix.lower() not in {".parquet", ".pq"}
+    options: ClassVar[Mapping[str, str]] = {
+        "media": "folder of the <Emotion>_best folders; dataset/emolia-emo/data near the files if left out",
     }
-    return {f"{name} columns": "\t".join(open_delimited(path).header) for name, path in text.items()}
+    prediction_keys = (("file_name",), EMO.keys)
+    example_data: ClassVar[str] = "example/emo/emolia-bench"
+    subset: ClassVar[Subset] = EMO
+    stimulus: ClassVar[pl.Expr] = pl.col("file_name")
+
+    def stimuli(
+        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+    ) -> pl.DataFrame:
+        """Each file once, with the emotions it was chosen for; its intent where that is one."""
+        sources = tables.all_values(last, left, ["stimulus"], "source_emotion")
+        stimuli = items.select("stimulus").unique(maintain_order=True)
+        stimuli = stimuli.join(sources, on="stimulus", how="left", maintain_order="left")
+        paths: list[str | None] = []
+        for name, emotions in stimuli.iter_rows():
+            candidates = [f"{emotion}_best/{name}" for emotion in (emotions or "").split("|") if emotion]
+            there = [path for path in candidates if media is not None and (media / path).is_file()]
+            paths.append(next(iter(there or candidates), None))
+        emotion = pl.col("source_emotion")
+        intent = pl.when(~emotion.str.contains("|", literal=True)).then(emotion)
+        return stimuli.with_columns(intent.alias("intent"), pl.Series("path", paths, pl.String))
+
+    def items(self, items: pl.DataFrame) -> pl.DataFrame:
+        """An affirmative item was chosen to show the emotion."""
+        return items.with_columns((pl.col("task_type") == AFFIRMATIVE).alias("intended_present"))
+
+    def study(self, items: pl.DataFrame, stimuli: pl.DataFrame, files: Files) -> Study:
+        """The recipe with the emotions and task types the data ask about, those it does not know last."""
+        del files
+        base = recipe_study(EMO.name)
+        known = {emotion: q for q in base.questions for emotion in q.for_each["queried_emotion"]}
+        asked = items.group_by("queried_emotion").agg(pl.col("task_type").unique())
+        tasks = {emotion: sorted(types, key=TASK_TYPES.index) for emotion, types in asked.iter_rows()}
+        questions = []
+        for emotion in [name for name in known if name in tasks] + sorted(set(tasks) - set(known)):
+            update: dict[str, Any] = {"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
+            if emotion not in known:
+                update["text"] = f"Does the speaker express {readable(emotion)}?"
+            questions.append(known.get(emotion, base.questions[0]).model_copy(update=update))
+        sources = {source for text in stimuli["source_emotion"].drop_nulls() for source in text.split("|")}
+        intents = [intent for intent in base.intents if intent.id in sources]
+        intents += [Intent(id=name) for name in sorted(sources - {intent.id for intent in base.intents})]
+        return base.changed(questions=questions, intents=intents)
+
+
+class EmoliaDim(EmoliaFormat):
+    """The dimension subset of EmoLia."""
+
+    name: ClassVar[str] = DIM.name
+    about: ClassVar[str] = (
+        "does speech match a written level: yes or no (annotations.csv, users.csv, flags.csv, variables.json)"
+    )
+    options: ClassVar[Mapping[str, str]] = {
+        "media": "folder of the <DIM>/<level>/<polarity> folders; dataset/emolia-dim/data near the files if left out",
+        "variables": "the file with the written levels; variables.json beside or near the files if left out",
+    }
+    prediction_keys = ((*DIM.keys, "file_name"), DIM.keys)
+    example_data: ClassVar[str] = "example/dim/emolia-bench"
+    subset: ClassVar[Subset] = DIM
+    stimulus: ClassVar[pl.Expr] = pl.concat_str(*DIM.keys, "file_name", separator="/")
+
+    def stimuli(
+        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+    ) -> pl.DataFrame:
+        """Each item has a file of its own."""
+        del last, left, media
+        intent, path = pl.col("dimension").alias("intent"), pl.col("stimulus").alias("path")
+        return items.select("stimulus", intent, path, *DIM.keys, "file_name")
+
+    def items(self, items: pl.DataFrame) -> pl.DataFrame:
+        """A clip of positive polarity was chosen to match its level."""
+        intended = pl.when(pl.col("polarity") == "positive").then(pl.lit("yes")).otherwise(pl.lit("no"))
+        flagged = pl.col("flagged") if "flagged" in items.columns else pl.lit(False).alias("flagged")
+        return items.with_columns(intended.alias("intended"), flagged)
+
+    def study(self, items: pl.DataFrame, stimuli: pl.DataFrame, files: Files) -> Study:
+        """The recipe with the dimensions and written levels of the data.
+
+        The recipe's own level texts are never used: they are not what these raters read.
+        """
+        del stimuli
+        base = recipe_study(DIM.name)
+        variables = {} if files.variables is None else _variables(files.variables)
+        texts = {
+            (name, level): text
+            for name, facts in variables.items()
+            for level, text in facts["levels"].items()
+        }
+        asked = items.select("dimension", "level").unique().sort("dimension", "level").rows()
+        questions = [
+            _dim_question(base.questions[0], name, level, texts.get((name, level)))
+            for name, level in dict.fromkeys([*texts, *asked])
+        ]
+        intents = []
+        for name in dict.fromkeys([*variables, *(name for name, _ in asked)]):
+            facts = variables.get(name, {})
+            more = {key: value for key, value in facts.items() if key not in ("short_description", "levels")}
+            intents.append(Intent(id=name, text=facts.get("short_description"), **more))
+        return base.changed(questions=questions, intents=intents)
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write the files of both subsets, and ``variables.json`` where there are written levels."""
+        super().write(snapshot, target)
+        variables = _levels(snapshot.study)
+        if variables:
+            text = json.dumps(variables, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+            write_text(target / VARIABLES, with_line_ends(text, snapshot.source.layout.get(VARIABLES, "lf")))
+
+
+def _variables(path: Path) -> dict[str, dict[str, Any]]:
+    """The written levels: dimension to descriptions and levels."""
+    content = read_json(path)
+    fix = 'It must look like {"TEMP": {"short_description": "Tempo", "levels": {"0": "very slow"}}}.'
+    if not isinstance(content, dict):
+        raise InputError(f"{path} holds no dimensions.", fix)
+    for name, dimension in content.items():
+        if not isinstance(dimension, dict) or not isinstance(dimension.get("levels"), dict):
+            raise InputError(f"{path}: the dimension '{name}' has no levels.", fix)
+        short = {"short_description": dimension.get("short_description", "")}
+        for level, text in {**dimension["levels"], **short}.items():
+            if not isinstance(text, str):
+                raise InputError(f"{path}: '{level}' of '{name}' is no text.", fix)
+        for key in dimension:
+            if key in Intent.model_fields:
+                raise InputError(
+                    f"{path}: '{name}' has a key '{key}', which is kept for something else here.",
+                    "Rename the key.",
+                )
+    return content
+
+
+def _dim_question(like: Question, dimension: str, level: str, rubric: str | None) -> Question:
+    return like.model_copy(
+        update={
+            "rubric": rubric,
+            "shows": like.shows if rubric else [],
+            "text": like.text if rubric else f"Does this voice match level {level} of {dimension}?",
+            "for_each": {"dimension": [dimension], "level": [level], "polarity": list(POLARITIES)},
+        }
+    )
+
+
+def _levels(study: Study) -> dict[str, dict[str, Any]]:
+    """The written levels a study holds, as ``variables.json`` has them."""
+    facts = {intent.id: intent for intent in study.intents}
+    out: dict[str, dict[str, Any]] = {}
+    for question in study.questions:
+        if question.rubric is None or not {"dimension", "level"} <= question.for_each.keys():
+            continue
+        for dimension in question.for_each["dimension"]:
+            intent = facts.get(dimension)
+            more = dict((intent.model_extra or {}) if intent else {})
+            short = {"short_description": say(intent.text)} if intent and intent.text is not None else {}
+            entry = out.setdefault(dimension, {**short, **more, "levels": {}})
+            for level in question.for_each["level"]:
+                entry["levels"][level] = say(question.rubric)
+    return out
+
+
+for _format in (EmoliaEmo(), EmoliaDim()):
+    FORMATS.add(_format.name, _format)

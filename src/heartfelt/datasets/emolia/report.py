@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from heartfelt.stats.estimate import Estimate
@@ -29,26 +29,65 @@ _PUBLISHED = (
 )
 
 
+_COUNTS = {
+    "rows_raw": "rows in the source",
+    "rows_deduplicated": "ratings that count",
+    "items_total": "items",
+    "items_unrated": "items nobody rated",
+    "items_complete": "complete items",
+    "items_incomplete": "incomplete items",
+    "items_with_more_raters": "items with more raters than asked for",
+    "items_tied_binary": "items tied between present and absent",
+    "items_flagged": "flagged items",
+}
+_HEADLINES = {
+    "human upper bound": "human_upper_bound_binary",
+    "leave-one-out accuracy": "human_loo_accuracy",
+    "leave-one-out balanced": "human_loo_balanced_accuracy",
+    "Fleiss κ": "fleiss_binary_kappa",
+}
+_ACCURACIES = {
+    "Pairwise accuracy, mean over pairs of raters": "pairwise_accuracy",
+    "Pairwise balanced accuracy, mean over pairs": "pairwise_balanced_accuracy",
+    "Leave-one-out accuracy": "loo_accuracy",
+    "Leave-one-out balanced accuracy": "loo_balanced_accuracy",
+}
+_OF_PEOPLE = {
+    "All raters agree, complete items": "exact_3way_{level}",
+    "Agreeing pairs of votes, complete items": "pairwise_exact_{level}",
+    "All raters agree, two or more votes": "exact_two_or_more_{level}",
+    "Agreeing pairs of votes, two or more votes": "pairwise_exact_two_or_more_{level}",
+    "Cohen's κ, mean over pairs of raters": "pairwise_{level}_kappa",
+    "Fleiss' κ": "fleiss_{level}_kappa",
+    **{words: f"human_{name}{{tail}}" for words, name in _ACCURACIES.items()},
+}
+_WITH_PRIOR = {
+    **{words: f"preselection_{name}" for words, name in _ACCURACIES.items()},
+    "Fleiss' κ": "preselection_fleiss_kappa",
+    "Cohen's κ, mean over pairs": "preselection_pairwise_kappa",
+    "Prior against the majority of people, accuracy": "gemini_vs_human_consensus_accuracy",
+    "Prior against the majority of people, balanced": "gemini_vs_human_consensus_balanced_accuracy",
+}
+_SLICES = {
+    "task_types": "task type",
+    "emotions": "emotion",
+    "polarities": "polarity",
+    "dimensions": "dimension",
+}
+
+
 def report(summaries: Sequence[dict[str, Any]]) -> str:
     """The report over the subsets whose summaries these are."""
     parts = ["# Annotation analysis", _headline(summaries)]
     for summary in summaries:
-        parts += [
-            f"## {summary['subset']}",
-            _methods(summary),
-            _counts(summary),
-            _buckets(summary),
-            _agreement(summary),
-            _slices(summary),
-        ]
-        parts += [_flags(summary)] if summary.get("flags") else []
-    parts.append(_closing(summaries))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def number(estimate: Estimate) -> str:
-    """An estimate with its interval, or why there is none, to three places."""
-    return interval(estimate, 3)
+        parts += [f"## {summary['subset']}", _methods(summary), *_tables(summary)]
+    if summaries[0]["ties"] == "published":
+        parts.append("## How ties were treated\n\n" + _PUBLISHED)
+    else:
+        raters = summaries[0]["raters_of_a_complete_item"]
+        lines = "\n".join(f"- {line.format(raters=raters)}" for line in FIXED)
+        parts.append("## What differs from emolia-bench's own analysis\n\n" + lines)
+    return "\n\n".join(parts) + "\n"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -60,31 +99,19 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def _cell(thing: Any) -> str:
     if thing is None:
         return ""
+    if isinstance(thing, Estimate):
+        thing = interval(thing, 3)
     text = f"{thing:.3f}" if isinstance(thing, float) else str(thing)
     return " ".join(text.replace("|", "\\|").split())
 
 
 def _headline(summaries: Sequence[dict[str, Any]]) -> str:
-    rows = []
-    for summary in summaries:
-        estimates = summary["estimates"]
-        shown = (
-            "human_upper_bound_binary",
-            "human_loo_accuracy",
-            "human_loo_balanced_accuracy",
-            "fleiss_binary_kappa",
-        )
-        rows.append([summary["subset"], summary["items_rated"], *(number(estimates[name]) for name in shown)])
-    header = (
-        "subset",
-        "rated items",
-        "human upper bound",
-        "leave-one-out accuracy",
-        "leave-one-out balanced",
-        "Fleiss κ",
-    )
+    rows = [
+        [summary["subset"], summary["items_rated"], *(summary["estimates"][n] for n in _HEADLINES.values())]
+        for summary in summaries
+    ]
     return (
-        table(header, rows) + "\n\n"
+        table(("subset", "rated items", *_HEADLINES), rows) + "\n\n"
         "Binary task: present or absent (yes or no); chance is 0.5 for a balanced accuracy. The human upper bound is the share of "
         "agreeing pairs of votes on complete items. Brackets are 95% intervals: jackknife over items and, with three or more, "
         "raters for agreement; Wilson over items for rates."
@@ -92,141 +119,58 @@ def _headline(summaries: Sequence[dict[str, Any]]) -> str:
 
 
 def _methods(summary: dict[str, Any]) -> str:
-    estimates = summary["estimates"]
+    shown = {name: interval(estimate, 3) for name, estimate in summary["estimates"].items()}
     people, scale = len(summary["annotators"]), ", ".join(f"*{word}*" for word in summary["rating_scale"])
-    who = f"{people} raters" if people != 1 else "One rater"
-    if not people:
-        who = "Raters who are not named"
+    who = {0: "Raters who are not named", 1: "One rater"}.get(people, f"{people} raters")
+    tied = summary["items_tied_binary"]
     parts = [
         f"{who} gave {summary['rows_deduplicated']:,} ratings ({scale}) of {summary['items_rated']:,} items; of repeated answers"
         f" by one rater to one item the last counts ({summary['rows_raw']:,} rows in all).",
         f"{summary['items_complete']:,} items have {summary['raters_of_a_complete_item']} or more raters; "
-        f"{_tied(summary['items_tied_binary'])} no majority.",
-        _sentence("Fleiss' κ is", estimates["fleiss_binary_kappa"])
-        + _sentence(", the mean Cohen's κ over pairs of raters", estimates["pairwise_binary_kappa"])
-        + ".",
-        _sentence(
-            "A single vote matches the majority of the others with an accuracy of",
-            estimates["human_loo_accuracy"],
-        )
-        + _sentence(" and a balanced accuracy of", estimates["human_loo_balanced_accuracy"])
-        + ".",
+        + ("one is tied and has no majority." if tied == 1 else f"{tied:,} are tied and have no majority."),
+        f"Fleiss' κ is {shown['fleiss_binary_kappa']}, the mean Cohen's κ over pairs of raters"
+        f" {shown['pairwise_binary_kappa']}.",
+        f"A single vote matches the majority of the others with an accuracy of {shown['human_loo_accuracy']}"
+        f" and a balanced accuracy of {shown['human_loo_balanced_accuracy']}.",
     ]
-    prior = estimates["gemini_vs_human_consensus_accuracy"]
-    if prior.value is not None:
+    prior = "gemini_vs_human_consensus_accuracy"
+    if summary["estimates"][prior].value is not None:
         parts.append(
-            _sentence("The prior that chose the items matches the majority of the raters with", prior) + "."
+            f"The prior that chose the items matches the majority of the raters with {shown[prior]}."
         )
     return " ".join(parts)
 
 
-def _tied(items: int) -> str:
-    return "one is tied and has" if items == 1 else f"{items:,} are tied and have"
-
-
-def _sentence(words: str, estimate: Estimate) -> str:
-    return f"{words} {number(estimate)}"
-
-
-def _counts(summary: dict[str, Any]) -> str:
-    names = {
-        "rows_raw": "rows in the source",
-        "rows_deduplicated": "ratings that count",
-        "items_total": "items",
-        "items_unrated": "items nobody rated",
-        "items_complete": "complete items",
-        "items_incomplete": "incomplete items",
-        "items_with_more_raters": "items with more raters than asked for",
-        "items_tied_binary": "items tied between present and absent",
-        "items_flagged": "flagged items",
-    }
-    rows = [[words, f"{summary[name]:,}"] for name, words in names.items()]
-    coverage = [
-        [f"items with {n} rater{'' if n == '1' else 's'}", f"{k:,}"]
-        for n, k in summary["rater_coverage"].items()
-    ]
-    return table(("count", "n"), [*rows, *coverage])
-
-
-def _buckets(summary: dict[str, Any]) -> str:
+def _tables(summary: dict[str, Any]) -> Iterator[str]:
+    """Counts, buckets, agreement, slices and flags."""
+    rows = [(words, f"{summary[name]:,}") for name, words in _COUNTS.items()]
+    for n, items in summary["rater_coverage"].items():
+        rows.append((f"items with {n} rater{'' if n == '1' else 's'}", f"{items:,}"))
+    yield table(("count", "n"), rows)
     total = max(summary["items_rated"], 1)
-    rows = [[name, f"{k:,}", k / total] for name, k in summary["buckets"].items()]
-    return "### Buckets\n\n" + table(("bucket", "items", "share"), rows)
-
-
-def _agreement(summary: dict[str, Any]) -> str:
+    buckets = [(name, f"{items:,}", items / total) for name, items in summary["buckets"].items()]
+    yield "### Buckets\n\n" + table(("bucket", "items", "share"), buckets)
     estimates = summary["estimates"]
-    names = [
-        ("All raters agree, complete items", "exact_3way_{}"),
-        ("Agreeing pairs of votes, complete items", "pairwise_exact_{}"),
-        ("All raters agree, two or more votes", "exact_two_or_more_{}"),
-        ("Agreeing pairs of votes, two or more votes", "pairwise_exact_two_or_more_{}"),
-        ("Cohen's κ, mean over pairs of raters", "pairwise_{}_kappa"),
-        ("Fleiss' κ", "fleiss_{}_kappa"),
+    levels = {"binary": ("binary", ""), "three levels": ("ordinal", "_ordinal")}
+    if "fleiss_ordinal_kappa" not in estimates:
+        del levels["three levels"]
+    people = [
+        (words, *(estimates[name.format(level=level, tail=tail)] for level, tail in levels.values()))
+        for words, name in _OF_PEOPLE.items()
     ]
-    levels = ["binary", "ordinal"] if "fleiss_ordinal_kappa" in estimates else ["binary"]
-    rows = [[words, *(number(estimates[name.format(level)]) for level in levels)] for words, name in names]
-    for words, name in _ACCURACIES:
-        tails = ["" if level == "binary" else "_ordinal" for level in levels]
-        rows.append([words, *(number(estimates[f"human_{name}{tail}"]) for tail in tails)])
-    shown = (
-        "agreement of people",
-        *(f"{level}" if level == "binary" else "three levels" for level in levels),
-    )
-    text = "### Agreement\n\n" + table(shown, rows)
-    prior = [[words, number(estimates[f"preselection_{name}"])] for words, name in _ACCURACIES]
-    prior += [
-        ["Fleiss' κ", number(estimates["preselection_fleiss_kappa"])],
-        ["Cohen's κ, mean over pairs", number(estimates["preselection_pairwise_kappa"])],
-        [
-            "Prior against the majority of people, accuracy",
-            number(estimates["gemini_vs_human_consensus_accuracy"]),
-        ],
-        [
-            "Prior against the majority of people, balanced",
-            number(estimates["gemini_vs_human_consensus_balanced_accuracy"]),
-        ],
-    ]
+    yield "### Agreement\n\n" + table(("agreement of people", *levels), people)
     eligible = summary["augmented_agreement"]["preselection_n_eligible_items"]
     head = f"with the prior as one more rater ({eligible:,} items with two or more people)"
-    return text + "\n\n" + table((head, "binary"), prior)
-
-
-_ACCURACIES = (
-    ("Pairwise accuracy, mean over pairs of raters", "pairwise_accuracy"),
-    ("Pairwise balanced accuracy, mean over pairs", "pairwise_balanced_accuracy"),
-    ("Leave-one-out accuracy", "loo_accuracy"),
-    ("Leave-one-out balanced accuracy", "loo_balanced_accuracy"),
-)
-
-
-def _slices(summary: dict[str, Any]) -> str:
-    out = []
-    for name, title in (
-        ("task_types", "task type"),
-        ("emotions", "emotion"),
-        ("polarities", "polarity"),
-        ("dimensions", "dimension"),
-    ):
-        rows = summary.get(name)
-        if not rows:
-            continue
-        shown = [key for key in rows[0] if not key.endswith(("_low", "_high", "_rate_items"))]
-        header = [key.replace("_", " ") for key in shown]
-        out.append(f"### By {title}\n\n" + table(header, ([row[key] for key in shown] for row in rows)))
-    return "\n\n".join(out)
-
-
-def _flags(summary: dict[str, Any]) -> str:
-    rows = summary["flags"]
-    shown = [key for key in rows[0] if key not in ("flag_id", "created_at")]
-    text = "Flagged items stay in `benchmark_labels.csv` and in all figures; leave them out by the column `flagged`."
-    return f"### Flags\n\n{text}\n\n" + table(shown, ([row.get(key) for key in shown] for row in rows))
-
-
-def _closing(summaries: Sequence[dict[str, Any]]) -> str:
-    raters = summaries[0]["raters_of_a_complete_item"]
-    if summaries[0]["ties"] == "published":
-        return "## How ties were treated\n\n" + _PUBLISHED
-    lines = "\n".join(f"- {line.format(raters=raters)}" for line in FIXED)
-    return "## What differs from emolia-bench's own analysis\n\n" + lines
+    yield table((head, "binary"), [(words, estimates[name]) for words, name in _WITH_PRIOR.items()])
+    for name, title in _SLICES.items():
+        slices = summary.get(name)
+        if slices:
+            shown = [key for key in slices[0] if not key.endswith(("_low", "_high", "_rate_items"))]
+            header = [key.replace("_", " ") for key in shown]
+            yield f"### By {title}\n\n" + table(header, ([row[key] for key in shown] for row in slices))
+    flags = summary.get("flags")
+    if flags:
+        shown = [key for key in flags[0] if key not in ("flag_id", "created_at")]
+        text = "Flagged items stay in `benchmark_labels.csv` and in all figures; leave them out by the column `flagged`."
+        cells = [[row.get(key) for key in shown] for row in flags]
+        yield f"### Flags\n\n{text}\n\n" + table(shown, cells)

@@ -6,8 +6,7 @@ import math
 
 from heartfelt.make.generators.speech import SynthVoice
 from heartfelt.make.prompts import Prompt, prompts_for
-from heartfelt.make.starter.clips import SmallClips
-from heartfelt.make.starter.sketch import Planned, Sketch
+from heartfelt.make.starter import STARTERS, Planned, Sketch, SmallClips
 
 VOICE_STYLES = {"Cellar": "a low voice", "Parlour": "a middle voice", "Attic": "a high voice"}
 EMO_SECONDS = 4.0
@@ -24,6 +23,7 @@ EMOTIONS: dict[str, tuple[float, float]] = {
 }
 
 
+@STARTERS.register("emolia-emo")
 def sketch_emo(per_cell: int) -> Sketch:
     """``per_cell`` clips for every voice and emotion, three items each."""
     maker = SmallClips(SynthVoice(seconds=EMO_SECONDS))
@@ -69,6 +69,7 @@ AGAINST = {1: 5, 3: 6, 5: 1}
 """The levels that are made, each with a level it should not be taken for."""
 
 
+@STARTERS.register("emolia-dim")
 def sketch_dim(per_cell: int) -> Sketch:
     """``per_cell`` clips for every voice, dimension and level, two items each."""
     maker = SmallClips(SynthVoice(seconds=DIM_SECONDS))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import polars as pl
 
 import heartfelt
-from heartfelt.datasets.emolia.agreement import LEAST_HUMANS, Figures
-from heartfelt.datasets.emolia.labels_table import Material
-from heartfelt.datasets.emolia.slices import incomplete, more_raters, overall
+from heartfelt.datasets.emolia.figures import AGAINST, LEAST_HUMANS, Figures, figures, overall
+from heartfelt.datasets.emolia.material import Material
+from heartfelt.datasets.emolia.writer import flags_of
 from heartfelt.stats.agreement import PairTable
-from heartfelt.stats.estimate import Estimate
 
 SCHEMA_VERSION = 1
 MOST_PAIRS = 5000
@@ -24,19 +22,18 @@ _ALIASES = {
     "human_loo_balanced_accuracy_binary": "human_loo_balanced_accuracy",
 }
 _LISTS = {
-    "per_task_type_summary.csv": "task_types",
-    "per_emotion_summary.csv": "emotions",
-    "per_dimension_summary.csv": "dimensions",
-    "per_polarity_summary.csv": "polarities",
+    "task_type": "task_types",
+    "emotion": "emotions",
+    "dimension": "dimensions",
+    "polarity": "polarities",
 }
 
 
-def summary(material: Material, figures: Figures, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
-    """What ``summary.json`` says of a subset."""
-    rates = overall(material)
-    everything = {**figures.agreement, **figures.augmented, **rates}
-    estimates = everything | {name: everything[other] for name, other in _ALIASES.items()}
-    compared = _count(figures.agreement["human_loo_accuracy"], "compared")
+def summary(material: Material, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
+    """What ``summary.json`` says of a subset, with its ``tables`` of slices."""
+    numbers, rates = figures(material), overall(material)
+    everything = {**numbers.agreement, **numbers.augmented, **rates}
+    compared = numbers.agreement["human_loo_accuracy"].counts.get("compared", 0)
     out: dict[str, Any] = {
         "heartfelt": heartfelt.__version__,
         "schema": SCHEMA_VERSION,
@@ -45,67 +42,57 @@ def summary(material: Material, figures: Figures, tables: dict[str, pl.DataFrame
         "raters_of_a_complete_item": material.options.raters,
         "rating_scale": material.subset.words,
         **_counts(material),
-        "agreement": _agreement(figures, compared),
-        "augmented_agreement": _augmented(figures),
-        "agreement_by_rater_count": figures.by_coverage,
+        "agreement": _agreement(numbers) | {"human_loo_n_annotations": compared},
+        "augmented_agreement": _augmented(numbers),
+        "agreement_by_rater_count": numbers.by_coverage,
         **{name: rate.value for name, rate in rates.items() if not name.startswith("unanimous")},
-        **{_LISTS[name]: _plain(table) for name, table in tables.items()},
-        **_extremes(tables),
-        **({"flags": _flags(material)} if "flags" in material.items.columns else {}),
+        **{_LISTS[name]: table.to_dicts() for name, table in tables.items()},
+    }
+    if "emotion" in tables:  # the lowest and the highest shares of items in which most people hear them
+        known = tables["emotion"].drop_nulls("majority_present_rate")
+        out |= {"hardest_emotions": known.head(5).to_dicts(), "easiest_emotions": known.tail(5).to_dicts()}
+    if "flags" in material.items.columns:
+        out["flags"] = flags_of(material.items, material.subset.form.keys)
+    return out | {
         **{name: everything[other].value for name, other in _ALIASES.items()},
         "human_loo_n_annotations": compared,
-        "estimates": estimates,
+        "estimates": everything | {name: everything[other] for name, other in _ALIASES.items()},
     }
-    return out
 
 
 def _counts(material: Material) -> dict[str, Any]:
-    snapshot, labels, least = material.snapshot, material.labels, material.options.raters
-    coverage = labels.group_by("n_raters").len("items").sort("n_raters")
-    histogram = {str(n): int(items) for n, items in coverage.iter_rows()}
-    unrated = material.unrated.height
+    labels, answers = material.labels, material.answers
+    coverage = material.observed["ratings_observed"].value_counts().sort("ratings_observed")
     differ = (labels["majority_rating_int"] > 0) != (labels["majority_present"] > 0)
-    left = snapshot.ledger.filter((pl.col("what") == "rating") & (pl.col("stage") == "source"))
+    left = material.snapshot.ledger.filter((pl.col("what") == "rating") & (pl.col("stage") == "source"))
     if "question" in left.columns:
         left = left.filter(pl.col("question").is_in(material.subset.questions))
-    people = material.answers.filter("known")["rater"].unique().sort().to_list()
+    buckets = labels["benchmark_bucket"].value_counts().sort("benchmark_bucket")
     return {
-        "rows_raw": material.answers.height + left.height,
-        "rows_deduplicated": material.answers.height,
+        "rows_raw": answers.height + left.height,
+        "rows_deduplicated": answers.height,
         "items_total": material.items.height,
         "items_rated": labels.height,
-        "items_unrated": unrated,
-        "items_complete": int((labels["n"] >= least).sum()),
-        "items_incomplete": incomplete(material).height,
-        "items_with_more_raters": more_raters(material).height,
+        "items_unrated": material.items.height - labels.height,
+        "items_complete": int((labels["n"] >= material.options.raters).sum()),
+        "items_incomplete": material.incomplete.height,
+        "items_with_more_raters": material.more_raters.height,
         "items_flagged": int(material.items["flagged"].sum()),
-        "items_tied_binary": material.tied,
+        "items_tied_binary": int(labels["majority_present_tie"].sum()),
         "items_tied_ordinal": int(labels["majority_rating_tie"].sum()),
         "items_rating_against_presence": int(differ.sum()),
-        "rater_coverage": ({"0": unrated} if unrated else {}) | histogram,
-        "buckets": _bucket_counts(labels),
-        "annotators": people,
+        "rater_coverage": {str(n): int(items) for n, items in coverage.iter_rows()},
+        "buckets": {str(name): int(items) for name, items in buckets.iter_rows()},
+        "annotators": answers.filter("known")["rater"].unique().sort().to_list(),
     }
 
 
-def _bucket_counts(labels: pl.DataFrame) -> dict[str, int]:
-    counted = labels.group_by("benchmark_bucket").len("items").sort("benchmark_bucket")
-    return {str(name): int(items) for name, items in counted.iter_rows()}
-
-
-def _count(estimate: Estimate, name: str) -> int:
-    return estimate.counts.get(name, 0)
-
-
-def _agreement(figures: Figures, compared: int) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, estimate in figures.agreement.items():
-        level = name.removeprefix("pairwise_").removesuffix("_kappa")
-        if level in figures.pairs:
-            out[name] = _kappas(figures.pairs[level]) | {"mean": estimate.value}
-        else:
-            out[name] = estimate.value
-    return out | {"human_loo_n_annotations": compared}
+def _agreement(numbers: Figures) -> dict[str, Any]:
+    out: dict[str, Any] = {name: estimate.value for name, estimate in numbers.agreement.items()}
+    for level, pairs in numbers.pairs.items():
+        name = f"pairwise_{level}_kappa"
+        out[name] = _kappas(pairs) | {"mean": out[name]}
+    return out
 
 
 def _kappas(pairs: PairTable | None) -> dict[str, Any]:
@@ -116,36 +103,15 @@ def _kappas(pairs: PairTable | None) -> dict[str, Any]:
     return {"__".join(sorted((str(row["rater_a"]), str(row["rater_b"])))): row["value"] for row in rows}
 
 
-def _augmented(figures: Figures) -> dict[str, Any]:
-    held = figures.augmented["gemini_vs_human_consensus_accuracy"]
+def _augmented(numbers: Figures) -> dict[str, Any]:
+    held = numbers.augmented[AGAINST[0]].counts
+    compared = numbers.augmented["preselection_loo_accuracy"].counts.get("compared", 0)
     return {
         "preselection_min_humans": LEAST_HUMANS,
-        "preselection_n_eligible_items": figures.eligible,
-        **{name: estimate.value for name, estimate in figures.augmented.items()},
-        "preselection_loo_n_annotations": _count(figures.augmented["preselection_loo_accuracy"], "compared"),
-        "preselection_n_full_coverage_items": figures.eligible_complete,
-        "gemini_vs_human_consensus_n_items": _count(held, "compared"),
-        "gemini_vs_human_consensus_n_ties": _count(held, "ties"),
+        "preselection_n_eligible_items": numbers.eligible,
+        **{name: estimate.value for name, estimate in numbers.augmented.items()},
+        "preselection_loo_n_annotations": compared,
+        "preselection_n_full_coverage_items": numbers.eligible_complete,
+        "gemini_vs_human_consensus_n_items": held.get("compared", 0),
+        "gemini_vs_human_consensus_n_ties": held.get("ties", 0),
     }
-
-
-def _plain(table: pl.DataFrame) -> list[dict[str, Any]]:
-    return table.to_dicts()
-
-
-def _extremes(tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
-    """The five emotions with the lowest and the highest share of items in which most people hear them."""
-    table = tables.get("per_emotion_summary.csv")
-    if table is None:
-        return {}
-    known = table.filter(pl.col("majority_present_rate").is_not_null())
-    return {"hardest_emotions": _plain(known.head(5)), "easiest_emotions": _plain(known.tail(5))}
-
-
-def _flags(material: Material) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    keys = material.subset.form.keys
-    for item in material.items.filter(pl.col("flags").is_not_null()).iter_rows(named=True):
-        place = {name: item[name] for name in (*keys, "file_name")}
-        rows += [{**flag, **place} for flag in json.loads(item["flags"])]
-    return rows

@@ -15,16 +15,19 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
-from heartfelt.scoring.layouts import OutputLayout
+from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 
-_METRICS = {"MSE": "mse", "LCC": "pearson", "SRCC": "spearman", "KTAU": "kendall"}
-_LEVELS = {"U": "item", "S": "system"}
-COLUMNS = tuple(f"{level}_{metric}" for level in _LEVELS for metric in _METRICS)
+_FIGURES = {
+    f"{short}_{name}": (metric, level)
+    for short, level in (("U", "item"), ("S", "system"))
+    for name, metric in (("MSE", "mse"), ("LCC", "pearson"), ("SRCC", "spearman"), ("KTAU", "kendall"))
+}
+COLUMNS = tuple(_FIGURES)
 
 
 class MusicEvalLayout(OutputLayout):
@@ -35,7 +38,7 @@ class MusicEvalLayout(OutputLayout):
     def check(self, source: Snapshot | Benchmark) -> None:
         """Refuse studies without a question answered with numbers."""
         if all(source.study.scale_of(q.id).level != "interval" for q in source.study.asked):
-            raise no_numbers(source.study.name)
+            raise _no_numbers(source.study.name)
 
     def write_scores(
         self,
@@ -50,8 +53,7 @@ class MusicEvalLayout(OutputLayout):
         return write_musiceval(scores, folder)
 
 
-def no_numbers(study: str) -> InputError:
-    """The error for a study that asks for no numbers."""
+def _no_numbers(study: str) -> InputError:
     return InputError(
         f"'{study}' asks nothing that MusicEval's table can hold.",
         "It holds questions answered with numbers; leave out --as musiceval.",
@@ -62,58 +64,52 @@ def eight_figures(scores: Scores) -> dict[str, dict[str, dict[str, Estimate]]]:
     """``{model: {dimension: {U_MSE: …, …, S_KTAU: …}}}`` of every question answered with numbers."""
     tasks = [task.id for task in scores.tasks if task.kind == "numbers"]
     if not tasks:
-        raise no_numbers(scores.study)
-    out: dict[str, dict[str, dict[str, Estimate]]] = {}
-    for model in scores.models:
-        able = [task for task in tasks if task in scores.coverage.get(model, {})]
-        out[model] = {task: _figures(scores, model, task) for task in able}
-    return out
+        raise _no_numbers(scores.study)
+    return {
+        model: {
+            task: _figures(scores, model, task) for task in tasks if task in scores.coverage.get(model, {})
+        }
+        for model in scores.models
+    }
 
 
 def _figures(scores: Scores, model: str, task: str, counted: bool = False) -> dict[str, Estimate]:
     """The eight figures over answered clips, or with failures ``counted``."""
     out = {}
-    for short, level in _LEVELS.items():
-        for name, metric in _METRICS.items():
-            score = scores.find(task, model, metric, level)
-            gone = Estimate.missing("it was not scored", metric)
-            known = None if score is None else score.with_failures if counted else score.estimate
-            out[f"{short}_{name}"] = known or gone
+    for name, (metric, level) in _FIGURES.items():
+        score = scores.find(task, model, metric, level)
+        known = None if score is None else score.with_failures if counted else score.estimate
+        out[name] = known or Estimate.missing("it was not scored", metric)
     return out
 
 
 def table(figures: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> pl.DataFrame:
     """One row a model and dimension, the eight values in the columns MusicEval prints."""
     rows = [
-        {"model": model, "dimension": task, **{name: own[name].value for name in COLUMNS}}
+        (model, task, *(own[name].value for name in COLUMNS))
         for model, tasks in figures.items()
         for task, own in tasks.items()
     ]
     schema = {"model": pl.String, "dimension": pl.String, **dict.fromkeys(COLUMNS, pl.Float64)}
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def write_musiceval(scores: Scores, folder: Path) -> list[Path]:
     """Write ``musiceval.csv`` (the values) and ``musiceval.json`` (with intervals, coverage and the system truth)."""
     figures = eight_figures(scores)
-    write_text(folder / "musiceval.csv", csv_text(table(figures)))
-    out: dict[str, Any] = {
-        "study": scores.study,
-        "system_truth": scores.options.systems_from,
-        "models": {
-            model: {
-                task: {
-                    "coverage": {
-                        name: getattr(scores.coverage[model][task], name)
-                        for name in ("items", "answered", "share")
-                    },
-                    **own,
-                    "with_failures": _figures(scores, model, task, counted=True),
-                }
-                for task, own in tasks.items()
+    models: dict[str, Any] = {model: {} for model in figures}
+    for model, tasks in figures.items():
+        for task, own in tasks.items():
+            coverage = scores.coverage[model][task]
+            models[model][task] = {
+                "coverage": {name: getattr(coverage, name) for name in ("items", "answered", "share")},
+                **own,
+                "with_failures": _figures(scores, model, task, counted=True),
             }
-            for model, tasks in figures.items()
-        },
-    }
+    write_text(folder / "musiceval.csv", csv_text(table(figures)))
+    out = {"study": scores.study, "system_truth": scores.options.systems_from, "models": models}
     write_json(folder / "musiceval.json", out)
     return [folder / "musiceval.csv", folder / "musiceval.json"]
+
+
+LAYOUTS.add(MusicEvalLayout.name, MusicEvalLayout())

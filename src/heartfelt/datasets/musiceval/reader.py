@@ -10,39 +10,34 @@ by system ``S###`` from prompt ``P###``, or, where ``demo_prompt_info.txt`` name
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.datasets.musiceval.lists import (
-    Names,
-    has_header,
-    read_means,
-    read_person,
-    read_prompts,
-    read_ratings,
-    read_systems,
-)
-from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, write_release
+from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, unquoted, write_release
 from heartfelt.errors import InputError
-from heartfelt.formats.delimited import line_ends, open_delimited
-from heartfelt.formats.format import Format
+from heartfelt.formats.columns import Sheet, stacked
+from heartfelt.formats.delimited import header_of, line_ends, open_delimited, read_delimited
+from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.json_files import numbered_lines
-from heartfelt.media.probe import probe_stimuli
+from heartfelt.media.probe import AUDIO, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Prompt, Study, System
-from heartfelt.study.probe import AnchorProbe, Probe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, Probe, RepeatProbe
 from heartfelt.study.recipes import recipe_study
+from heartfelt.tables import lossless_types
 
 QUESTIONS = {"overall": "impression", "textual": "alignment"}
 MEANS_END, PERSON_END, TOTAL = "_mos_list.txt", "_person_mos.txt", "total"
 _CLIP = re.compile(r"(?:^|[-_])(S\d+)_(P\d+)$")
-_SPLITS = ("train", "dev", "test")
+_IS_AUDIO = rf"(?i)({'|'.join(re.escape(ending) for ending in sorted(AUDIO))})$"
+_FIRST_OF_HEADERS = {"wavname", "wavid", "filename", "file", "system"}
+_ORDER = {"train": 0, "dev": 1, "test": 2, TOTAL: 9}
 
 
 class MusicEvalFormat(Format):
@@ -58,40 +53,42 @@ class MusicEvalFormat(Format):
 
     def recognises(self, source: Path) -> bool:
         """A folder with MusicEval's lists, or one of them."""
+        columns = {"expert", "wavname", *QUESTIONS}
         if source.is_file():
-            return source.name.endswith((MEANS_END, PERSON_END)) or _is_ratings(source)
+            return source.name.endswith((MEANS_END, PERSON_END)) or columns <= header_of(source)
         lists = [*source.glob(f"sets/*{MEANS_END}"), *source.glob(f"person_mos/*{PERSON_END}")]
-        return bool(lists) or _is_ratings(source / RATINGS)
+        return bool(lists) or columns <= header_of(source / RATINGS)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read whatever of the release is there."""
         release = _find(source)
-        clips = _Clips()
-        means = _lists(release.means, clips, ("wavname", "overall", "textual"), read_means)
-        person = _lists(release.person, clips, ("wavname", "expert", "overall", "textual"), read_person)
-        single = None if release.ratings is None else read_ratings(release.ratings)
+        clips: dict[str, str | None] = {}
+        means = _lists(release.means, clips, ["wavname"])
+        person = _lists(release.person, clips, ["wavname", "expert"])
+        single = None if release.ratings is None else _ratings(release.ratings)
         if single is not None:
-            clips.add(single["wavname"], None)
-        ratings = _one_source(person, single, release)
-        systems = {path.stem: read_systems(path) for path in release.systems}
-        prompts, own = read_prompts(release.root / PROMPTS), read_prompts(release.root / DEMO_PROMPTS)
-        stimuli = _stimuli(clips, prompts, own)
-        media = release.root / options.get("media", "wav")
-        if "media" in options and not media.is_dir():
+            _add(clips, single["wavname"], None)
+        if person is not None and single is not None:
             raise InputError(
-                f"There is no folder {media} (option 'media').",
-                "Check the path; it is relative to the release.",
+                f"{release.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
+                f"Point to the one to read: {release.ratings} or one of person_mos/*{PERSON_END}.",
             )
+        systems = {path.stem: _systems(path) for path in release.systems}
+        prompts, own = _prompts(release.root / PROMPTS), _prompts(release.root / DEMO_PROMPTS)
+        stimuli = _stimuli(clips, prompts, own)
+        media = option_path(options, "media", release.root) or release.root / "wav"
         if media.is_dir():
             stimuli = probe_stimuli(stimuli, media, str(source), progress)
-        where = Source(
-            self.name, source.name, dict(options), media if media.is_dir() else None, release.layout()
-        )
-        study = _study(stimuli, systems, {**prompts, **own}, single)
+        names = {"expert": "rater", "wavname": "stimulus"}
+        ratings = person if single is None else single
+        root = media if media.is_dir() else None
         return Snapshot.build(
-            study, stimuli=stimuli, ratings=None if ratings is None else _long(ratings, "value"),
-            means=None if means is None else _long(means, "mean"), source=where,
-        )  # fmt: skip
+            _study(stimuli, systems, {**prompts, **own}, single),
+            stimuli=stimuli,
+            ratings=None if ratings is None else stacked(ratings, QUESTIONS, names),
+            means=None if means is None else stacked(means, QUESTIONS, names, "mean"),
+            source=Source(self.name, source.name, dict(options), root, release.layout()),
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write the files the snapshot was read from; of another source the whole release."""
@@ -99,7 +96,7 @@ class MusicEvalFormat(Format):
 
     def system_scores(self, path: Path) -> dict[str, dict[str, float]]:
         """A list ``S###,overall,textual``."""
-        listed = read_systems(path)
+        listed = _systems(path)
         return {
             question: {system: scores[column] for system, scores in listed.items() if column in scores}
             for column, question in QUESTIONS.items()
@@ -108,7 +105,7 @@ class MusicEvalFormat(Format):
 
 @dataclass(frozen=True, slots=True)
 class _Release:
-    """The files of a release that are there."""
+    """The files of a release that are there; lists by their split."""
 
     root: Path
     means: dict[str, Path] = field(default_factory=dict)
@@ -126,127 +123,160 @@ class _Release:
             if any("." not in cell for line in cells for cell in line):
                 notes[f"{path.relative_to(self.root).as_posix()} numbers"] = "whole"
         for path in prompts:
-            notes[f"{path.name} header"] = "yes" if has_header(path) else "no"
+            notes[f"{path.name} header"] = "yes" if _has_header(path) else "no"
         if self.ratings is not None:
             notes[RATINGS] = line_ends(self.ratings)
             notes[f"{RATINGS} columns"] = "\t".join(open_delimited(self.ratings).header)
         return notes
 
 
-@dataclass(slots=True)
-class _Clips:
-    """The clips met so far, in order, with the split that listed them."""
-
-    splits: dict[str, str | None] = field(default_factory=dict)
-
-    def add(self, names: pl.Series, split: str | None) -> None:
-        for name in names.unique(maintain_order=True):
-            if self.splits.get(name) is None:
-                self.splits[name] = split
-
-
 def _find(source: Path) -> _Release:
     if source.is_file():
         root = source.parent.parent if source.parent.name in {"sets", "person_mos"} else source.parent
-        if source.name.endswith(PERSON_END):
-            return _Release(root, person={source.name.removesuffix(PERSON_END): source})
-        if source.name.endswith(MEANS_END):
-            return _Release(root, means={source.name.removesuffix(MEANS_END): source})
-        return _Release(root, ratings=source)
-    means = {path.name.removesuffix(MEANS_END): path for path in sorted(source.glob(f"sets/*{MEANS_END}"))}
-    person = {
-        path.name.removesuffix(PERSON_END): path for path in sorted(source.glob(f"person_mos/*{PERSON_END}"))
-    }
+        means, person = (
+            {source.name.removesuffix(end): source} if source.name.endswith(end) else {}
+            for end in (MEANS_END, PERSON_END)
+        )
+        return _Release(root, means, person, None if means or person else source)
+    means, person = (
+        {path.name.removesuffix(end): path for path in sorted(source.glob(f"{folder}/*{end}"))}
+        for folder, end in (("sets", MEANS_END), ("person_mos", PERSON_END))
+    )
     ratings = source / RATINGS if (source / RATINGS).is_file() else None
-    systems = tuple(sorted(source.glob("system_mos/*.csv")))
     if not means and not person and ratings is None:
         raise InputError(
             f"{source} holds none of sets/*{MEANS_END}, person_mos/*{PERSON_END} and {RATINGS}.",
             "Point to the folder of the release (with sets/ and wav/), or to one of its lists.",
         )
-    return _Release(source, means, person, ratings, systems)
+    return _Release(source, means, person, ratings, tuple(sorted(source.glob("system_mos/*.csv"))))
 
 
-def _is_ratings(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            return {"expert", "wavname", "overall", "textual"} <= {
-                name.strip() for name in file.readline().split(",")
-            }
-    except OSError:
-        return False
+def _add(clips: dict[str, str | None], names: pl.Series, split: str | None) -> None:
+    """Note clips in the order they are met, with the split that listed them."""
+    for name in names.unique(maintain_order=True):
+        clips[name] = clips.get(name) or split
 
 
-def _ordered(lists: Mapping[str, Path]) -> list[tuple[str, Path]]:
-    """The lists in the order train, dev, test, others, and the one of everything last."""
-    rank = {name: place for place, name in enumerate(_SPLITS)} | {TOTAL: 9}
-    return sorted(lists.items(), key=lambda pair: (rank.get(pair[0], 5), pair[0]))
+def _lists(lists: Mapping[str, Path], clips: dict[str, str | None], key: list[str]) -> pl.DataFrame | None:
+    """The lists of one kind as one table: train, dev, test, others, and the one of everything last.
 
-
-def _lists(
-    lists: Mapping[str, Path], clips: _Clips, names: Names, read: Callable[[Path, Names], pl.DataFrame]
-) -> pl.DataFrame | None:
-    """All lists of one kind as one table; what the list of everything repeats must be the same there."""
-    if not lists:
-        return None
-    key = [name for name in names if name not in QUESTIONS]
+    What the list of everything repeats must be the same there.
+    """
     whole: pl.DataFrame | None = None
-    for split, path in _ordered(lists):
-        frame = read(path, names)
-        if whole is None:
-            clips.add(frame["wavname"], None if split == TOTAL else split)
-            whole = frame
-            continue
-        both = frame.join(whole, on=key, how="inner", suffix="_before", maintain_order="left")
-        differ = both.filter(
-            pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in QUESTIONS)
-        )
-        if (split != TOTAL and both.height) or differ.height:
-            name = (both if split != TOTAL else differ)["wavname"][0]
-            raise InputError(
-                f"{path}: '{name}' is in another list of {path.parent} too"
-                + (" with other scores." if split == TOTAL else "."),
-                "Keep each clip in one split, with one pair of scores.",
+    for split, path in sorted(lists.items(), key=lambda pair: (_ORDER.get(pair[0], 5), pair[0])):
+        new = _scores(path, key)
+        if whole is not None:
+            both = new.join(whole, on=key, how="inner", suffix="_before", maintain_order="left")
+            differs = pl.any_horizontal(
+                pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in QUESTIONS
             )
-        new = frame.join(whole, on=key, how="anti", maintain_order="left")
-        clips.add(new["wavname"], None if split == TOTAL else split)
-        whole = pl.concat([whole, new])
+            wrong = both.filter(differs) if split == TOTAL else both
+            if wrong.height:
+                raise InputError(
+                    f"{path}: '{wrong['wavname'][0]}' is in another list of {path.parent} too"
+                    + (" with other scores." if split == TOTAL else "."),
+                    "Keep each clip in one split, with one pair of scores.",
+                )
+            new = new.join(whole, on=key, how="anti", maintain_order="left")
+        _add(clips, new["wavname"], None if split == TOTAL else split)
+        whole = new if whole is None else pl.concat([whole, new])
     return whole
 
 
-def _one_source(
-    person: pl.DataFrame | None, single: pl.DataFrame | None, release: _Release
-) -> pl.DataFrame | None:
-    if person is not None and single is not None:
-        raise InputError(
-            f"{release.root} has single ratings twice, in person_mos/ and in {RATINGS}.",
-            f"Point to the one to read: {release.ratings} or one of person_mos/*{PERSON_END}.",
-        )
-    return person if single is None else single
+def _scores(path: Path, key: list[str]) -> pl.DataFrame:
+    """The key and the two scores of each row of a list without a header; a header that is there is passed over."""
+    frame = read_delimited(path, ",", (*key, *QUESTIONS))
+    headed = frame.height and str(frame.row(0)[0]).strip().casefold() in _FIRST_OF_HEADERS
+    sheet = Sheet(frame[1:] if headed else frame, str(path), 2 if headed else 1)
+    if "wavname" in key:
+        sheet = _clip_names(sheet)
+    sheet = sheet.with_columns(sheet.numbers(name) for name in QUESTIONS)
+    for name in QUESTIONS:
+        problem = "the score {cell} is not between 1 and 5 ({rows} such cells)."
+        fix = "MusicEval's scores run from 1 to 5; correct the list."
+        sheet.refuse(~sheet[name].is_between(1, 5), sheet[name], problem, fix)
+    sheet = sheet.with_ids("expert")
+    sheet.filled(*key)
+    sheet.unique(*reversed(key))
+    return sheet.frame
 
 
-def _stimuli(clips: _Clips, prompts: Mapping[str, str], own: Mapping[str, str]) -> pl.DataFrame:
-    rows: list[dict[str, str | None]] = []
-    for name, split in clips.splits.items():
+def _clip_names(sheet: Sheet) -> Sheet:
+    """Clip names without folders climbing out; one without an extension is a ``.wav``."""
+    sheet.filled("wavname")
+    sheet.inside_paths("wavname")
+    name = pl.col("wavname").str.strip_chars()
+    return sheet.with_columns(pl.when(name.str.contains(_IS_AUDIO)).then(name).otherwise(name + ".wav"))
+
+
+def _ratings(path: Path) -> pl.DataFrame:
+    """``ratings.csv``: one row per expert and presentation; the same clip again in the order is a repeat."""
+    sheet = Sheet.read(path)
+    sheet.need("expert", "wavname", *QUESTIONS)
+    sheet.not_taken("rater", "stimulus", "question", "value", "answer", "mean")
+    sheet = _clip_names(sheet).with_ids("expert")
+    sheet.filled("expert")
+    turn = {**dict.fromkeys(QUESTIONS, sheet.numbers), "position": sheet.whole_numbers}
+    turn |= {"repeat": sheet.whole_numbers, "at": sheet.moments, "seconds": sheet.numbers}
+    typed = sheet.with_columns(read(name) for name, read in turn.items() if name in sheet)
+    sheet = Sheet(lossless_types(typed.frame, keep=["expert", "wavname"]), sheet.where)
+    again = sheet.frame.select("expert", "wavname").is_duplicated().any()
+    if "repeat" in sheet or "position" not in sheet or not again:
+        sheet.unique("expert", "wavname", *(["repeat"] if "repeat" in sheet else []))
+        return sheet.frame
+    order = ["batch", "position"] if "batch" in sheet else ["position"]
+    sheet.unique("expert", "wavname", *order)
+    place = pl.struct(order).rank("ordinal").over("expert", "wavname").cast(pl.Int64) - 1
+    return sheet.frame.with_columns(place.alias("repeat"))
+
+
+def _systems(path: Path) -> dict[str, dict[str, float]]:
+    """The published scores of each system."""
+    return {
+        row["system"]: {name: row[name] for name in QUESTIONS if row[name] is not None}
+        for row in _scores(path, ["system"]).iter_rows(named=True)
+    }
+
+
+def _has_header(path: Path) -> bool:
+    """Whether a list of prompts begins with ``id`` and ``text``."""
+    first = next((line for _, line in numbered_lines(path)), "")
+    return [cell.strip().casefold() for cell in first.split("\t")] == ["id", "text"]
+
+
+def _prompts(path: Path) -> dict[str, str]:
+    """``id``, a tab, ``text``. Quotes in a text are its own unless they enclose all of it."""
+    if not path.is_file():
+        return {}
+    prompts: dict[str, str] = {}
+    for number, line in list(numbered_lines(path))[_has_header(path) :]:
+        name, tab, text = line.partition("\t")
+        name, text = name.strip(), text.strip()
+        if not tab or not name or not text or len(name) > 200:
+            raise InputError(
+                f"{path}, line {number}: there is no id, tab and text.",
+                "Write each prompt as its id, a tab and its text.",
+            )
+        if prompts.setdefault(name, unquoted(text)) != unquoted(text):
+            raise InputError(
+                f"{path}, line {number}: the prompt '{name}' is there twice with different texts.",
+                "Keep one of the two.",
+            )
+    return prompts
+
+
+def _stimuli(
+    clips: Mapping[str, str | None], prompts: Mapping[str, str], own: Mapping[str, str]
+) -> pl.DataFrame:
+    rows: list[tuple[str | None, ...]] = []
+    for name, split in clips.items():
         parts = _CLIP.search(Path(name).stem)
         system, prompt = (parts[1], parts[2]) if parts else (None, None)
-        if name in own or Path(name).stem in own:
-            prompt = name if name in own else Path(name).stem
+        prompt = next((key for key in (name, Path(name).stem) if key in own), prompt)
         text = own.get(prompt or "") or prompts.get(prompt or "")
-        rows.append(
-            {
-                "stimulus": name,
-                "system": system,
-                "prompt": prompt,
-                "path": name,
-                "split": split,
-                "prompt_text": text,
-            }
-        )
-    return pl.DataFrame(
-        rows,
-        schema=dict.fromkeys(("stimulus", "system", "prompt", "path", "split", "prompt_text"), pl.String),
-    )
+        rows.append((name, system, prompt, name, split, text))
+    names = ("stimulus", "system", "prompt", "path", "split", "prompt_text")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
 def _study(
@@ -281,9 +311,4 @@ def _probes(base: Study, stimuli: pl.DataFrame, single: pl.DataFrame | None) -> 
     return probes
 
 
-def _long(frame: pl.DataFrame, value: str) -> pl.DataFrame:
-    extras = [name for name in frame.columns if name not in QUESTIONS]
-    long = frame.unpivot(list(QUESTIONS), index=extras, variable_name="question", value_name=value)
-    return long.with_columns(pl.col("question").replace(QUESTIONS)).rename(
-        {"expert": "rater", "wavname": "stimulus"}, strict=False
-    )
+FORMATS.add(MusicEvalFormat.name, MusicEvalFormat())

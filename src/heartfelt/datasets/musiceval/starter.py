@@ -5,9 +5,7 @@ from __future__ import annotations
 from heartfelt.datasets.musiceval.tunes import TunePlayer
 from heartfelt.make.generators import SynthMusic
 from heartfelt.make.prompts import Prompt
-from heartfelt.make.starter.blocks import listed
-from heartfelt.make.starter.clips import SmallClips
-from heartfelt.make.starter.sketch import MUSIC_STYLES, Planned, Sketch
+from heartfelt.make.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, listed
 
 SECONDS = 6.0
 RATE = 16_000
@@ -26,6 +24,7 @@ ANCHORS = {
 }
 
 
+@STARTERS.register("musiceval")
 def sketch(per_cell: int) -> Sketch:
     """``per_cell`` clips for every system and prompt, and the two anchors."""
     maker, player = (

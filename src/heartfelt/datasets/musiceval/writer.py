@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,116 +30,82 @@ def write_release(snapshot: Snapshot, target: Path, columns: Mapping[str, str]) 
         )
     own = snapshot.source.format == "musiceval"
     layout = snapshot.source.layout if own else {}
-    splits = _splits(snapshot)
-    means, ratings = _means(snapshot, columns), _ratings(snapshot, columns)
-    files: dict[str, str] = {}
+    means, ratings = _means(snapshot, columns, own), _ratings(snapshot, columns)
+    scores = list(columns.values())
+
+    def listed(frame: pl.DataFrame, name: str) -> str:
+        spelt = _whole(frame, scores) if layout.get(f"{name} numbers") == "whole" else frame
+        return csv_text(spelt, header=False)
+
+    split = pl.col("split") if "split" in snapshot.stimuli.columns else pl.lit(None, pl.String).alias("split")
+    splits = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), split)
     wanted = [name for name in layout if name.endswith(".txt") and name.startswith(("sets/", "person_mos/"))]
     if not own and means.height:
-        wanted = [
-            f"sets/{split}_mos_list.txt"
-            for split in splits["split"].fill_null("total").unique(maintain_order=True)
-        ]
+        parts = splits["split"].fill_null("total").unique(maintain_order=True)
+        wanted = [f"sets/{part}_mos_list.txt" for part in parts]
+    files: dict[str, str] = {}
     for name in wanted:
-        split = Path(name).name.removesuffix("_person_mos.txt").removesuffix("_mos_list.txt")
-        frame = means if name.startswith("sets/") else ratings.select("wavname", "expert", *columns.values())
-        frame = frame.join(splits, left_on="wavname", right_on="stimulus", how="left", maintain_order="left")
-        mine = frame if split == "total" else frame.filter(pl.col("split") == split)
-        files[name] = csv_text(
-            _numbers(mine.drop("split"), columns.values(), layout.get(f"{name} numbers")), header=False
-        )
+        part = Path(name).name.removesuffix("_person_mos.txt").removesuffix("_mos_list.txt")
+        frame = means if name.startswith("sets/") else ratings.select("wavname", "expert", *scores)
+        frame = frame.join(splits, on="wavname", how="left", maintain_order="left")
+        frame = frame if part == "total" else frame.filter(pl.col("split") == part)
+        files[name] = listed(frame.drop("split"), name)
     if ratings.height and (not own or RATINGS in layout):
         noted = layout.get(f"{RATINGS} columns", "").split("\t")
         order = [name for name in noted if name in ratings.columns] or ratings.columns
-        files[RATINGS] = csv_text(_numbers(ratings, columns.values(), "whole").select(order))
-    files.update(_systems(snapshot, means, columns, own))
-    files.update(_prompts(snapshot, layout, own))
+        files[RATINGS] = csv_text(_whole(ratings, scores).select(order))
+    for name, table in _systems(snapshot, means, scores, own).items():
+        files[name] = listed(table, name)
+    files |= _prompts(snapshot, layout, own)
     for name, text in files.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         write_text(target / name, with_line_ends(text, layout.get(name, "lf")))
 
 
-def _splits(snapshot: Snapshot) -> pl.DataFrame:
-    stimuli = snapshot.stimuli
-    return (
-        stimuli.select("stimulus", "split")
-        if "split" in stimuli.columns
-        else stimuli.select("stimulus", pl.lit(None, pl.String).alias("split"))
-    )
-
-
-def _means(snapshot: Snapshot, columns: Mapping[str, str]) -> pl.DataFrame:
+def _means(snapshot: Snapshot, columns: Mapping[str, str], own: bool) -> pl.DataFrame:
     means = snapshot.means
-    if not means.height and snapshot.source.format != "musiceval":
+    if not means.height and not own:
         rated = snapshot.ratings.filter(pl.col("value").is_not_null())
         means = rated.group_by("stimulus", "question", maintain_order=True).agg(
             pl.mean("value").round(4).alias("mean")
         )
-    return _wide(means.select("stimulus", "question", "mean"), "mean", columns).rename(
-        {"stimulus": "wavname"}
-    )
+    return _wide(means.select("stimulus", "question", "mean"), "mean", columns)
 
 
 def _ratings(snapshot: Snapshot, columns: Mapping[str, str]) -> pl.DataFrame:
-    frame = snapshot.ratings.drop("answer", strict=False)
-    wide = _wide(frame, "value", columns).rename({"rater": "expert", "stimulus": "wavname"})
+    wide = _wide(snapshot.ratings.drop("answer", strict=False), "value", columns)
     first = ["expert", "wavname", *columns.values(), *(name for name in _OPTIONAL if name in wide.columns)]
-    wide = wide.select(*first, *(name for name in wide.columns if name not in first))
-    return (
-        wide.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00"))
-        if "at" in wide.columns
-        else wide
-    )
+    wide = wide.select(*first, pl.exclude(first))
+    moment = pl.selectors.by_name("at", require_all=False).dt.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00")
+    return wide.with_columns(moment)
 
 
 def _wide(frame: pl.DataFrame, value: str, columns: Mapping[str, str]) -> pl.DataFrame:
-    frame = frame.filter(pl.col("question").is_in(list(columns))).with_columns(
-        pl.col("question").replace(columns)
-    )
+    """A row per clip (and rater) with a column per question, under the files' names."""
+    frame = frame.filter(pl.col("question").is_in(list(columns)))
     index = [name for name in frame.columns if name not in {"question", value}]
-    if not frame.height:
-        return frame.select(*index, *(pl.lit(None, pl.Float64).alias(name) for name in columns.values()))
-    wide = frame.pivot("question", index=index, values=value, maintain_order=True)
-    wide = wide.with_columns(
-        pl.lit(None, pl.Float64).alias(name) for name in columns.values() if name not in wide.columns
-    )
-    return wide.select(*index, *columns.values())
+    wide = frame.pivot("question", on_columns=list(columns), index=index, values=value, maintain_order=True)
+    return wide.rename({"stimulus": "wavname", "rater": "expert", **columns}, strict=False)
 
 
-def _numbers(frame: pl.DataFrame, columns: Any, form: str | None) -> pl.DataFrame:
-    """Scores as text: ``3.0`` as it is, or ``3`` where whole numbers were written without a point."""
-    if form != "whole":
-        return frame
-    whole = [
-        pl.when(pl.col(c) == pl.col(c).floor())
-        .then(pl.col(c).cast(pl.Int64, strict=False).cast(pl.String))
-        .otherwise(pl.col(c).cast(pl.String))
-        .alias(c)
-        for c in columns
-    ]
-    return frame.with_columns(whole)
+def _whole(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    """Scores as text, whole numbers without a point."""
+    return frame.with_columns(pl.col(columns).cast(pl.String).str.strip_suffix(".0"))
 
 
 def _systems(
-    snapshot: Snapshot, means: pl.DataFrame, columns: Mapping[str, str], own: bool
-) -> dict[str, str]:
-    layout = snapshot.source.layout if own else {}
-    names: Sequence[str] = list(columns.values())
+    snapshot: Snapshot, means: pl.DataFrame, scores: list[str], own: bool
+) -> dict[str, pl.DataFrame]:
     tables: dict[str, list[dict[str, Any]]] = {}
     for system in snapshot.study.systems:
-        for file, scores in ((system.model_extra or {}).get("system_mos") or {}).items():
-            tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **scores})
+        for file, published in ((system.model_extra or {}).get("system_mos") or {}).items():
+            tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **published})
     if not tables and not own and means.height and "system" in snapshot.stimuli.columns:
-        joined = means.join(
-            snapshot.stimuli.select("stimulus", "system"), left_on="wavname", right_on="stimulus"
-        ).drop_nulls("system")
-        tables[SYSTEMS] = (
-            joined.group_by("system").agg(pl.mean(name).round(4) for name in names).sort("system").to_dicts()
-        )
-    out: dict[str, str] = {}
-    for file, rows in tables.items():
-        frame = pl.DataFrame(rows, schema={"system": pl.String, **dict.fromkeys(names, pl.Float64)})
-        out[file] = csv_text(_numbers(frame, names, layout.get(f"{file} numbers")), header=False)
-    return out
+        made_by = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), "system").drop_nulls("system")
+        mean = means.join(made_by, on="wavname").group_by("system").agg(pl.mean(*scores).round(4))
+        tables[SYSTEMS] = mean.sort("system").to_dicts()
+    schema = {"system": pl.String, **dict.fromkeys(scores, pl.Float64)}
+    return {file: pl.DataFrame(rows, schema=schema) for file, rows in tables.items()}
 
 
 def _prompts(snapshot: Snapshot, layout: Mapping[str, str], own: bool) -> dict[str, str]:

@@ -182,13 +182,4 @@ class SynthImage:
 
     def generate(self, prompt: Prompt, seed: int = 0) -> Picture:
         """Draw the image that the prompt's coordinates ask for; its text is not read."""
-        return Picture(
-            render_image(
-                prompt.coordinate("valence"),
-                prompt.coordinate("arousal"),
-                system=prompt.system,
-                size=self.size,
-                seed=seed,
-                name=prompt.stimulus,
-            )
-        )
+        return Picture(render_image(**prompt.rendering(seed), size=self.size))

@@ -43,7 +43,6 @@ class MusicSystem:
     voice: Voice
     conveyance: Conveyance
     room: float
-    octave: int = 0
 
 
 MUSIC_SYSTEMS: Mapping[str, MusicSystem] = MappingProxyType(
@@ -101,7 +100,7 @@ def render_clip(
 def _sound(note: Note, means: Plan, style: MusicSystem, rate: int, rng: np.random.Generator) -> Wave:
     if note.part not in _BALANCE:
         return drum(note.part, 0.55 * note.velocity, rate, rng)
-    hertz = 440.0 * 2.0 ** ((note.pitch + 12 * style.octave - 69) / 12)
+    hertz = 440.0 * 2.0 ** ((note.pitch - 69) / 12)
     part_brightness = means.brightness * (0.7 if note.part == "chord" else 1.0)
     wave = style.voice(Tone(hertz, note.seconds, rate, part_brightness, means.legato), rng)
     return wave * (note.velocity * _BALANCE[note.part])
@@ -129,13 +128,5 @@ class SynthMusic:
 
     def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
         """Render the clip that the prompt's coordinates ask for; its text is not read."""
-        samples = render_clip(
-            prompt.coordinate("valence"),
-            prompt.coordinate("arousal"),
-            system=prompt.system,
-            seconds=self.seconds,
-            rate=self.rate,
-            seed=seed,
-            name=prompt.stimulus,
-        )
+        samples = render_clip(**prompt.rendering(seed), seconds=self.seconds, rate=self.rate)
         return Audio(samples, self.rate)

@@ -114,14 +114,6 @@ class SynthVoice:
 
         Besides valence and arousal, the coordinates may give tempo, phrasing, range and emphasis as shares.
         """
-        samples = render_voice(
-            prompt.coordinate("valence"),
-            prompt.coordinate("arousal"),
-            system=prompt.system,
-            seconds=self.seconds,
-            rate=self.rate,
-            seed=seed,
-            name=prompt.stimulus,
-            means={name: float(prompt.coordinates[name]) for name in MEANS if name in prompt.coordinates},
-        )
+        means = {name: float(prompt.coordinates[name]) for name in MEANS if name in prompt.coordinates}
+        samples = render_voice(**prompt.rendering(seed), seconds=self.seconds, rate=self.rate, means=means)
         return Audio(samples, self.rate)

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from heartfelt.models.conversion import picture
 from heartfelt.models.conversion.graph import Graph, Tensors, batch_norm
-from heartfelt.models.conversion.inputs import picture
 from heartfelt.models.conversion.readers import read_torch
 from heartfelt.models.efficientnet import network_input, side_of
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 _EPSILON = 1e-3
 _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
@@ -48,13 +48,7 @@ def build(tensors: Tensors, variant: int) -> bytes:
         value, side = _block(graph, tensors, value, f"_blocks.{number}.", side, stride)
     value, _ = _convolved(graph, tensors, value, ("_conv_head", "_bn1"), side)
     embedding = graph("ReduceMean", value, axes=[2, 3], keepdims=0)
-    logits = graph(
-        "Gemm",
-        embedding,
-        graph.constant(tensors["_fc.weight"]),
-        graph.constant(tensors["_fc.bias"]),
-        transB=1,
-    )
+    logits = graph("Gemm", embedding, tensors["_fc.weight"], tensors["_fc.bias"], transB=1)
     graph.output(embedding, "embedding", ["n", 1280])
     graph.output(logits, "logits", ["n", tensors["_fc.bias"].shape[0]])
     return graph.content()
@@ -107,10 +101,9 @@ def _convolved(
     out = graph(
         "Conv",
         value,
-        graph.constant(kernel),
-        graph.constant(shift),
+        *(kernel, shift),
         pads=[pad // 2, pad // 2, pad - pad // 2, pad - pad // 2],
         strides=[stride, stride],
         group=kernel.shape[0] if depthwise else 1,
     )
-    return (graph("Clip", out, graph.constant(0.0), graph.constant(6.0)) if rectified else out), after
+    return (graph("Clip", out, 0.0, 6.0) if rectified else out), after

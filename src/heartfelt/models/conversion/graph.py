@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Tensors: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Constant: TypeAlias = npt.NDArray[Any] | Sequence[int] | float
 Weights: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """A matrix ordered (out, in) and its bias; or a normalisation's scale and shift."""
 
@@ -43,8 +44,17 @@ class Graph:
         self._nodes.append(helper.make_node("Identity", [value], [name]))
         self._outputs.append(_value(name, shape, "FLOAT"))
 
-    def constant(self, array: npt.NDArray[Any] | Sequence[int] | float) -> str:
-        """Keep numbers in the graph: floats as float32, integers as int64."""
+    def __call__(self, operator: str, *inputs: str | Constant, **attributes: Any) -> str:
+        """Add a node with one result. Inputs are results of other nodes, or numbers."""
+        from onnx import helper
+
+        names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        result = f"v{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, names, [result], **attributes))
+        return result
+
+    def _constant(self, array: Constant) -> str:
+        """Store numbers in the graph: floats as float32, integers as int64."""
         from onnx import numpy_helper
 
         values = np.asarray(array)
@@ -54,17 +64,9 @@ class Graph:
         self._constants.append(numpy_helper.from_array(stored.reshape(values.shape), name))
         return name
 
-    def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with one result."""
-        from onnx import helper
-
-        result = f"v{len(self._nodes)}"
-        self._nodes.append(helper.make_node(operator, list(inputs), [result], **attributes))
-        return result
-
-    def affine(self, value: str, scale: npt.NDArray[Any], shift: npt.NDArray[Any]) -> str:
+    def affine(self, value: str, scale: Constant, shift: Constant) -> str:
         """``value * scale + shift``, with shapes that broadcast."""
-        return self("Add", self("Mul", value, self.constant(scale)), self.constant(shift))
+        return self("Add", self("Mul", value, scale), shift)
 
     def content(self) -> bytes:
         """The finished model, checked."""
@@ -106,7 +108,7 @@ class Layer:
 def linear(graph: Graph, value: str, weights: Weights) -> str:
     """``value`` times the matrix, plus the bias."""
     matrix, bias = weights
-    return graph("Add", graph("MatMul", value, graph.constant(matrix.T)), graph.constant(bias))
+    return graph("Add", graph("MatMul", value, matrix.T), bias)
 
 
 def encoder_layer(graph: Graph, value: str, layer: Layer, bias: str | None = None) -> str:
@@ -121,31 +123,31 @@ def encoder_layer(graph: Graph, value: str, layer: Layer, bias: str | None = Non
 
 def _attention(graph: Graph, value: str, layer: Layer, bias: str | None) -> str:
     size = layer.width // layer.heads
-    split = graph.constant([0, 0, layer.heads, size])
+
+    def split(part: str, order: list[int]) -> str:
+        made = graph("Reshape", linear(graph, value, layer.parts[part]), [0, 0, layer.heads, size])
+        return graph("Transpose", made, perm=order)
+
     query, key, content = (
-        graph("Reshape", linear(graph, value, layer.parts[part]), split) for part in ("query", "key", "value")
+        split("query", [0, 2, 1, 3]),
+        split("key", [0, 2, 3, 1]),
+        split("value", [0, 2, 1, 3]),
     )
-    query = graph("Transpose", query, perm=[0, 2, 1, 3])
-    key = graph("Transpose", key, perm=[0, 2, 3, 1])
-    content = graph("Transpose", content, perm=[0, 2, 1, 3])
-    scores = graph("Mul", graph("MatMul", query, key), graph.constant(1.0 / np.sqrt(size)))
+    scores = graph("Mul", graph("MatMul", query, key), 1.0 / np.sqrt(size))
     if bias is not None:
         scores = graph("Add", scores, bias)
     mixed = graph("MatMul", graph("Softmax", scores, axis=-1), content)
-    mixed = graph("Transpose", mixed, perm=[0, 2, 1, 3])
-    return graph("Reshape", mixed, graph.constant([0, 0, layer.width]))
+    return graph("Reshape", graph("Transpose", mixed, perm=[0, 2, 1, 3]), [0, 0, layer.width])
 
 
 def layer_norm(graph: Graph, value: str, weights: Weights, epsilon: float) -> str:
     """Normalise over the last axis."""
-    scale, shift = (graph.constant(part) for part in weights)
-    return graph("LayerNormalization", value, scale, shift, axis=-1, epsilon=epsilon)
+    return graph("LayerNormalization", value, *weights, axis=-1, epsilon=epsilon)
 
 
 def _gelu(graph: Graph, value: str) -> str:
-    inner = graph("Erf", graph("Mul", value, graph.constant(1.0 / np.sqrt(2.0))))
-    half = graph("Mul", value, graph.constant(0.5))
-    return graph("Mul", half, graph("Add", inner, graph.constant(1.0)))
+    inner = graph("Erf", graph("Mul", value, 1.0 / np.sqrt(2.0)))
+    return graph("Mul", graph("Mul", value, 0.5), graph("Add", inner, 1.0))
 
 
 def weight_and_bias(tensors: Tensors, name: str) -> Weights:

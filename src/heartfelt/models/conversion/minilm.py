@@ -19,7 +19,7 @@ from heartfelt.models.conversion.graph import (
 )
 from heartfelt.models.conversion.readers import read_safetensors
 from heartfelt.models.minilm import WIDTH
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 _TEXTS = ("A calm piano piece that slowly turns sad.", "Wütend & laut: 120 BPM, distorted guitars!")
 _LAYERS = 6
@@ -44,22 +44,19 @@ def build(tensors: Tensors) -> bytes:
     graph = Graph("minilm")
     tokens = graph.input("tokens", ["n", "length"], "INT64")
     counts = graph.input("mask", ["n", "length"])
-    words = graph("Gather", graph.constant(tensors["embeddings.word_embeddings.weight"]), tokens)
-    places = graph.constant(
-        tensors["embeddings.position_embeddings.weight"]
-        + tensors["embeddings.token_type_embeddings.weight"][:1]
-    )
-    length = graph("Slice", graph("Shape", tokens), graph.constant([1]), graph.constant([2]))
-    places = graph("Slice", places, graph.constant([0]), length, graph.constant([0]))
+    words = graph("Gather", tensors["embeddings.word_embeddings.weight"], tokens)
+    kind = tensors["embeddings.token_type_embeddings.weight"][:1]
+    length = graph("Slice", graph("Shape", tokens), [1], [2])
+    places = graph("Slice", tensors["embeddings.position_embeddings.weight"] + kind, [0], length, [0])
     value = layer_norm(
         graph, graph("Add", words, places), weight_and_bias(tensors, "embeddings.LayerNorm"), _EPSILON
     )
-    absent = graph("Mul", graph("Sub", graph.constant(1.0), counts), graph.constant(-1e9))
-    bias = graph("Unsqueeze", absent, graph.constant([1, 2]))
+    absent = graph("Mul", graph("Sub", 1.0, counts), -1e9)
+    bias = graph("Unsqueeze", absent, [1, 2])
     for number in range(_LAYERS):
         value = encoder_layer(graph, value, _layer(tensors, number), bias)
-    counted = graph("Mul", value, graph("Unsqueeze", counts, graph.constant([2])))
-    summed = graph("ReduceSum", counted, graph.constant([1]), keepdims=0)
+    counted = graph("Mul", value, graph("Unsqueeze", counts, [2]))
+    summed = graph("ReduceSum", counted, [1], keepdims=0)
     graph.output(graph("LpNormalization", summed, axis=1, p=2), "embedding", ["n", WIDTH])
     graph.output(graph("LpNormalization", value, axis=2, p=2), "token_vectors", ["n", "length", WIDTH])
     return graph.content()

@@ -11,16 +11,15 @@ Source: J. Pons and X. Serra, musicnn: pre-trained convolutional neural networks
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.models import musicnn
+from heartfelt.models.conversion import sound
 from heartfelt.models.conversion.graph import Graph, Tensors
-from heartfelt.models.conversion.inputs import sound
 from heartfelt.models.conversion.readers import read_checkpoint
-from heartfelt.models.session import Model
+from heartfelt.models.model import Model
 
 Array = npt.NDArray[np.float32]
 
@@ -47,15 +46,10 @@ def build(tensors: Tensors) -> bytes:
     """The graph: log-mel patches in; tags, the 200-d layer and the pooled layers out."""
     graph = Graph("musicnn")
     patches = graph.input("patches", ["n", "frames", BANDS])
-    image = graph("Unsqueeze", patches, graph.constant([1]))
+    image = graph("Unsqueeze", patches, [1])
     image = graph.affine(image, *_normalisation(tensors, 0))
-    front = [
-        _front(graph, image, tensors, 0, time_pad=(3, 3)),
-        _front(graph, image, tensors, 1, time_pad=(3, 3)),
-        _front(graph, image, tensors, 2, time_pad=(63, 64)),
-        _front(graph, image, tensors, 3, time_pad=(31, 32)),
-        _front(graph, image, tensors, 4, time_pad=(15, 16)),
-    ]
+    pads = ((3, 3), (3, 3), (63, 64), (31, 32), (15, 16))
+    front = [_front(graph, image, tensors, number, pad) for number, pad in enumerate(pads)]
     maps = graph("Concat", *front, axis=1)
     cnn1 = _middle(graph, maps, tensors, 5)
     cnn2 = graph("Add", _middle(graph, cnn1, tensors, 6), cnn1)
@@ -63,15 +57,10 @@ def build(tensors: Tensors) -> bytes:
     everything = graph("Concat", maps, cnn1, cnn2, cnn3, axis=1)
     peak = graph("ReduceMax", everything, axes=[2], keepdims=0)
     mean = graph("ReduceMean", everything, axes=[2], keepdims=0)
-    centred = graph("Sub", everything, graph("Unsqueeze", mean, graph.constant([2])))
+    centred = graph("Sub", everything, graph("Unsqueeze", mean, [2]))
     spread = graph("Sqrt", graph("ReduceMean", graph("Mul", centred, centred), axes=[2], keepdims=0))
     penultimate = _dense(graph, tensors, peak, mean)
-    logits = graph(
-        "Gemm",
-        penultimate,
-        graph.constant(tensors["dense_1/kernel"]),
-        graph.constant(tensors["dense_1/bias"]),
-    )
+    logits = graph("Gemm", penultimate, tensors["dense_1/kernel"], tensors["dense_1/bias"])
     graph.output(graph("Sigmoid", logits), "tags", ["n", tensors["dense_1/bias"].shape[0]])
     graph.output(penultimate, "penultimate", ["n", UNITS])
     for value, name in ((mean, "mean_pool"), (peak, "max_pool"), (spread, "std_pool")):
@@ -94,27 +83,18 @@ def _normalisation(tensors: Tensors, number: int) -> tuple[Array, Array]:
     return scale.astype(np.float32), shift.astype(np.float32)
 
 
-def _filters(tensors: Tensors, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The layer's filters, ordered (out, in, height, width), and its bias."""
-    name = _name("conv2d", number)
-    return tensors[f"{name}/kernel"].transpose(3, 2, 0, 1), tensors[f"{name}/bias"]
-
-
 def _front(graph: Graph, image: str, tensors: Tensors, number: int, time_pad: tuple[int, int]) -> str:
     """One filter bank of the front end, with its largest value over the mel bands: (n, channels, frames)."""
-    kernel, bias = _filters(tensors, number)
+    name = _name("conv2d", number)
+    kernel, bias = tensors[f"{name}/kernel"].transpose(3, 2, 0, 1), tensors[f"{name}/bias"]
     scale, shift = _normalisation(tensors, number + 1)
     sign = np.where(scale < 0, -1.0, 1.0).astype(np.float32)
     before, after = time_pad
     convolved = graph(
-        "Conv",
-        image,
-        graph.constant(kernel * sign[:, None, None, None]),
-        graph.constant(bias * sign),
-        pads=[before, 0, after, 0],
+        "Conv", image, kernel * sign[:, None, None, None], bias * sign, pads=[before, 0, after, 0]
     )
     extreme = graph("ReduceMax", convolved, axes=[3], keepdims=0)
-    rectified = graph("Relu", graph("Mul", extreme, graph.constant(sign[:, None])))
+    rectified = graph("Relu", graph("Mul", extreme, sign[:, None]))
     return graph.affine(rectified, scale[:, None], shift[:, None])
 
 
@@ -123,8 +103,7 @@ def _middle(graph: Graph, maps: str, tensors: Tensors, number: int) -> str:
     # The package convolves over (time, channel) images; across all channels at once that is a convolution over time.
     name = _name("conv2d", number)
     kernel = tensors[f"{name}/kernel"][:, :, 0, :].transpose(2, 1, 0)
-    bias = graph.constant(tensors[f"{name}/bias"])
-    convolved = graph("Conv", maps, graph.constant(kernel), bias, pads=[3, 3])
+    convolved = graph("Conv", maps, kernel, tensors[f"{name}/bias"], pads=[3, 3])
     scale, shift = _normalisation(tensors, number + 1)
     return graph.affine(graph("Relu", convolved), scale[:, None], shift[:, None])
 
@@ -136,5 +115,5 @@ def _dense(graph: Graph, tensors: Tensors, peak: str, mean: str) -> str:
     kernel = tensors["dense/kernel"][order].astype(np.float64)
     weights, bias = scale[:, None] * kernel, tensors["dense/bias"] + shift @ kernel
     pooled = graph("Concat", peak, mean, axis=1)
-    dense = graph("Relu", graph("Gemm", pooled, graph.constant(weights), graph.constant(bias)))
+    dense = graph("Relu", graph("Gemm", pooled, weights, bias))
     return graph.affine(dense, *_normalisation(tensors, 10))

@@ -18,6 +18,7 @@ import struct
 import zipfile
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -30,20 +31,10 @@ Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 
 _TABLE_MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
-_TENSORFLOW_TYPES: dict[int, np.dtype[Any]] = {
-    1: np.dtype("<f4"),
-    2: np.dtype("<f8"),
-    3: np.dtype("<i4"),
-    9: np.dtype("<i8"),
-}
-_SAFETENSORS_TYPES: dict[str, np.dtype[Any]] = {
-    "F32": np.dtype("<f4"),
-    "F64": np.dtype("<f8"),
-    "F16": np.dtype("<f2"),
-    "I64": np.dtype("<i8"),
-}
 _TORCH_MAGIC = 0x1950A86A20F9469CFC6C
-_STORAGES = {
+_TENSORFLOW_TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}
+_SAFETENSORS_TYPES = {"F32": "<f4", "F64": "<f8", "F16": "<f2", "I64": "<i8"}
+_TORCH_STORAGES = {
     "FloatStorage": np.dtype("<f4"),
     "DoubleStorage": np.dtype("<f8"),
     "HalfStorage": np.dtype("<f2"),
@@ -52,46 +43,57 @@ _STORAGES = {
 }
 
 
-def _damaged(why: str, kind: str = "TensorFlow checkpoint") -> DamagedError:
-    return DamagedError(f"The {kind} cannot be read: {why}.", "Pull the model again.")
+@contextmanager
+def _reading(kind: str) -> Iterator[None]:
+    """Whatever is wrong with a file becomes one error."""
+    try:
+        yield
+    except (
+        *(struct.error, pickle.UnpicklingError, zipfile.BadZipFile, EOFError),
+        *(LookupError, ValueError, TypeError, AttributeError),
+    ) as error:
+        why = str(error) or type(error).__name__
+        raise DamagedError(f"The {kind} cannot be read: {why}.", "Pull the model again.") from error
 
 
 def read_checkpoint(index: bytes, data: bytes) -> Tensors:
-    """Every tensor of a checkpoint in one shard, by its variable's name."""
-    try:
-        return dict(_tensors(index, data))
-    except (struct.error, IndexError, ValueError, UnicodeDecodeError) as error:
-        raise _damaged(str(error)) from error
+    """Every tensor of a TensorFlow checkpoint in one shard, by its variable's name."""
+    with _reading("TensorFlow checkpoint"):
+        if len(index) < _FOOTER or struct.unpack("<Q", index[-8:])[0] != _TABLE_MAGIC:
+            raise ValueError("its index is not a table")
+        # The footer holds two handles: that of the meta index, which is passed over, and that of the index.
+        _, _, offset, size, *_ = _varints(index[-_FOOTER:], 4)
+        return {
+            key.decode("utf-8"): _tensor(value, data)
+            for _, handle in _block(index, offset, size)
+            for key, value in _block(index, *_varints(handle, 2)[:2])
+            if key  # the empty key holds the header
+        }
 
 
-def _tensors(index: bytes, data: bytes) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    if len(index) < _FOOTER or struct.unpack("<Q", index[-8:])[0] != _TABLE_MAGIC:
-        raise _damaged("its index is not a table")
-    footer = index[-_FOOTER:]
-    at = 0
-    for _ in range(2):  # the meta index, which is passed over
-        _, at = _varint(footer, at)
-    offset, at = _varint(footer, at)
-    size, _ = _varint(footer, at)
-    for _, handle in _block(index, offset, size):
-        where, after = _varint(handle, 0)
-        length, _ = _varint(handle, after)
-        for key, value in _block(index, where, length):
-            if key:  # the empty key holds the header
-                yield key.decode("utf-8"), _tensor(value, data)
+def _varints(content: bytes, count: int, at: int = 0) -> list[int]:
+    """The next numbers of seven bits a byte, and the place after them."""
+    out = []
+    for _ in range(count):
+        value = shift = 0
+        while content[at] >= 0x80:
+            value |= (content[at] & 0x7F) << shift
+            shift, at = shift + 7, at + 1
+        out.append(value | content[at] << shift)
+        at += 1
+    return [*out, at]
 
 
 def _block(index: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """The entries of a block of the table; each key shares its beginning with the one before."""
     if index[offset + size] != 0:
-        raise _damaged("its index is compressed")
+        raise ValueError("its index is compressed")
     block = index[offset : offset + size]
     restarts = struct.unpack("<I", block[-4:])[0]
     end = len(block) - 4 * (restarts + 1)
     at, key = 0, b""
     while at < end:
-        shared, at = _varint(block, at)
-        fresh, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, fresh, length, at = _varints(block, 3, at)
         key = key[:shared] + block[at : at + fresh]
         at += fresh
         yield key, block[at : at + length]
@@ -99,89 +101,52 @@ def _block(index: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]
 
 
 def _tensor(entry: bytes, data: bytes) -> npt.NDArray[Any]:
-    kind = offset = size = 0
-    shape: tuple[int, ...] = ()
-    for field, value in _fields(entry):
-        if field == 1:
-            kind = _whole(value)
-        elif field == 2:
-            shape = tuple(_dimension(dim) for f, dim in _fields(_bytes(value)) if f == 2)
-        elif field == 3 and value:
-            raise _damaged("it is spread over several files")
-        elif field == 4:
-            offset = _whole(value)
-        elif field == 5:
-            size = _whole(value)
+    fields = _message(entry)
+    kind, shard, offset, size = (fields.get(number, [0])[0] for number in (1, 3, 4, 5))
+    dimensions = [_message(part) for shape in fields.get(2, []) for part in _message(shape).get(2, [])]
+    if shard:
+        raise ValueError("it is spread over several files")
     if kind not in _TENSORFLOW_TYPES:
-        raise _damaged(f"it holds numbers of kind {kind}")
+        raise ValueError(f"it holds numbers of kind {kind}")
     if offset + size > len(data):
-        raise _damaged("its data end before its index says")
-    return np.frombuffer(data[offset : offset + size], dtype=_TENSORFLOW_TYPES[kind]).reshape(shape)
+        raise ValueError("its data end before its index says")
+    values = np.frombuffer(data[offset : offset + size], dtype=_TENSORFLOW_TYPES[kind])
+    return values.reshape([part.get(1, [0])[0] for part in dimensions])
 
 
-def _dimension(value: int | bytes) -> int:
-    return next((_whole(size) for field, size in _fields(_bytes(value)) if field == 1), 0)
-
-
-def _whole(value: int | bytes) -> int:
-    if isinstance(value, bytes):
-        raise _damaged("a number was expected where there is text")
-    return value
-
-
-def _bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise _damaged("a message was expected where there is a number")
-    return value
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a protocol buffer message, without its description."""
+def _message(content: bytes) -> dict[int, list[Any]]:
+    """The fields of a protocol buffer message by their numbers: integers, and bytes for what is nested."""
+    fields: dict[int, list[Any]] = {}
     at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        field, wire = tag >> 3, tag & 7
+    while at < len(content):
+        tag, at = _varints(content, 1, at)
+        number, wire = tag >> 3, tag & 7
+        value: int | bytes
         if wire == 0:
-            value, at = _varint(message, at)
-            yield field, value
+            value, at = _varints(content, 1, at)
         elif wire == 2:
-            size, at = _varint(message, at)
-            yield field, message[at : at + size]
-            at += size
+            size, at = _varints(content, 1, at)
+            value, at = content[at : at + size], at + size
         elif wire in (1, 5):
             size = 8 if wire == 1 else 4
-            yield field, int.from_bytes(message[at : at + size], "little")
-            at += size
+            value, at = int.from_bytes(content[at : at + size], "little"), at + size
         else:
-            raise _damaged(f"wire type {wire} is not used there")
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = content[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
+            raise ValueError(f"wire type {wire} is not used there")
+        fields.setdefault(number, []).append(value)
+    return fields
 
 
 def read_safetensors(content: bytes) -> Tensors:
     """Every tensor of the file, by name."""
-    try:
-        (length,) = struct.unpack("<Q", content[:8])
-        header = json.loads(content[8 : 8 + length])
-        start = 8 + length
-        out: Tensors = {}
-        for name, entry in header.items():
-            if name == "__metadata__":
-                continue
-            low, high = entry["data_offsets"]
-            kind = _SAFETENSORS_TYPES[entry["dtype"]]
-            out[name] = np.frombuffer(content[start + low : start + high], dtype=kind).reshape(entry["shape"])
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _damaged(str(error), "safetensors file") from error
+    out: Tensors = {}
+    with _reading("safetensors file"):
+        start = 8 + struct.unpack("<Q", content[:8])[0]
+        for name, entry in json.loads(content[8:start]).items():
+            if name != "__metadata__":
+                low, high = entry["data_offsets"]
+                kind = _SAFETENSORS_TYPES[entry["dtype"]]
+                values = np.frombuffer(content[start + low : start + high], dtype=kind)
+                out[name] = values.reshape(entry["shape"])
     return out
 
 
@@ -203,24 +168,13 @@ class _Tensor:
 
 def read_torch(content: bytes) -> Tensors:
     """Every tensor of a saved dictionary; the names of nested dictionaries are joined by dots."""
-    try:
-        saved = _zipped(content) if content[:2] == b"PK" else _legacy(content)
-        return dict(_named("", saved))
-    except (
-        pickle.UnpicklingError,
-        zipfile.BadZipFile,
-        struct.error,
-        EOFError,
-        KeyError,
-        ValueError,
-        TypeError,
-    ) as error:
-        raise _torch_damaged(str(error) or type(error).__name__) from error
+    with _reading("PyTorch file"):
+        return dict(_named("", _zipped(content) if content[:2] == b"PK" else _legacy(content)))
 
 
 def _zipped(content: bytes) -> Any:
     with zipfile.ZipFile(io.BytesIO(content)) as file:
-        pickled = next(name for name in file.namelist() if name.endswith("/data.pkl"))
+        [pickled] = [name for name in file.namelist() if name.endswith("/data.pkl")]
         reader = _Reader(io.BytesIO(file.read(pickled)))
         saved = reader.load()
         for storage in reader.storages.values():
@@ -232,7 +186,7 @@ def _zipped(content: bytes) -> Any:
 def _legacy(content: bytes) -> Any:
     stream = io.BytesIO(content)
     if _Reader(stream).load() != _TORCH_MAGIC:
-        raise _torch_damaged("it does not begin as one")
+        raise ValueError("it does not begin as one")
     for _ in range(2):  # the protocol's version and the writing machine's sizes
         _Reader(stream).load()
     reader = _Reader(stream)
@@ -241,10 +195,9 @@ def _legacy(content: bytes) -> Any:
         storage = reader.storages[str(key)]
         (count,) = struct.unpack("<q", stream.read(8))
         if count != storage.count:
-            raise _torch_damaged(f"a storage holds {count} numbers where {storage.count} were announced")
-        storage.values = np.frombuffer(
-            stream.read(count * storage.kind.itemsize), dtype=storage.kind, count=count
-        )
+            raise ValueError(f"a storage holds {count} numbers where {storage.count} were announced")
+        raw = stream.read(count * storage.kind.itemsize)
+        storage.values = np.frombuffer(raw, dtype=storage.kind, count=count)
     return saved
 
 
@@ -259,11 +212,11 @@ def _named(prefix: str, value: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
 def _resolved(tensor: _Tensor) -> npt.NDArray[Any]:
     values = tensor.storage.values
     if values is None:
-        raise _torch_damaged("a tensor's numbers are missing")
+        raise ValueError("a tensor's numbers are missing")
     steps = zip(tensor.shape, tensor.stride, strict=True)
     last = tensor.offset + sum((size - 1) * step for size, step in steps)
     if min(tensor.stride, default=0) < 0 or tensor.offset < 0 or last >= max(values.size, 1):
-        raise _torch_damaged("a tensor reaches beyond its numbers")
+        raise ValueError("a tensor reaches beyond its numbers")
     strides = tuple(step * values.itemsize for step in tensor.stride)
     view = np.lib.stride_tricks.as_strided(values[tensor.offset :], tensor.shape, strides, writeable=False)
     return np.ascontiguousarray(view).reshape(tensor.shape)
@@ -281,8 +234,8 @@ class _Reader(pickle.Unpickler):
             return OrderedDict
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
             return _rebuilt
-        if module == "torch" and name in _STORAGES:
-            return _STORAGES[name]
+        if module == "torch" and name in _TORCH_STORAGES:
+            return _TORCH_STORAGES[name]
         raise pickle.UnpicklingError(f"it names {module}.{name}, which is no tensor")
 
     def persistent_load(self, pid: Any) -> _Storage:
@@ -296,7 +249,3 @@ def _rebuilt(
     storage: _Storage, offset: int, shape: tuple[int, ...], stride: tuple[int, ...], *_: Any
 ) -> _Tensor:
     return _Tensor(storage, offset, tuple(shape), tuple(stride))
-
-
-def _torch_damaged(why: str) -> DamagedError:
-    return _damaged(why, "PyTorch file")

@@ -15,12 +15,14 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from heartfelt.serialization import Json, from_json, to_json
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -46,8 +48,8 @@ class Place:
 class Domain:
     """The training stimuli as a model remembers them; calibrated by :meth:`calibrated`."""
 
-    arrays: Mapping[str, npt.NDArray[Any]]
-    blocks: tuple[int, ...]
+    arrays: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict, metadata={"skip": True})
+    blocks: tuple[int, ...] = ()
     """The columns of each block."""
     typical: tuple[float, ...] = ()
     """The typical distance in each block."""
@@ -122,30 +124,18 @@ class Domain:
         np.savez_compressed(memory, **arrays)
         return memory.getvalue()
 
-    def to_json(self, content: bytes) -> dict[str, Any]:
+    def manifest(self, content: bytes) -> dict[str, Json]:
         """What is stored with the arrays."""
-        return {
-            "blocks": list(self.blocks),
-            "typical": list(self.typical),
-            "distance_limit": self.distance_limit,
-            "outside_limit": self.outside_limit,
-            "sha256": hashlib.sha256(content).hexdigest(),
-        }
+        numbers = {each.name: to_json(getattr(self, each.name)) for each in fields(self)[1:]}
+        return {**numbers, "sha256": hashlib.sha256(content).hexdigest()}
 
     @classmethod
-    def from_content(cls, content: bytes, stored: Mapping[str, Any]) -> Domain:
+    def from_content(cls, content: bytes, stored: Mapping[str, Json]) -> Domain:
         """The domain that was stored; a ValueError where the arrays are others."""
         if hashlib.sha256(content).hexdigest() != stored["sha256"]:
             raise ValueError("the domain's arrays are not those the model names")
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored_arrays:
-            arrays = {name: stored_arrays[name] for name in _ARRAYS}
-        return cls(
-            arrays,
-            tuple(int(size) for size in stored["blocks"]),
-            tuple(float(distance) for distance in stored["typical"]),
-            float(stored["distance_limit"]),
-            float(stored["outside_limit"]),
-        )
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return replace(from_json(cls, stored), arrays={name: arrays[name] for name in _ARRAYS})
 
 
 def _slices(blocks: Sequence[int]) -> list[slice]:

@@ -109,11 +109,9 @@ class Music(Embedding):
     columns of the sound itself.
     """
 
-    name: ClassVar[str] = "music"
-    about: ClassVar[str] = (
-        "MusicNN (MSD and MTT) and the level, brightness, rhythm, harmony, roughness and bandwidth of the sound"
-    )
-    media: ClassVar[str] = "audio"
+    name = "music"
+    about = "MusicNN (MSD and MTT) and the level, brightness, rhythm, harmony, roughness and bandwidth of the sound"
+    media = "audio"
     blocks: ClassVar[tuple[Block, ...]] = (
         Block("msd", 200),
         Block("msd-pools", 3 * 753),
@@ -189,11 +187,11 @@ class Music(Embedding):
 class Picture(Embedding):
     """A photograph or drawing through EfficientNet-Lite."""
 
-    name: ClassVar[str] = "picture"
-    about: ClassVar[str] = "EfficientNet-Lite 2 (ImageNet): its embedding and its classes"
-    media: ClassVar[str] = "image"
+    name = "picture"
+    about = "EfficientNet-Lite 2 (ImageNet): its embedding and its classes"
+    media = "image"
     blocks: ClassVar[tuple[Block, ...]] = (Block("efficientnet", 1280), Block("classes", 1000))
-    model: ClassVar[str] = "efficientnet-lite2"
+    model = "efficientnet-lite2"
     near_duplicate: ClassVar[float | None] = 0.85
 
     @property
@@ -212,9 +210,9 @@ class Picture(Embedding):
 class MusicWords(Embedding):
     """Music and the sentence it was made from."""
 
-    name: ClassVar[str] = "music-words"
-    about: ClassVar[str] = "the music embedding and MiniLM of the sentence the music was made from"
-    media: ClassVar[str] = "audio"
+    name = "music-words"
+    about = "the music embedding and MiniLM of the sentence the music was made from"
+    media = "audio"
     blocks: ClassVar[tuple[Block, ...]] = (*Music.blocks, Block("words", 384))
     uses_text: ClassVar[bool] = True
 

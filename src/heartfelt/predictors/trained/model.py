@@ -22,7 +22,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,12 +33,13 @@ from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.predictors.trained.domain import Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, Features
-from heartfelt.serialization import write_json
+from heartfelt.serialization import from_json, write_json
 
 Floats: TypeAlias = npt.NDArray[Any]
 MODEL, WEIGHTS, OUT_OF_FOLD, CARD = "model.json", "weights.npz", "out_of_fold.json", "CARD.md"
 DOMAIN = "domain.npz"
 SCHEMA = 1
+_LEFT_OUT = ("stimulus", "values", "system", "intent")
 _RESTORE = "Restore the folder, or train the model again."
 KINDS = ("ridge", "kernel", "mlp", "ordinal")
 _ARRAYS = {
@@ -51,11 +52,11 @@ _ARRAYS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """A fitted head. ``level`` is added to what the arrays say; ``width`` is the kernel's."""
+    """A fitted head. ``intercept`` is added to what the arrays say; ``width`` is the kernel's."""
 
     kind: str
-    intercept: float
-    arrays: Mapping[str, Floats]
+    intercept: float = field(metadata={"key": "level"})
+    arrays: Mapping[str, Floats] = field(default_factory=dict, metadata={"skip": True})
     width: float = 0.0
 
     def answer(self, rows: Floats) -> npt.NDArray[np.float64]:
@@ -77,7 +78,7 @@ class Head:
         """The head that answers ``offset + slope *`` what this one does."""
         key = {"mlp": "w3", "ordinal": "points"}.get(self.kind, "weight")
         moved = self.arrays[key] * slope + (offset if key == "points" else 0.0)
-        return Head(self.kind, offset + slope * self.intercept, {**self.arrays, key: moved}, self.width)
+        return replace(self, intercept=offset + slope * self.intercept, arrays={**self.arrays, key: moved})
 
     def to_arrays(self, name: str) -> dict[str, Floats]:
         """What is stored, under names that begin with ``name``; single precision is plenty."""
@@ -85,26 +86,18 @@ class Head:
 
     def stored(self) -> Head:
         """The head as it will answer after it was stored and read: in single precision."""
-        rounded = {
-            key: np.asarray(value, np.float32).astype(np.float64) for key, value in self.arrays.items()
-        }
-        return Head(self.kind, self.intercept, rounded, self.width)
+        single = {key: np.asarray(value, np.float32).astype(np.float64) for key, value in self.arrays.items()}
+        return replace(self, arrays=single)
 
-    @classmethod
-    def from_arrays(cls, name: str, stored: Mapping[str, Any], arrays: Mapping[str, Floats]) -> Head:
-        """The head that was stored under ``name``."""
-        kind = str(stored.get("kind"))
-        wanted = _ARRAYS.get(kind)
+    def with_arrays(self, name: str, arrays: Mapping[str, Floats]) -> Head:
+        """The head with what was stored under ``name``."""
+        wanted = _ARRAYS.get(self.kind)
         if wanted is None or any(f"{name}/{key}" not in arrays for key in wanted):
             raise DamagedError(
                 f"The head of '{name}' is incomplete.", "Restore the model's folder, or train it again."
             )
         own = {key: np.asarray(arrays[f"{name}/{key}"], np.float64) for key in wanted}
-        return cls(kind, float(stored["level"]), own, float(stored.get("width", 0.0)))
-
-    def to_json(self) -> dict[str, Any]:
-        """What is stored with the arrays."""
-        return {"kind": self.kind, "level": self.intercept, "width": self.width}
+        return replace(self, arrays=own)
 
 
 def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:
@@ -135,7 +128,7 @@ class Output:
     head: Head
     bounds: tuple[float, float] | None
     half_width: float
-    confidence: float
+    confidence: float = field(metadata={"key": "level"})
     errors: Mapping[str, float] = field(default_factory=dict)
     slope: float = 0.0
     """How fast the interval grows with the distance from what was trained on; ``half_width`` is that at distance 0."""
@@ -148,18 +141,6 @@ class Output:
         """Values clipped to the scale."""
         return values if self.bounds is None else np.clip(values, *self.bounds)
 
-    def to_json(self) -> dict[str, Any]:
-        """What is stored with the arrays."""
-        return {
-            "question": self.question,
-            "head": self.head.to_json(),
-            "bounds": None if self.bounds is None else list(self.bounds),
-            "half_width": self.half_width,
-            "slope": self.slope,
-            "level": self.confidence,
-            "errors": dict(self.errors),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class OutOfFold:
@@ -171,6 +152,49 @@ class OutOfFold:
     intent: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenHead:
+    """The head chosen for a question on inner folds, its setting, and each kind's error there."""
+
+    head: str
+    setting: tuple[float, ...]
+    inner_error: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingFacts:
+    """What stayed together in folds: the column (None for single stimuli), how many groups, and that in a sentence."""
+
+    by: str | None
+    groups: int
+    near_duplicates: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFacts:
+    """Where a model came from."""
+
+    heartfelt: str = ""
+    """The version it was trained with."""
+    study: str = ""
+    snapshot: str = ""
+    """The snapshot's hash."""
+    policy: str = ""
+    panel: Mapping[str, int] = field(default_factory=dict)
+    """The counts of the screening: ``raters``, ``kept``, ``ratings``, ``ratings_kept`` and more."""
+    stimuli: int = 0
+    left_out: int = 0
+    systems: tuple[str, ...] = ()
+    grouping: GroupingFacts | None = None
+    split: str | None = None
+    seed: int = 0
+    confidence: float = field(default=0.9, metadata={"key": "level"})
+    chosen: Mapping[str, ChosenHead] = field(default_factory=dict)
+    evaluation: tuple[object, ...] = ()
+    """The rows of ``heartfelt.training.evaluating.Score`` as JSON."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedModel:
     """A trained model in memory."""
@@ -179,8 +203,7 @@ class TrainedModel:
     recipe: str
     embedding: str
     outputs: tuple[Output, ...]
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """Where it came from: study, panel, counts, seed, chosen heads, scores."""
+    facts: TrainingFacts = TrainingFacts()
     out_of_fold: Mapping[str, OutOfFold] = field(default_factory=dict)
     """By the hash of the file's content."""
     card: str = ""
@@ -201,7 +224,7 @@ class TrainedModel:
         """A hash of what decides the place of a stimulus; empty without a domain."""
         if self.domain is None:
             return ""
-        stored = json.dumps(self.domain.to_json(self.domain.content()), sort_keys=True)
+        stored = json.dumps(self.domain.manifest(self.domain.content()), sort_keys=True)
         return hashlib.sha256(stored.encode()).hexdigest()
 
     def output(self, question: str) -> Output | None:
@@ -232,11 +255,20 @@ class TrainedModel:
         weights = self._weights()
         with whole_folder(folder, replace=replace) as made:
             write_bytes(made / WEIGHTS, weights)
-            manifest = self._manifest(weights)
+            manifest: dict[str, object] = {
+                "heartfelt_model": SCHEMA,
+                "name": self.name,
+                "recipe": self.recipe,
+                "embedding": self.embedding,
+                "looks_through": self.look().identity,
+                "weights": hashlib.sha256(weights).hexdigest(),
+                "outputs": self.outputs,
+                "facts": self.facts,
+            }
             if self.domain is not None:
                 content = self.domain.content()
                 write_bytes(made / DOMAIN, content)
-                manifest["domain"] = self.domain.to_json(content)
+                manifest["domain"] = self.domain.manifest(content)
             write_json(made / MODEL, manifest)
             left_out = {
                 key: [each.stimulus, dict(each.values), each.system, each.intent]
@@ -248,37 +280,19 @@ class TrainedModel:
         return folder
 
     def _weights(self) -> bytes:
-        arrays = {
-            key: value
-            for output in self.outputs
-            for key, value in output.head.to_arrays(output.question).items()
-        }
-        memory = io.BytesIO()
-        # An output's scaling is often another's: equal arrays are stored once and named twice.
+        """An output's scaling is often another's: equal arrays are stored once and named twice."""
         unique: dict[str, str] = {}
         names: dict[str, str] = {}
-        arrays_by_name: dict[str, Any] = {}
-        for key, value in sorted(arrays.items()):
-            digest = hashlib.sha256(value.tobytes()).hexdigest() + str(value.shape)
-            if digest not in unique:
-                unique[digest] = f"a{len(unique)}"
-                arrays_by_name[unique[digest]] = value
-            names[key] = unique[digest]
-        arrays_by_name["names"] = np.asarray(json.dumps(names, sort_keys=True))
-        np.savez_compressed(memory, **arrays_by_name)
+        stored: dict[str, Any] = {}
+        for output in sorted(self.outputs, key=lambda output: output.question):
+            for key, value in sorted(output.head.to_arrays(output.question).items()):
+                digest = hashlib.sha256(value.tobytes()).hexdigest() + str(value.shape)
+                names[key] = unique.setdefault(digest, f"a{len(unique)}")
+                stored[names[key]] = value
+        stored["names"] = np.asarray(json.dumps(names, sort_keys=True))
+        memory = io.BytesIO()
+        np.savez_compressed(memory, **stored)
         return memory.getvalue()
-
-    def _manifest(self, weights: bytes) -> dict[str, Any]:
-        return {
-            "heartfelt_model": SCHEMA,
-            "name": self.name,
-            "recipe": self.recipe,
-            "embedding": self.embedding,
-            "looks_through": self.look().identity,
-            "weights": hashlib.sha256(weights).hexdigest(),
-            "outputs": [output.to_json() for output in self.outputs],
-            "facts": dict(self.facts),
-        }
 
 
 def load_trained(folder: Path | str) -> TrainedModel:
@@ -312,43 +326,22 @@ def load_trained(folder: Path | str) -> TrainedModel:
             names = json.loads(str(file["names"]))
             shared = {key: file[key] for key in set(names.values())}
         arrays = {key: shared[place] for key, place in names.items()}
-        outputs = tuple(_output(output, arrays) for output in manifest["outputs"])
-        out_of_fold = _out_of_fold(folder / OUT_OF_FOLD)
-        stored_domain = manifest.get("domain")
-        domain = (
-            None
-            if stored_domain is None
-            else Domain.from_content((folder / DOMAIN).read_bytes(), stored_domain)
+        outputs = tuple(
+            replace(output, head=output.head.with_arrays(output.question, arrays))
+            for output in from_json(tuple[Output, ...], manifest["outputs"])
+        )
+        left_out = folder / OUT_OF_FOLD
+        rows = json.loads(left_out.read_text(encoding="utf-8")) if left_out.is_file() else {}
+        domain = manifest.get("domain")
+        return TrainedModel(
+            str(manifest["name"]),
+            str(manifest["recipe"]),
+            look.name,
+            outputs,
+            from_json(TrainingFacts, manifest["facts"]),
+            {key: from_json(OutOfFold, dict(zip(_LEFT_OUT, row, strict=True))) for key, row in rows.items()},
+            hash=str(manifest["weights"]),
+            domain=domain and Domain.from_content((folder / DOMAIN).read_bytes(), domain),
         )
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise DamagedError(f"{folder} is damaged: {error}.", _RESTORE) from error
-    return TrainedModel(
-        str(manifest["name"]), str(manifest["recipe"]), str(manifest["embedding"]), outputs, manifest["facts"], out_of_fold,
-        hash=str(manifest["weights"]), domain=domain,
-    )  # fmt: skip
-
-
-def _output(stored: Mapping[str, Any], arrays: Mapping[str, Any]) -> Output:
-    name = str(stored["question"])
-    bounds = stored["bounds"]
-    return Output(
-        name,
-        Head.from_arrays(name, stored["head"], arrays),
-        None if bounds is None else (float(bounds[0]), float(bounds[1])),
-        float(stored["half_width"]),
-        float(stored["level"]),
-        {str(key): float(value) for key, value in stored["errors"].items()},
-        float(stored.get("slope", 0.0)),
-    )
-
-
-def _out_of_fold(path: Path) -> dict[str, OutOfFold]:
-    if not path.is_file():
-        return {}
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        key: OutOfFold(
-            str(row[0]), {str(name): float(value) for name, value in row[1].items()}, row[2], row[3]
-        )
-        for key, row in stored.items()
-    }

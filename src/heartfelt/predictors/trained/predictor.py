@@ -6,25 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.predictor import (
-    NO_MEDIA,
-    PREDICTORS,
-    Ask,
-    Case,
-    Prediction,
-    Predictor,
-    PredictorInfo,
-)
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import Place
 from heartfelt.predictors.trained.embeddings import SILENT, FeatureCache, Features
 from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
 
-SILENT_FLAG, SHORT_FLAG, UNLIKE_FLAG = "silent", "too short", "unlike training"
 OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
 
 
@@ -32,11 +22,9 @@ OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted wh
 class TrainedPredictor(Predictor):
     """A trained model, asked for what it was trained to predict."""
 
-    name: ClassVar[str] = "trained"
-    about: ClassVar[str] = (
-        "a model made by 'heartfelt train'; stimuli it was trained on are predicted out of fold"
-    )
-    argument: ClassVar[str] = "the model's folder"
+    name = "trained"
+    about = "a model made by 'heartfelt train'; stimuli it was trained on are predicted out of fold"
+    argument = "the model's folder"
 
     def __init__(self, model: TrainedModel) -> None:
         self.model = model
@@ -61,43 +49,38 @@ class TrainedPredictor(Predictor):
 
     def describe(self) -> PredictorInfo:
         """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
-        version = self.model.facts.get("heartfelt")
+        version = self.model.facts.heartfelt
         return PredictorInfo(
             self.spec or self.name,
             self.model.name if self.name == TrainedPredictor.name else self.name,
             self.name,
             self.model.name,
-            None if version is None else f"heartfelt {version}",
+            f"heartfelt {version}" if version else None,
             self.model.hash,
         )
 
-    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
-        """Every case through the embedding once."""
-        return [self._case(case) for case in cases]
-
-    def _case(self, case: Case) -> list[Prediction]:
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
+        """The case through the embedding once."""
         outputs = [self.model.output(ask.question) for ask in case.asks]
-        problem = None if case.media is not None else NO_MEDIA
-        if any(outputs) and case.media is not None:
-            try:
-                features, digest = self._cache.of(self.model.look(), case.media.path, case.prompt)
-            except HeartfeltError as error:
-                return [Prediction.failed(f"{error.problem} {error.fix}") for _ in case.asks]
-            left_out = self.model.out_of_fold_of(digest, case.stimulus, case.system, case.intent)
-            values = {} if left_out is None else left_out.values
-            doubt = doubt_of(self.model, features)
-        return [
-            self._unknown(ask)
-            if output is None
-            else Prediction.failed(problem)
-            if problem
-            else _prediction(ask, output, features, doubt, values.get(output.question))
-            for ask, output in zip(case.asks, outputs, strict=True)
-        ]
-
-    def _unknown(self, ask: Ask) -> Prediction:
         names = ", ".join(output.question for output in self.model.outputs)
-        return Prediction.failed(f"the model predicts {names}, not '{ask.question}'")
+        unknown = [
+            Prediction.failed(f"the model predicts {names}, not '{ask.question}'") for ask in case.asks
+        ]
+        if not any(outputs):
+            return unknown
+        try:
+            features, digest = self._cache.of(self.model.look(), case.media_file.path, case.prompt)
+        except HeartfeltError as error:
+            return [Prediction.failed(f"{error.problem} {error.fix}")] * len(case.asks)
+        left_out = self.model.out_of_fold_of(digest, case.stimulus, case.system, case.intent)
+        values = {} if left_out is None else left_out.values
+        doubt = doubt_of(self.model, features)
+        return [
+            failed
+            if output is None
+            else _prediction(ask, output, features, doubt, values.get(output.question))
+            for ask, output, failed in zip(case.asks, outputs, unknown, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +95,13 @@ class Doubt:
 def doubt_of(model: TrainedModel, features: Features) -> Doubt:
     """Whether a stimulus is silent, too short, or unlike what the model was trained on."""
     place = model.place(features)
-    flags = [SILENT_FLAG] if SILENT in features.warnings else []
-    if features.too_short:
-        flags.append(SHORT_FLAG)
+    flags = ["silent"] if SILENT in features.warnings else []
+    flags += ["too short"] if features.too_short else []
     words = features.warnings
     if place.foreign and not flags:
-        flags.append(UNLIKE_FLAG)
+        flags = ["unlike training"]
         kind = {"audio": "music", "image": "pictures"}.get(model.look().media, "stimuli")
-        words = (
-            *words,
-            f"unlike the {kind} it was trained on: the number means little, any value is possible",
-        )
+        words += (f"unlike the {kind} it was trained on: the number means little, any value is possible",)
     return Doubt(place, "; ".join(flags) or None, words)
 
 
@@ -131,11 +110,9 @@ def _prediction(
 ) -> Prediction:
     value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
-    notes = [OUT_OF_FOLD] if left_out is not None else []
-    notes += doubt.words
-    scaled = [_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high)]
-    note = "; ".join(notes) or None
-    return Prediction(scaled[0], low=scaled[1], high=scaled[2], note=note, flag=doubt.flag)
+    notes = [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]
+    value, low, high = (_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
+    return Prediction(value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag)
 
 
 def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:

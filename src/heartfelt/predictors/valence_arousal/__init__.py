@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.audio import content_hash
@@ -36,9 +36,9 @@ def shipped() -> TrainedModel:
 class ValenceArousal(TrainedPredictor):
     """Valence and arousal of music by the shipped head."""
 
-    name: ClassVar[str] = "valence-arousal"
-    about: ClassVar[str] = "valence and arousal of music: the head shipped with heartfelt"
-    argument: ClassVar[str] = ""
+    name = "valence-arousal"
+    about = "valence and arousal of music: the head shipped with heartfelt"
+    argument = ""
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> ValenceArousal:

@@ -12,26 +12,23 @@ import polars as pl
 from heartfelt.report.charts import (
     Absent,
     Axis,
-    Cell,
     Chart,
-    HeatCell,
-    Heatmap,
+    IntervalPanels,
     Intervals,
+    Item,
     Line,
+    Panels,
     Plane,
     Point,
     axis,
     bounds,
-    extent,
-    interval_row,
-    numbers,
 )
+from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.answers import tied_runs
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
 from heartfelt.scoring.metrics import Kind
 from heartfelt.scoring.scores import BinaryDetails, CategoryDetails, Rank, Task
-from heartfelt.stats.classify import Confusion
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
@@ -48,7 +45,6 @@ ChartOf: TypeAlias = Callable[[Scores, Task], Chart | Absent]
 class BenchFigure:
     """A figure of one task of a bench, for tasks of some kinds."""
 
-    about: str
     chart: ChartOf
     kinds: tuple[Kind, ...]
 
@@ -111,23 +107,18 @@ def _labelled(rank: Rank) -> str:
 
 def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     """Models in order of the headline, below the ceiling; those next to one bar cannot be told apart."""
-    shades = {model: colour(place) for place, model in enumerate(scores.models)}
-    rows, ties, table = [], {}, []
+    items, ties = [], {}
     for rank in scores.ranked(task.id):
         estimate = headline(scores, task, rank.model, "with_failures")
         if estimate.value is None:
             continue
-        tied = tied_with(scores, task.id, rank.model) if rank.place else []
-        done, items = answered(scores, task.id, rank.model)
+        ties[rank.model] = tied = tied_with(scores, task.id, rank.model) if rank.place else []
+        done, count = answered(scores, task.id, rank.model)
         note = f"rank {rank_text(rank)}" if rank.place else f"not ranked: {rank.why_none}"
-        note += f"\nanswered {number(done)} of {number(items)} items"
+        note += f"\nanswered {number(done)} of {number(count)} items"
         note += f"\nnot told apart from {', '.join(tied)}" if tied else ""
-        rows.append(interval_row(_labelled(rank), estimate, shades[rank.model], note))
-        ties[rank.model] = tied
-        cells: dict[str, Cell] = {"model": rank.model, "rank": rank_text(rank), **numbers(estimate)}
-        table.append({**cells, "answered": done, "items": items})
-    if not rows:
-        return Absent(f"No model has a score on {spaced(task.id)}.")
+        shade, cells = colour(scores.models.index(rank.model)), {"model": rank.model, "rank": rank_text(rank)}
+        items.append(Item(_labelled(rank), estimate, shade, cells, note, {"answered": done, "items": count}))
     levels = (
         ("chance", of_task(scores, task, "chance")),
         ("one rater", one_rater(scores, task)),
@@ -135,160 +126,133 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     )
     lines = [Line(estimate.value, label) for label, estimate in levels if estimate.value is not None]
     title = metric_name(scores, task.headline)
-    value = axis(title, [*extent(rows), *(line.at for line in lines)])
-    lines = _joined_labels(lines, 0.12 * (value.high - value.low))
-    panel = Intervals("", tuple(rows), value, lines=tuple(lines), ties=tied_runs(ties))
+    made = IntervalPanels(letters=False)
+    made.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
+    made.panels = [
+        replace(panel, lines=_joined_labels(panel)) for panel in made.panels if isinstance(panel, Intervals)
+    ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
-        " intervals over stimuli. Models next to one grey bar cannot be told apart (paired, corrected for their number); a"
-        " model that does not beat chance has no rank."
+        " intervals over stimuli. Models next to the same grey bar do not differ significantly (paired and corrected); a model"
+        " that does not beat chance has no rank."
     )
-    return Chart(f"Leaderboard: {spaced(task.id)}", caption, [panel], table)
+    why = f"No model has a score on {spaced(task.id)}."
+    return made.chart(f"Leaderboard: {spaced(task.id)}", caption, why)
 
 
-def _joined_labels(lines: Sequence[Line], width: float) -> list[Line]:
-    """Lines whose labels would overlap share one label."""
+def _joined_labels(panel: Intervals) -> tuple[Line, ...]:
+    """The lines in order; those whose labels would overlap share one label."""
+    width = 0.12 * (panel.value.high - panel.value.low)
     out: list[Line] = []
-    for line in sorted(lines, key=lambda line: line.at):
+    for line in sorted(panel.lines, key=lambda line: line.at):
         if out and line.at - out[-1].at < width:
             line = replace(line, label=f"{out[-1].label} | {line.label}")
             out[-1] = replace(out[-1], label="")
         out.append(line)
-    return out
+    return tuple(out)
 
 
 def shares(scores: Scores, task: Task) -> Chart | Absent:
     """How much of the way from chance to the ceiling each model covers, as bars."""
-    known = [
-        (rank, estimate)
+    items = [
+        Item(
+            _labelled(rank),
+            headline(scores, task, rank.model, "of_ceiling"),
+            COLOURS[0],
+            {"model": rank.model},
+        )
         for rank in scores.ranked(task.id)
-        if (estimate := headline(scores, task, rank.model, "of_ceiling")).value is not None
     ]
-    if not known:
-        return Absent(f"No model's share of the way to the ceiling is known for {spaced(task.id)}.")
-    rows = tuple(interval_row(_labelled(rank), estimate, COLOURS[0]) for rank, estimate in known)
-    value = axis("share of the way from chance to the ceiling", extent(rows), include=(0.0, 1.0))
-    panel = Intervals("", rows, value, bars=True, lines=(Line(0.0, "chance"), Line(1.0, "ceiling")))
+    made = IntervalPanels(letters=False)
+    label, lines = "share of the way from chance to the ceiling", (Line(0.0, "chance"), Line(1.0, "ceiling"))
+    made.add("", label, items, include=(0.0, 1.0), bars=True, lines=lines)
     caption = (
         "(Score − chance) / (ceiling − chance), failures counted: 0 is chance, 1 is the best that can be expected against"
         " these labels. The interval includes the uncertainty of score and ceiling."
     )
-    table = [{"model": rank.model, **numbers(estimate)} for rank, estimate in known]
-    return Chart(f"From chance to the ceiling: {spaced(task.id)}", caption, [panel], table)
+    why = f"No model's share of the way to the ceiling is known for {spaced(task.id)}."
+    return made.chart(f"From chance to the ceiling: {spaced(task.id)}", caption, why)
 
 
 def scatter(scores: Scores, task: Task) -> Chart | Absent:
     """Label against prediction, one panel per model; every point plays."""
-    predicted = pl.coalesce("code", "score").alias("_predicted")
+    predicted = pl.coalesce("code", "score").alias("predicted")
     rows = scores.rows.filter((pl.col("task") == task.id) & pl.col("answered")).with_columns(predicted)
-    panels = []
+    made = Panels()
     for rank in scores.ranked(task.id)[:MOST_PANELS]:
-        mine = rows.filter((pl.col("model") == rank.model) & pl.col("_predicted").is_finite())
+        shown = mine = rows.filter((pl.col("model") == rank.model) & pl.col("predicted").is_finite())
         if not mine.height:
             continue
-        shown = mine
         if mine.height > MOST_POINTS:
             draw = stream(scores.options.seed, "report", "scatter")
             shown = mine[np.sort(draw.choice(mine.height, MOST_POINTS, replace=False))]
         on_scale = bool(mine["code"].is_not_null().all())
-        across, up = mine["_predicted"].to_list(), mine["truth"].to_list()
-        both = [*across, *up]
+        across, up = mine["predicted"].to_list(), mine["truth"].to_list()
+        points = []
+        for name, x, y, *facts in shown.select(
+            "stimulus", "predicted", "truth", "system", "intent"
+        ).iter_rows():
+            words = f"{name}\nlabel {number(y, 2)}, prediction {number(x, 2)}"
+            words += "".join(f"\n{fact}" for fact in facts if fact)
+            points.append(Point(x, y, name, COLOURS[0], SHAPES[0], words, stimulus=name))
+            made.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
         left_out = mine.height > shown.height
-        panels.append(
-            Plane(
-                rank.model,
-                axis("prediction", both if on_scale else across),
-                axis("label", both if on_scale else up),
-                tuple(_point(**row) for row in shown.select(_POINT).iter_rows(named=True)),
-                diagonal=on_scale,
-                note=f"{number(shown.height)} of {number(mine.height)} items" if left_out else "",
-            )
+        panel = Plane(
+            rank.model,
+            axis("prediction", [*across, *up] if on_scale else across),
+            axis("label", [*across, *up] if on_scale else up),
+            tuple(points),
+            diagonal=on_scale,
+            note=f"{number(shown.height)} of {number(mine.height)} items" if left_out else "",
         )
-    if not panels:
-        return Absent(f"No model gave a number for {spaced(task.id)}.")
+        made.panels.append(panel)
     caption = "Each point is an item: the model's prediction across, the raters' label up. Select one to hear or see it."
-    table: list[dict[str, Cell]] = [
-        {"model": panel.title, "stimulus": point.stimulus, "prediction": point.x, "label": point.y}
-        for panel in panels
-        for point in panel.points
-    ]
-    return Chart(f"Prediction and label: {spaced(task.id)}", caption, panels, table)
-
-
-_POINT = ("stimulus", "truth", pl.col("_predicted").alias("predicted"), "system", "intent")
-
-
-def _point(stimulus: str, truth: float, predicted: float, system: str | None, intent: str | None) -> Point:
-    words = [stimulus, f"label {number(truth, 2)}, prediction {number(predicted, 2)}"]
-    words += [fact for fact in (system, intent) if fact]
-    return Point(predicted, truth, stimulus, COLOURS[0], SHAPES[0], "\n".join(words), stimulus=stimulus)
+    why = f"No model gave a number for {spaced(task.id)}."
+    return made.chart(f"Prediction and label: {spaced(task.id)}", caption, why)
 
 
 def confusion(scores: Scores, task: Task) -> Chart | Absent:
     """Each model's predictions by label."""
-    panels: list[Heatmap] = []
-    table: list[dict[str, Cell]] = []
+    made = Panels()
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
-        if isinstance(details, BinaryDetails | CategoryDetails) and any(map(sum, details.confusion.matrix)):
-            panel, own = _confusion_panel(model, details.confusion)
-            panels.append(panel)
-            table += own
-    if not panels:
-        return Absent("No model answered any item.")
+        if not isinstance(details, BinaryDetails | CategoryDetails) or not any(
+            map(sum, details.confusion.matrix)
+        ):
+            continue
+        names, matrix = [spaced(str(name)) for name in details.confusion.categories], details.confusion.matrix
+        named = [(name, name) for name in names]
+        made.panels.append(confusion_panel(model, named, named, matrix, ("label", "prediction", "items")))
+        for name, counts in zip(names, matrix, strict=True):
+            for other, count in zip(names, counts, strict=True):
+                share = count / sum(counts) if sum(counts) else None
+                made.table.append(
+                    {"model": model, "label": name, "said": other, "items": count, "share": share}
+                )
     caption = (
         "Share of the items with each label (rows) by the model's prediction (columns), over answered items."
     )
-    return Chart(f"Label and prediction: {spaced(task.id)}", caption, panels, table)
-
-
-def _confusion_panel(model: str, held: Confusion) -> tuple[Heatmap, list[dict[str, Cell]]]:
-    names = tuple(spaced(str(name)) for name in held.categories)
-    cells: list[tuple[HeatCell, ...]] = []
-    table: list[dict[str, Cell]] = []
-    for name, counts in zip(names, held.matrix, strict=True):
-        total, line = sum(counts), []
-        for other, count in zip(names, counts, strict=True):
-            share = count / total if total else None
-            words = f"label {name}\npredicted {other}\n{count:,} of {total:,} items"
-            line.append(HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words))
-            table.append({"model": model, "label": name, "said": other, "items": count, "share": share})
-        cells.append(tuple(line))
-    return Heatmap(model, names, names, tuple(cells), "label", "prediction", square=len(names) <= 8), table
+    return made.chart(f"Label and prediction: {spaced(task.id)}", caption, "No model answered any item.")
 
 
 def calibration(scores: Scores, task: Task) -> Chart | Absent:
     """Of the cases given a probability, the share that came true."""
-    panels = []
+    made = Panels()
+    ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
         held = details.calibration if isinstance(details, BinaryDetails) else None
         points = _calibration_points(held) if isinstance(held, Calibration) else ()
         if isinstance(held, Calibration) and points:
-            ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
-            panels.append(
-                Plane(
-                    model,
-                    ends,
-                    replace(ends, label="share true"),
-                    points,
-                    links=tuple((place, place + 1) for place in range(len(points) - 1)),
-                    equal=True,
-                    diagonal=True,
-                    note=f"error {interval(held.error)}",
-                )
-            )
-    if not panels:
-        return Absent("No model gives probabilities, so there is no calibration to show.")
+            links = tuple((place, place + 1) for place in range(len(points) - 1))
+            up, note = replace(ends, label="share true"), f"error {interval(held.error)}"
+            made.panels.append(Plane(model, ends, up, points, links, equal=True, diagonal=True, note=note))
+        made.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
     caption = (
         "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."
     )
-    table: list[dict[str, Cell]] = [
-        {"model": panel.title, "probability": p.x, "share_true": p.y}
-        for panel in panels
-        for p in panel.points
-    ]
-    return Chart(f"Calibration: {spaced(task.id)}", caption, panels, table)
+    why = "No model gives probabilities, so there is no calibration to show."
+    return made.chart(f"Calibration: {spaced(task.id)}", caption, why)
 
 
 def _calibration_points(held: Calibration) -> tuple[Point, ...]:
@@ -305,11 +269,11 @@ def _calibration_points(held: Calibration) -> tuple[Point, ...]:
 
 EVERY: tuple[Kind, ...] = ("numbers", "binary", "categories", "ordinal", "text")
 BENCH_FIGURES: dict[str, BenchFigure] = {
-    "leaderboard": BenchFigure("models in order of the headline, below the ceiling", leaderboard, EVERY),
-    "shares": BenchFigure("how much of the way from chance to the ceiling each model covers", shares, EVERY),
-    "scatter": BenchFigure("label against prediction of every item", scatter, ("numbers",)),
-    "confusion": BenchFigure("each model's predictions by label", confusion, ("binary", "categories")),
-    "calibration": BenchFigure("probabilities against observed shares", calibration, ("binary",)),
+    "leaderboard": BenchFigure(leaderboard, EVERY),
+    "shares": BenchFigure(shares, EVERY),
+    "scatter": BenchFigure(scatter, ("numbers",)),
+    "confusion": BenchFigure(confusion, ("binary", "categories")),
+    "calibration": BenchFigure(calibration, ("binary",)),
 }
 
 

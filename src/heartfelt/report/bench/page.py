@@ -26,26 +26,46 @@ from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.misses import worst_misses
 from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import interval, listed, number, plural, spaced
 
 MOST_MISSES = 10
-_Ranked: TypeAlias = tuple[Rank, Score]
 SHARE = "share of the way from chance to the ceiling"
+PLAY = Markup(
+    '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
+)
+_Ranked: TypeAlias = tuple[Rank, Score]
+_Key: TypeAlias = tuple[str, str, str | None]
+FURTHER: Mapping[str, tuple[_Key, ...]] = {
+    "binary": (("balanced_accuracy", "item", "held-out threshold"), ("auroc", "item", None)),
+    "numbers": (
+        ("spearman", "item", None),
+        ("ccc", "item", None),
+        ("rmse", "item", None),
+        ("spearman", "system", None),
+    ),
+    "categories": (("macro_f1", "item", None),),
+    "ordinal": (("spearman", "item", None),),
+    "text": (("rouge_l", "item", None), ("bleu_4", "item", None)),
+}
+"""The metrics next to the headline in the leaderboard, by kind of task: their name, aggregation and threshold."""
 
 
 def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
     """The page, for a file at ``target``; media play where a ``snapshot`` says where they are."""
     charts = bench_charts(scores)
     media = {} if snapshot is None else media_sources(snapshot, target)
+    every = range(len(scores.tasks))
+    scatter = joined(*(_drawn(f"scatter-{place}", charts) for place in every))
+    certainty = [f"{name}-{place}" for place in every for name in ("confusion", "calibration")]
+    confusion = joined(*(figure_block(name, charts, files=False) for name in certainty))
     sections = [
         verdict(scores),
         leaderboards(scores, charts),
-        _figures(scores, charts, "scatter", "Prediction and label", "Scatter"),
+        Section("scatter", "Prediction and label", html=scatter, short="Scatter"),
         _misses(scores, media),
-        _certainty(scores, charts),
+        Section("certainty", "Confusion and calibration", html=confusion, short="Calibration"),
         *score_sections(scores),
     ]
     rows = scores.rows
@@ -56,11 +76,11 @@ def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
         ("tasks", number(len(scores.tasks))),
         ("source", scores.hash[:12]),
     ]
-    shown = [section for section in sections if section is not None]
+    shown = [section for section in sections if section.html]
     return Page(f"{scores.title}: predictors against people", "", shown, charts, media, facts)
 
 
-def score_sections(scores: Scores) -> list[Section | None]:
+def score_sections(scores: Scores) -> list[Section]:
     """What a page says of scores alone, without their items."""
     return [
         comparisons(scores),
@@ -184,6 +204,10 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
         done, items = answered(scores, task.id, row[0].model)
         return row[1].estimate if done < items else "the same"
 
+    def further(key: _Key, row: _Ranked) -> CellValue:
+        score = scores.find(task.id, row[0].model, *key)
+        return score.with_failures if score else None
+
     columns: dict[str, Callable[[_Ranked], CellValue]] = {
         "model": lambda row: row[0].model,
         "rank": lambda row: rank_text(row[0]),
@@ -195,63 +219,19 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
         "chance": lambda row: row[1].chance,
         SHARE: lambda row: rank_text(row[0]) if below_chance(row[0]) else row[1].of_ceiling,
     }
-    for metric, by, at in _further(scores, task):
-        heading = [
-            metric_name(scores, metric),
-            *([at] if at else []),
-            *(["by system"] if by == "system" else []),
-        ]
-        find = partial(_with_failures, scores, metric=metric, aggregation=by, at=at)
-        columns[", ".join(heading)] = find
+    for key in FURTHER[task.kind]:
+        metric, by, at = key
+        if any(scores.find(task.id, model, *key) is not None for model in scores.models):
+            heading = (metric_name(scores, metric), at, "by system" if by == "system" else None)
+            columns[", ".join(part for part in heading if part)] = partial(further, key)
     ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
     rows = [(rank, score) for rank, score in ranked if score is not None]
     return table_of(f"{spaced(task.id)}: every model", rows, columns)
 
 
-def _with_failures(
-    scores: Scores, row: _Ranked, *, metric: str, aggregation: str, at: str | None
-) -> CellValue:
-    score = scores.find(row[0].task, row[0].model, metric, aggregation, at)
-    return score.with_failures if score else None
-
-
-def _further(scores: Scores, task: Task) -> list[tuple[str, str, str | None]]:
-    """The metrics next to the headline in the leaderboard: their name, aggregation and threshold."""
-    wanted: dict[str, list[tuple[str, str, str | None]]] = {
-        "binary": [("balanced_accuracy", "item", "held-out threshold"), ("auroc", "item", None)],
-        "numbers": [
-            ("spearman", "item", None),
-            ("ccc", "item", None),
-            ("rmse", "item", None),
-            ("spearman", "system", None),
-        ],
-        "categories": [("macro_f1", "item", None)],
-        "ordinal": [("spearman", "item", None)],
-        "text": [("rouge_l", "item", None), ("bleu_4", "item", None)],
-    }
-    return [
-        key
-        for key in wanted[task.kind]
-        if any(scores.find(task.id, model, *key) is not None for model in scores.models)
-    ]
-
-
 def _drawn(name: str, charts: Charts) -> Markup:
     """A figure; nothing where it is absent."""
     return figure_block(name, charts, files=False) if isinstance(charts.get(name), Chart) else Markup("")
-
-
-def _figures(scores: Scores, charts: Charts, name: str, title: str, short: str) -> Section | None:
-    parts = joined(*(_drawn(f"{name}-{place}", charts) for place in range(len(scores.tasks))))
-    return Section(name, title, html=parts, short=short) if parts else None
-
-
-def _certainty(scores: Scores, charts: Charts) -> Section | None:
-    names = [f"{name}-{place}" for place in range(len(scores.tasks)) for name in ("confusion", "calibration")]
-    parts = joined(*(figure_block(name, charts, files=False) for name in names if name in charts))
-    return (
-        Section("certainty", "Confusion and calibration", html=parts, short="Calibration") if parts else None
-    )
 
 
 def _misses(scores: Scores, media: Mapping[str, str]) -> Section:
@@ -266,9 +246,7 @@ def _miss_table(scores: Scores, task: Task, media: Mapping[str, str]) -> Markup:
     """The items on which each model was furthest off."""
     if task.kind == "text":
         return absent("Texts have no misses: see the scores.")
-    worst = worst_misses(scores.rows, task, scores.options.threshold, MOST_MISSES)
-    if not worst.height:
-        return absent("No model missed any item.")
+    worst = scores.misses(task, MOST_MISSES)
     several = scores.rows.filter(pl.col("task") == task.id)["question"].n_unique() > 1
     lines: list[list[CellValue]] = []
     for row in worst.iter_rows(named=True):
@@ -278,32 +256,11 @@ def _miss_table(scores: Scores, task: Task, media: Mapping[str, str]) -> Markup:
         if task.kind == "binary":
             label = {1.0: "present", 0.0: "absent"}.get(row["truth"], label)
         words = f"{name}\nlabel {label}, {model} predicted {answer or number(predicted, 2)}"
-        lines.append(
-            [
-                Markup("{}{}").format(_play_button(name, words) if name in media else "", name),
-                model,
-                *([row["question"]] if several else []),
-                label,
-                answer if answer is not None and task.kind == "categories" else predicted,
-                row["off"],
-                row["system"],
-                row["intent"],
-            ]
-        )
-    columns = [
-        "stimulus",
-        "model",
-        *(["question"] if several else []),
-        "label",
-        "prediction",
-        "off by",
-        "system",
-        "intent",
-    ]
-    return table(f"Worst misses, {MOST_MISSES} per model", columns, lines)
-
-
-def _play_button(name: str, words: str) -> Markup:
-    return Markup(
-        '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
-    ).format(name, words)
+        shown = Markup("{}{}").format(PLAY.format(name, words) if name in media else "", name)
+        given = answer if answer is not None and task.kind == "categories" else predicted
+        question = [row["question"]] if several else []
+        lines.append([shown, model, *question, label, given, row["off"], row["system"], row["intent"]])
+    asked = ["question"] if several else []
+    columns = ["stimulus", "model", *asked, "label", "prediction", "off by", "system", "intent"]
+    grid = table(f"Worst misses, {MOST_MISSES} per model", columns, lines)
+    return grid or absent("No model missed any item.")

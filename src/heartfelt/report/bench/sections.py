@@ -17,7 +17,7 @@ from heartfelt.wording import interval, number, spaced
 MOST_REASONS = 3
 
 
-def comparisons(scores: Scores) -> Section | None:
+def comparisons(scores: Scores) -> Section:
     """Every pair of models: for other clips of these systems, and for other systems."""
     parts = []
     for task in scores.tasks:
@@ -44,11 +44,7 @@ def comparisons(scores: Scores) -> Section | None:
         " by the clips of a system count there. The last column of the first is for planning: how many more stimuli would"
         " show the difference four times in five, if it is as large as observed."
     )
-    return (
-        Section("comparison", "Which differences are real", lead, joined(*parts), "Comparison")
-        if parts
-        else None
-    )
+    return Section("comparison", "Which differences are real", lead, joined(*parts), "Comparison")
 
 
 def _over_systems(task: Task, title: str, pairs: Sequence[Comparison]) -> Markup:
@@ -83,7 +79,7 @@ def _pair(pair: Comparison) -> str:
     return f"{pair.first} − {pair.second}"
 
 
-def slices(scores: Scores) -> Section | None:
+def slices(scores: Scores) -> Section:
     """The headline by slice."""
     parts = []
     for task in scores.tasks:
@@ -92,8 +88,6 @@ def slices(scores: Scores) -> Section | None:
             own = [row for row in mine if row.column == column]
             grid = _slice_table(scores, metric_name(scores, task.headline), column, own)
             parts.append(folded(f"{spaced(task.id)} by {spaced(column)}", grid))
-    if not parts:
-        return None
     lead = "The headline on the answered items of one kind, with intervals over stimuli. Small slices say little."
     return Section("slices", "Where models do well and badly", lead, joined(*parts), "Slices")
 
@@ -125,7 +119,7 @@ def all_scores(scores: Scores) -> Section:
     parts = []
     for task in scores.tasks:
         mine = [row for row in scores.scores if row.task == task.id]
-        grid = table_of(f"{spaced(task.id)}: every score", mine, columns, more="all are in scores.json")
+        grid = table_of(f"{spaced(task.id)}: every score", mine, columns)
         parts.append(folded(f"{spaced(task.id)}: {len(mine)} scores ({task.failures})", grid))
     lead = "By item, by system (means per system first, intervals over systems) and within cells of system and intent."
     return Section("scores", "Every score", lead, joined(*parts), "Scores")
@@ -143,9 +137,8 @@ def coverage(scores: Scores) -> Section:
         "why not answered": lambda row: _most_frequent(row[2].problems),
         "how it was made": lambda row: _most_frequent(row[2].notes),
     }
-    return Section(
-        "coverage", "What was answered", html=table_of("Coverage", rows, columns), short="Coverage"
-    )
+    grid = table_of("Coverage", rows, columns)
+    return Section("coverage", "What was answered", html=grid, short="Coverage")
 
 
 def _most_frequent(texts: Mapping[str, int]) -> str:
@@ -158,10 +151,8 @@ def _most_frequent(texts: Mapping[str, int]) -> str:
     return "; ".join(parts) or "–"
 
 
-def models(scores: Scores) -> Section | None:
+def models(scores: Scores) -> Section:
     """Which models answered, and which version of heartfelt scored them."""
-    if not scores.about:
-        return None
     columns: Columns[tuple[str, ModelInfo]] = {
         "asked for as": lambda row: row[0],
         "name": lambda row: row[1].display_name,

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from heartfelt.report.charts import Columns, Heatmap
+from heartfelt.report.charts import Columns, Heatmap, Key
 from heartfelt.report.drawing.style import (
     COLUMN,
     PAGE,
@@ -27,30 +27,29 @@ DARK = 0.75
 """The shade from which white letters read better than dark ones."""
 
 
-def draw_columns(panels: Sequence[Columns]) -> Figure:
+def draw_columns(panels: Sequence[Columns], _: Sequence[Key]) -> Figure:
     """The histograms, at most three in a row."""
     down, across = rows_and_columns(len(panels), 3)
     width = COLUMN if across == 1 else PAGE
     figure, every = panel_grid(len(panels), across, width, 0.3 + down * (2.1 if across < 3 else 1.8))
     for axes, panel in zip(every, panels, strict=True):
         bars = panel.bars
-        axes.bar(
-            range(len(bars)), [bar.value for bar in bars], width=0.82, color=[bar.colour for bar in bars]
-        )
+        heights, colours = [bar.value for bar in bars], [bar.colour for bar in bars]
+        axes.bar(range(len(bars)), heights, width=0.82, color=colours)
         axes.set_title(shortened(panel.title, 60 // across))
         scale(axes, "y", panel.y)
         gridlines(axes, "y")
         labels = [shortened(bar.label, 24) for bar in bars]
         turned = longest(labels) > 6 and len(bars) > 4
         step = 1 if turned else max(1, len(bars) * (longest(labels) + 1) // (60 // across))
-        name_columns(axes, range(len(bars))[::step], labels[::step], 40 if turned else 0)
+        name_columns(axes, labels, 40 if turned else 0, step)
         axes.set_xlabel(panel.x.label)
         margin = max(0.0, (5 - len(bars)) / 2)
         axes.set_xlim(-0.6 - margin, len(bars) - 0.4 + margin)
     return figure
 
 
-def draw_heatmaps(panels: Sequence[Heatmap]) -> Figure:
+def draw_heatmaps(panels: Sequence[Heatmap], _: Sequence[Key]) -> Figure:
     """The tables, at most two in a row."""
     down, across = rows_and_columns(len(panels), 2)
     tallest = max(len(panel.rows) for panel in panels)
@@ -81,7 +80,7 @@ def _frame(axes: Axes, panel: Heatmap) -> None:
     columns = [wrapped(label, 9) for label in panel.columns]
     turned = longest(columns) > (9 if len(columns) < 7 else 4)
     shown = [shortened(label, 20) for label in panel.columns] if turned else columns
-    name_columns(axes, range(len(columns)), shown, 35 if turned else 0)
+    name_columns(axes, shown, 35 if turned else 0)
     axes.set_yticks(range(len(panel.rows)), [shortened(label, 28) for label in panel.rows])
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(panel.rows) - 0.5, -0.5)

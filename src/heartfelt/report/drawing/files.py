@@ -12,17 +12,28 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, assert_never
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from heartfelt.files import write_text
 from heartfelt.progress import Progress
-from heartfelt.report.charts import Chart, Columns, Curves, Dumbbells, Heatmap, Intervals, Map, Plane
+from heartfelt.report.charts import (
+    Chart,
+    Charts,
+    Columns,
+    Curves,
+    Dumbbells,
+    Heatmap,
+    Intervals,
+    Key,
+    Map,
+    Plane,
+)
 from heartfelt.report.drawing.cells import draw_columns, draw_heatmaps
 from heartfelt.report.drawing.planes import draw_curves, draw_maps, draw_planes
 from heartfelt.report.drawing.rows import draw_dumbbells, draw_intervals
@@ -38,34 +49,24 @@ LEAST_FOR_A_HELPER = 4
 # About what a type of chart costs to draw, in seconds; and what starting the helper costs more than writing the page.
 COSTS = {"dumbbell": 1.3, "map": 1.2, "heatmap": 0.6}
 STARTING = 0.3
-P = TypeVar("P")
+
+
+DRAW: Mapping[str, Callable[[Sequence[Any], Sequence[Key]], Figure]] = {
+    Intervals.type: draw_intervals,
+    Columns.type: draw_columns,
+    Plane.type: draw_planes,
+    Map.type: draw_maps,
+    Curves.type: draw_curves,
+    Heatmap.type: draw_heatmaps,
+    Dumbbells.type: draw_dumbbells,
+}
+"""How each kind of panel is drawn; the panels of a chart are all of one kind."""
 
 
 def draw(chart: Chart) -> Figure:
     """Draw ``chart`` for print."""
     with style():
-        match chart.panels[0]:
-            case Intervals():
-                return draw_intervals(_of(Intervals, chart))
-            case Columns():
-                return draw_columns(_of(Columns, chart))
-            case Plane():
-                return draw_planes(_of(Plane, chart), chart.legend)
-            case Map():
-                return draw_maps(_of(Map, chart), chart.legend)
-            case Curves():
-                return draw_curves(_of(Curves, chart))
-            case Heatmap():
-                return draw_heatmaps(_of(Heatmap, chart))
-            case Dumbbells():
-                return draw_dumbbells(_of(Dumbbells, chart), chart.legend)
-            case other:
-                assert_never(other)
-
-
-def _of(kind: type[P], chart: Chart) -> list[P]:
-    """The panels of a chart, which are all of one kind."""
-    return [panel for panel in chart.panels if isinstance(panel, kind)]
+        return DRAW[chart.type](chart.panels, chart.legend)
 
 
 def save(chart: Chart, folder: Path, name: str) -> list[str]:
@@ -96,25 +97,34 @@ def _lean_fonts() -> Iterator[None]:
 
 
 @contextmanager
-def drawing(charts: Mapping[str, Chart], folder: Path, progress: Progress | None = None) -> Iterator[None]:
-    """Draw ``charts`` into ``folder``; the block runs while the helper works, and at its end everything is drawn."""
-    mine, other = _shares(charts)
-    helper = _start({name: charts[name] for name in other}, folder) if other else None
+def drawing(charts: Charts, folder: Path, progress: Progress | None = None) -> Iterator[None]:
+    """Draw charts into ``folder``, each with its table; the block runs while the helper works, at its end all is drawn."""
+    import polars as pl
+
+    from heartfelt.formats.delimited import csv_text
+
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
+    mine, other = _shares(drawn)
+    helper = _start({name: drawn[name] for name in other}, folder) if other else None
     try:
+        for name, chart in drawn.items():
+            table = pl.DataFrame(list(chart.rows), infer_schema_length=None)
+            write_text(folder / f"{name}.csv", csv_text(table))
         yield
-        for done, name in enumerate(mine if helper is not None else [*mine, *other], 1):
-            save_or_explain(charts[name], folder, name)
+        for done, name in enumerate(mine, 1):
+            save_or_explain(drawn[name], folder, name)
             if progress is not None:
-                progress("drawing figures", done, len(charts))
-        if helper is not None and helper.wait() != 0:
+                progress("drawing figures", done, len(drawn))
+        if helper is None or helper.wait() != 0:
             for name in other:
-                save_or_explain(charts[name], folder, name)
+                save_or_explain(drawn[name], folder, name)
     finally:
         if helper is not None and helper.poll() is None:
             helper.kill()
             helper.wait()
     if progress is not None:
-        progress("drawing figures", len(charts), len(charts))
+        progress("drawing figures", len(drawn), len(drawn))
 
 
 def save_or_explain(chart: Chart, folder: Path, name: str) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
-from heartfelt.report.charts import Curves, Key, Map, Plane, Point, Spot
+from heartfelt.report.charts import Curves, Dot, Key, Map, Plane, Point, Spot
 from heartfelt.report.drawing.style import (
     COLUMN,
     MARKERS,
     PAGE,
     gridlines,
     legend_marks,
+    note,
     panel_grid,
     rows_and_columns,
     scale,
@@ -64,16 +67,8 @@ def _plane(axes: Axes, panel: Plane) -> None:
             axes.plot([p.x, p.x], [p.yl, p.yh], color=p.colour, linewidth=0.9, zorder=3)
     for shape in dict.fromkeys(point.shape for point in panel.points):
         mine = [point for point in panel.points if point.shape == shape]
-        axes.scatter(
-            [p.x for p in mine],
-            [p.y for p in mine],
-            s=22 if panel.named else 13,
-            marker=MARKERS[shape],
-            c=[p.colour for p in mine],
-            edgecolors="white",
-            linewidths=0.4,
-            zorder=4,
-        )
+        look = {"s": 22 if panel.named else 13, "marker": MARKERS[shape], "edgecolors": "white"}
+        scattered(axes, mine, [p.colour for p in mine], linewidths=0.4, zorder=4, **look)
     if panel.named:
         for point in panel.points:
             _name(axes, panel, point)
@@ -86,17 +81,10 @@ def _name(axes: Axes, panel: Plane, point: Point) -> None:
     above = point.y >= (0 if nearest is None else nearest.y)
     width = 0.016 * len(point.label) * (panel.x.high - panel.x.low)
     right = (point.x >= 0 and point.x + width < panel.x.high) or point.x - width < panel.x.low
-    axes.annotate(
-        shortened(point.label, 28),
-        (point.x, point.y),
-        xytext=(4 if right else -4, 4 if above else -4),
-        textcoords="offset points",
-        ha="left" if right else "right",
-        va="bottom" if above else "top",
-        fontsize=6.2,
-        color=INK,
-        zorder=5,
-    )
+    offset = (4 if right else -4, 4 if above else -4)
+    sides = {"ha": "left" if right else "right", "va": "bottom" if above else "top"}
+    text = shortened(point.label, 28)
+    note(axes, text, (point.x, point.y), "data", offset, **sides, fontsize=6.2, color=INK, zorder=5)
 
 
 def draw_maps(panels: Sequence[Map], legend: Sequence[Key]) -> Figure:
@@ -110,11 +98,8 @@ def draw_maps(panels: Sequence[Map], legend: Sequence[Key]) -> Figure:
             axes.set_ylabel("")
         if place + across < len(panels):
             axes.set_xlabel("")
-    marks = legend_marks(legend, 5)
-    marks += [
-        *legend_marks([Key("mean", INK, "star")], 7),
-        *legend_marks([Key("reference", INK, "cross")], 5),
-    ]
+    marks = legend_marks(legend, 5) + legend_marks([Key("mean", INK, "star")], 7)
+    marks += legend_marks([Key("reference", INK, "cross")], 5)
     figure.legend(
         handles=marks,
         loc="outside lower center",
@@ -134,46 +119,25 @@ def _map(axes: Axes, panel: Map) -> None:
         line((axis.low + axis.high) / 2, color=LINE, linewidth=0.8, zorder=0)
     alike = panel.x.high - panel.x.low == panel.y.high - panel.y.low
     axes.set_aspect("equal" if alike else "auto", adjustable="box")
-    if panel.points:
-        axes.scatter(
-            [p.x for p in panel.points],
-            [p.y for p in panel.points],
-            s=4,
-            c=[panel.colour(p.group) for p in panel.points],
-            alpha=0.45,
-            linewidths=0,
-            zorder=2,
-            rasterized=len(panel.points) > 2000,
-        )
+    dots = {"s": 4, "alpha": 0.45, "linewidths": 0, "zorder": 2, "rasterized": len(panel.points) > 2000}
+    scattered(axes, panel.points, [panel.colour(p.group) for p in panel.points], **dots)
     for e in panel.ellipses:
-        colour, angle = panel.colour(e.group), math.degrees(e.angle)
-        place, width, height = (e.x, e.y), 2 * e.long, 2 * e.short
-        axes.add_patch(
-            Ellipse(place, width, height, angle=angle, facecolor=colour, alpha=0.1, linewidth=0, zorder=1)
-        )
-        axes.add_patch(
-            Ellipse(place, width, height, angle=angle, fill=False, edgecolor=colour, linewidth=0.9, zorder=3)
-        )
-    _spots(axes, panel, panel.crosses, "x")
-    _spots(axes, panel, panel.stars, "*")
+        colour, shape = panel.colour(e.group), partial(Ellipse, (e.x, e.y), 2 * e.long, 2 * e.short)
+        turn = math.degrees(e.angle)
+        axes.add_patch(shape(angle=turn, facecolor=colour, alpha=0.1, linewidth=0, zorder=1))
+        axes.add_patch(shape(angle=turn, fill=False, edgecolor=colour, linewidth=0.9, zorder=3))
+    outline = {"marker": "*", "s": 60, "edgecolors": INK, "linewidths": 0.5}
+    for spots, look in ((panel.crosses, {"marker": "x", "s": 14, "linewidths": 0.9}), (panel.stars, outline)):
+        scattered(axes, spots, [panel.colour(spot.group) for spot in spots], zorder=5, **look)
 
 
-def _spots(axes: Axes, panel: Map, spots: Sequence[Spot], marker: str) -> None:
-    """Crosses, or stars with an outline."""
-    if spots:
-        axes.scatter(
-            [spot.x for spot in spots],
-            [spot.y for spot in spots],
-            marker=marker,
-            s=14 if marker == "x" else 60,
-            c=[panel.colour(spot.group) for spot in spots],
-            edgecolors=None if marker == "x" else INK,
-            linewidths=0.9 if marker == "x" else 0.5,
-            zorder=5,
-        )
+def scattered(axes: Axes, marks: Sequence[Point | Dot | Spot], colours: Sequence[str], **look: Any) -> None:
+    """Marks at their places."""
+    if marks:
+        axes.scatter([mark.x for mark in marks], [mark.y for mark in marks], c=colours, **look)
 
 
-def draw_curves(panels: Sequence[Curves]) -> Figure:
+def draw_curves(panels: Sequence[Curves], _: Sequence[Key]) -> Figure:
     """The curves with their bands, and dots where they reach a target."""
     count = len(panels)
     figure, every = panel_grid(count, count, PAGE if count > 1 else COLUMN * 1.15, 2.6)
@@ -186,42 +150,19 @@ def draw_curves(panels: Sequence[Curves]) -> Figure:
             axes.axhline(line.at, color=SOFT, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1)
         if panel.here:
             axes.axvline(panel.here.at, color=SOFT, linewidth=0.8, linestyle=":", zorder=1)
-            axes.annotate(
-                panel.here.label,
-                (panel.here.at, 0),
-                xycoords=("data", "axes fraction"),
-                xytext=(2, 2),
-                textcoords="offset points",
-                fontsize=6,
-                color=SOFT,
-                rotation=90,
-                ha="left",
-                va="bottom",
-            )
+            at, frame = (panel.here.at, 0), ("data", "axes fraction")
+            note(axes, panel.here.label, at, frame, (2, 2), rotation=90, ha="left")
         for place, series in enumerate(panel.series):
-            colour = series.colour
-            band = [
-                (p.x, p.low, p.high)
-                for p in series.points
-                if panel.banded and p.low is not None and p.high is not None
-            ]
-            axes.fill_between(
-                [x for x, _, _ in band],
-                [low for _, low, _ in band],
-                [high for _, _, high in band],
-                color=colour,
-                alpha=0.15,
-                linewidth=0,
-            )
-            axes.plot(
+            band = [p for p in series.points if panel.banded and p.low is not None and p.high is not None]
+            low, high = [p.low or 0.0 for p in band], [p.high or 0.0 for p in band]
+            axes.fill_between([p.x for p in band], low, high, color=series.colour, alpha=0.15, linewidth=0)
+            x, y, label = (
                 [p.x for p in series.points],
                 [p.y for p in series.points],
-                color=colour,
-                linestyle=DASHES[place % 4],
-                label=shortened(series.label, 28),
-                zorder=3,
+                shortened(series.label, 28),
             )
-            needed = series.needed
-            axes.plot([p.x for p in needed], [p.y for p in needed], "o", color=colour, markersize=4, zorder=4)
+            axes.plot(x, y, color=series.colour, linestyle=DASHES[place % 4], label=label, zorder=3)
+            x, y = [p.x for p in series.needed], [p.y for p in series.needed]
+            axes.plot(x, y, "o", color=series.colour, markersize=4, zorder=4)
         axes.legend(loc="lower right")
     return figure

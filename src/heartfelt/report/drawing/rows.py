@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -19,6 +20,7 @@ from heartfelt.report.drawing.style import (
     legend_marks,
     longest,
     name_columns,
+    note,
     panel_grid,
     rows_and_columns,
     scale,
@@ -33,7 +35,7 @@ ROW, FRAME = 0.185, 0.62
 """Inches for a row of a dumbbell panel, and for its title and axis."""
 
 
-def draw_intervals(panels: Sequence[Intervals]) -> Figure:
+def draw_intervals(panels: Sequence[Intervals], _: Sequence[Key]) -> Figure:
     """A few rows stand upright with brackets above, as papers print them; many lie down."""
     most = max(len(panel.rows) for panel in panels)
     upright = most <= MOST_UPRIGHT and not any(panel.ties for panel in panels)
@@ -60,55 +62,32 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
     """Marks or bars at the values with their intervals, and lines across."""
     gridlines(axes, "y" if upright else "x")
     scale(axes, "y" if upright else "x", panel.value)
+    across = axes.axhline if upright else axes.axvline
     for line in panel.lines:
-        across = axes.axhline if upright else axes.axvline
         across(line.at, color=SOFT, linewidth=0.8, linestyle="--" if line.label else "-", zorder=1)
         if line.label and upright:
-            axes.annotate(
-                line.label,
-                (1, line.at),
-                xycoords=("axes fraction", "data"),
-                ha="right",
-                va="bottom",
-                fontsize=6,
-                color=SOFT,
-            )
+            note(axes, line.label, (1, line.at), ("axes fraction", "data"), ha="right")
         elif line.label:
-            axes.annotate(
-                line.label,
-                (line.at, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 1),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                fontsize=5.8,
-                color=SOFT,
-            )
+            above = (line.at, 1)
+            note(axes, line.label, above, ("data", "axes fraction"), (0, 1), ha="center", fontsize=5.8)
             axes.set_title(panel.title, pad=11)
-    known = [(place, row, row.value) for place, row in enumerate(panel.rows) if row.value is not None]
-    at, values, colours = [p for p, _, _ in known], [v for _, _, v in known], [r.colour for _, r, _ in known]
+    known = [(place, row.value, row.colour) for place, row in enumerate(panel.rows) if row.value is not None]
+    at, values, colours = ([*part] for part in zip(*known, strict=True)) if known else ([], [], [])
+    if panel.bars:
+        (axes.bar if upright else axes.barh)(at, values, 0.62, color=colours, alpha=0.85, zorder=2)
+    else:
+        places = (at, values) if upright else (values, at)
+        axes.scatter(*places, s=25 if upright else 16, c=colours, zorder=4)
     banded = [
         (place, row.low, row.high, row.colour)
-        for place, row, _ in known
-        if row.low is not None and row.high is not None
+        for place, row in enumerate(panel.rows)
+        if row.value is not None and row.low is not None and row.high is not None
     ]
-    if panel.bars and upright:
-        axes.bar(at, values, width=0.62, color=colours, alpha=0.85, zorder=2)
-    elif panel.bars:
-        axes.barh(at, values, height=0.62, color=colours, alpha=0.85, zorder=2)
-    elif upright:
-        axes.scatter(at, values, s=25, c=colours, zorder=4)
-    else:
-        axes.scatter(values, at, s=16, c=colours, zorder=4)
-    (axes.vlines if upright else axes.hlines)(
-        [place for place, _, _, _ in banded],
-        [low for _, low, _, _ in banded],
-        [high for _, _, high, _ in banded],
-        color=INK if panel.bars else [shade for _, _, _, shade in banded],
-        linewidth=1.3 if upright else 1.2,
-        zorder=3,
-    )
+    if banded:
+        at, low, high, colours = ([*part] for part in zip(*banded, strict=True))
+        lines = axes.vlines if upright else axes.hlines
+        shade = INK if panel.bars else colours
+        lines(at, low, high, color=shade, linewidth=1.3 if upright else 1.2, zorder=3)
 
 
 def _name_below(axes: Axes, labels: Sequence[str], wide: bool) -> None:
@@ -116,7 +95,7 @@ def _name_below(axes: Axes, labels: Sequence[str], wide: bool) -> None:
     lines = [wrapped(label, 9 if not wide and len(labels) > 5 else 12) for label in labels]
     turned = longest(lines) > (9 if many else 13)
     shown = [shortened(label, 24) for label in labels] if turned else lines
-    name_columns(axes, range(len(labels)), shown, 35 if turned else 0, fontsize=6.0 if many else 6.5)
+    name_columns(axes, shown, 35 if turned else 0, fontsize=6.0 if many else 6.5)
     axes.set_xlim(-0.6, len(labels) - 0.4)
 
 
@@ -144,15 +123,9 @@ def _ties(axes: Axes, panel: Intervals) -> None:
     for first, last in panel.ties:
         lane = next(i for i, end in enumerate(free) if end < first)
         free[lane] = last
-        axes.plot(
-            [1.02 + 0.025 * lane] * 2,
-            [first - 0.3, last + 0.3],
-            transform=axes.get_yaxis_transform(),
-            color=SOFT,
-            linewidth=2.2,
-            clip_on=False,
-            solid_capstyle="butt",
-        )
+        place, ends = [1.02 + 0.025 * lane] * 2, [first - 0.3, last + 0.3]
+        look: dict[str, Any] = {"linewidth": 2.2, "clip_on": False, "solid_capstyle": "butt"}
+        axes.plot(place, ends, transform=axes.get_yaxis_transform(), color=SOFT, **look)
 
 
 def draw_dumbbells(panels: Sequence[Dumbbells], legend: Sequence[Key]) -> Figure:
@@ -199,13 +172,7 @@ def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
         if banded:
             at, low, high = zip(*banded, strict=True)
             axes.hlines(at, low, high, color=entry.colour, linewidth=1.0, zorder=3)
-        axes.plot(
-            [side.value for side in sides],
-            [place + offset for place in range(len(sides))],
-            MARKERS[entry.shape],
-            color=entry.colour,
-            markersize=3.4,
-            zorder=4,
-        )
+        values, places = [side.value for side in sides], [place + offset for place in range(len(sides))]
+        axes.plot(values, places, MARKERS[entry.shape], color=entry.colour, markersize=3.4, zorder=4)
     axes.set_yticks(range(len(panel.rows)), [first_line(row.label, 44) for row in panel.rows], fontsize=6)
     axes.set_ylim(len(panel.rows) - 0.4, -0.6)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
@@ -15,71 +16,25 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from heartfelt.report.charts import Axis, Key
-from heartfelt.report.palette import INK, LINE, SOFT
+from heartfelt.report.palette import LINE, SOFT
+from heartfelt.wording import MINUS
 
 COLUMN, PAGE = 3.4, 7.0
 """Widths in inches of one and of two columns of a paper."""
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "star": "*", "cross": "x"}
 
-SETTINGS: Mapping[str, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": SOFT,
-    "axes.facecolor": "white",
-    "axes.grid": False,
-    "axes.labelcolor": INK,
-    "axes.labelpad": 2.0,
-    "axes.labelsize": 7.5,
-    "axes.linewidth": 0.6,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlepad": 4.0,
-    "axes.titlesize": 8.5,
-    "axes.titley": 1.0,
-    "axes.unicode_minus": True,
-    # As saved: letters are wider at some resolutions than at others, and the layout must fit the file.
-    "figure.dpi": 200,
-    "figure.facecolor": "white",
-    "font.family": ["sans-serif"],
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 7.5,
-    "legend.fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.2,
-    "patch.linewidth": 0.6,
-    "pdf.compression": 6,
-    "pdf.fonttype": 42,
-    "savefig.dpi": 200,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "heartfelt",
-    # A dollar sign or a backslash in the name of a system is not a formula.
-    "text.parse_math": False,
-    "text.hinting": "no_hinting",
-    "text.usetex": False,
-    "xtick.color": SOFT,
-    "xtick.labelcolor": INK,
-    "xtick.labelsize": 7.0,
-    "xtick.major.size": 2.5,
-    "xtick.major.width": 0.6,
-    "ytick.color": SOFT,
-    "ytick.labelcolor": INK,
-    "ytick.labelsize": 7.0,
-    "ytick.major.size": 2.5,
-    "ytick.major.width": 0.6,
-}
+SETTINGS = Path(__file__).parents[1] / "assets" / "print.mplstyle"
 
 
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in heartfelt's style whatever the user's own settings are."""
-    with matplotlib.rc_context(), warnings.catch_warnings():
+    with matplotlib.rc_context(fname=SETTINGS), warnings.catch_warnings():
         # Names in scripts the font lacks appear as boxes in print; the page and the tables have them in full.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         # Names too long for any layout leave the default layout in place.
         warnings.filterwarnings("ignore", message="constrained_layout not applied", category=UserWarning)
-        matplotlib.rcParams.update(matplotlib.rcParamsDefault)
-        for name, value in SETTINGS.items():
-            matplotlib.rcParams[name] = value  # type: ignore[index]  # the stubs want each name as a literal
         yield
 
 
@@ -113,29 +68,29 @@ def rows_and_columns(count: int, most_across: int) -> tuple[int, int]:
 
 def scale(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     """Give one direction of ``axes`` its label, limits and ticks."""
-    labels = [f"{value:g}".replace("-", "\u2212") for value in axis.ticks]
-    if which == "x":
-        axes.set_xlabel(shortened(axis.label, 48))
-        axes.set_xlim(axis.low, axis.high)
-        axes.set_xticks(axis.ticks, labels)
-    else:
-        axes.set_ylabel(shortened(axis.label, 48))
-        axes.set_ylim(axis.low, axis.high)
-        axes.set_yticks(axis.ticks, labels)
+    own, limit = (axes.xaxis, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_ylim)
+    own.set_label_text(shortened(axis.label, 48))
+    limit(axis.low, axis.high)
+    own.set_ticks(axis.ticks, [f"{value:g}".replace("-", MINUS) for value in axis.ticks])
 
 
-def name_columns(
-    axes: Axes, places: Sequence[int], labels: Sequence[str], turned: int = 0, **more: Any
+def name_columns(axes: Axes, labels: Sequence[str], turned: int = 0, step: int = 1, **more: Any) -> None:
+    """Labels below columns, one in ``step``, turned by some degrees if asked."""
+    look = {"ha": "right", "rotation_mode": "anchor", **more} if turned else {"ha": "center", **more}
+    axes.set_xticks(range(len(labels))[::step], labels[::step], rotation=turned, **look)
+
+
+def note(
+    axes: Axes,
+    text: str,
+    at: tuple[float, float],
+    frame: Any,
+    offset: tuple[float, float] = (0, 0),
+    **look: Any,
 ) -> None:
-    """Labels below columns, turned by some degrees if asked."""
-    axes.set_xticks(
-        places,
-        labels,
-        rotation=turned,
-        ha="right" if turned else "center",
-        rotation_mode="anchor" if turned else "default",
-        **more,
-    )
+    """A small grey text next to ``at``, a place in the coordinates of ``frame``, moved by ``offset`` points."""
+    shown = {"fontsize": 6, "color": SOFT, "va": "bottom", **look}
+    axes.annotate(text, at, xycoords=frame, xytext=offset, textcoords="offset points", **shown)
 
 
 def gridlines(axes: Axes, which: Literal["x", "y"]) -> None:
@@ -145,12 +100,8 @@ def gridlines(axes: Axes, which: Literal["x", "y"]) -> None:
 
 def legend_marks(entries: Sequence[Key], size: float = 4) -> list[Line2D]:
     """The marks of a legend."""
-    return [
-        Line2D(
-            [], [], ls="", marker=MARKERS[entry.shape], color=entry.colour, markersize=size, label=entry.label
-        )
-        for entry in entries
-    ]
+    look: dict[str, Any] = {"ls": "", "markersize": size}
+    return [Line2D([], [], marker=MARKERS[e.shape], color=e.colour, label=e.label, **look) for e in entries]
 
 
 def wrapped(text: str, width: int) -> str:

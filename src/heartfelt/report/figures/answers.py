@@ -11,16 +11,16 @@ from heartfelt.report.charts import (
     Absent,
     Axis,
     Bar,
-    Cell,
     Chart,
     Columns,
     HeatCell,
     Heatmap,
-    Intervals,
+    IntervalPanels,
+    Item,
+    Panels,
+    TableRow,
     axis,
-    extent,
-    interval_row,
-    numbers,
+    first_of,
 )
 from heartfelt.report.figures.registry import figure
 from heartfelt.report.naming import questions, system_names, why_missing
@@ -44,6 +44,11 @@ class Tally:
     counts: Mapping[str, Sequence[int]]
     means: Mapping[str, float]
 
+    def answers(self, system: str) -> list[tuple[str, int, float]]:
+        """Each answer with how often it was given, and its share."""
+        counts = self.counts.get(system, ())
+        return [(label, n, n / sum(counts)) for label, n in zip(self.labels, counts, strict=False)]
+
 
 def tallies(analysis: Analysis) -> list[Tally]:
     """One tally per question, or per scale where there are very many questions."""
@@ -60,10 +65,12 @@ def _tally(study: Study, question: str, rows: Sequence[Distribution]) -> Tally:
     counts: dict[str, list[int]] = {}
     means: dict[str, float] = {}
     for row in rows:
-        own = counts.setdefault(row.system, [0] * len(labels))
+        own = [0] * len(labels)
         for answer in row.answers:
             own[place[answer.value]] += answer.n
-        means[row.system] = sum(answer.value * answer.n for answer in row.answers) / max(sum(own), 1)
+        if sum(own):
+            counts[row.system] = own
+            means[row.system] = sum(answer.value * answer.n for answer in row.answers) / sum(own)
     return Tally(question, tuple(labels), counts, means)
 
 
@@ -90,79 +97,62 @@ def _bins(
 @figure("answers", "how often each answer was given, one histogram per question")
 def answers(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
-    known = [tally for tally in tallies(analysis) if sum(tally.counts.get(ALL, ())) > 0]
+    known = [tally for tally in tallies(analysis) if tally.answers(ALL)]
     if not known:
         return Absent(why_missing(analysis, "distributions", "there are no single ratings"))
-    shares = []
-    for place, tally in enumerate(known[:MOST_HISTOGRAMS]):
-        total = sum(tally.counts[ALL])
-        shares.append(
-            tuple(
-                Bar(
-                    label,
-                    100 * count / total,
-                    colour(place),
-                    f"{tally.question}: {label}\n{number(count)} ratings, {100 * count / total:.1f}%",
-                )
-                for label, count in zip(tally.labels, tally.counts[ALL], strict=True)
-            )
-        )
-    height = axis("share of ratings (%)", [bar.value for bars in shares for bar in bars], include=[0.0])
-    panels = [
-        Columns(tally.question, Axis("answer"), height, bars)
-        for tally, bars in zip(known, shares, strict=False)
-    ]
-    table: list[dict[str, Cell]] = [
-        {"question": tally.question, "answer": label, "ratings": count}
+    shown = known[:MOST_HISTOGRAMS]
+    most = max(100 * share for tally in shown for _, _, share in tally.answers(ALL))
+    height = axis("share of ratings (%)", [most], include=[0.0])
+    panels = []
+    for place, tally in enumerate(shown):
+        bars = []
+        for label, n, share in tally.answers(ALL):
+            words = f"{tally.question}: {label}\n{number(n)} ratings, {100 * share:.1f}%"
+            bars.append(Bar(label, 100 * share, colour(place), words))
+        panels.append(Columns(tally.question, Axis("answer"), height, tuple(bars)))
+    table: list[TableRow] = [
+        {"question": tally.question, "answer": label, "ratings": n}
         for tally in known
-        for label, count in zip(tally.labels, tally.counts[ALL], strict=True)
+        for label, n, _ in tally.answers(ALL)
     ]
-    caption = "How often each answer was given."
-    if len(known) > MOST_HISTOGRAMS:
-        caption += f" The first {MOST_HISTOGRAMS} of {len(known)} questions."
+    caption = "How often each answer was given." + first_of(len(shown), len(known))
     return Chart("Answers", caption, panels, table)
 
 
 @figure("answers-by-system", "share of each answer per system, systems in order of their mean")
 def answers_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question: systems in rows, the highest mean first, answers in columns."""
-    names = system_names(analysis)
-    panels: list[Heatmap] = []
-    table: list[dict[str, Cell]] = []
+    names = system_names(analysis.snapshot)
+    made = Panels()
     for tally in tallies(analysis)[:MOST_PANELS]:
-        known = [system for system, counts in tally.counts.items() if system != ALL and sum(counts) > 0]
-        means = tally.means
-        systems = sorted(known, key=lambda system: (-means[system], system))
+        systems = sorted(tally.means.keys() - {ALL}, key=lambda system: (-tally.means[system], system))
         if not systems:
             continue
-        labels = tuple(names.get(system, system) for system in systems)
-        cells = tuple(_shares(tally, s, label) for s, label in zip(systems, labels, strict=True))
+        cells = []
+        for system in systems:
+            name, total = f"{names[system]}, {tally.question}", number(sum(tally.counts[system]))
+            cells.append(
+                tuple(
+                    HeatCell(
+                        share,
+                        f"{100 * share:.0f}",
+                        f"{name}: {label}\n{number(n)} of {total} ratings, {100 * share:.1f}%",
+                    )
+                    for label, n, share in tally.answers(system)
+                )
+            )
         high = max(cell.value or 0.0 for line in cells for cell in line)
         under = "answer (% of a system's ratings)"
-        panels.append(Heatmap(tally.question, labels, tally.labels, cells, "", under, high=high))
-        table += [
-            {"question": tally.question, "system": system, "answer": label, "ratings": count}
+        rows = tuple(names[system] for system in systems)
+        made.panels.append(Heatmap(tally.question, rows, tally.labels, tuple(cells), "", under, high=high))
+        made.table += [
+            {"question": tally.question, "system": system, "answer": label, "ratings": n}
             for system in systems
-            for label, count in zip(tally.labels, tally.counts[system], strict=True)
+            for label, n, _ in tally.answers(system)
         ]
-    if not panels:
-        return Absent("the stimuli have no systems, or no single ratings were published")
     caption = "Share of each answer among the ratings of a system's stimuli, in percent; systems in order of their mean."
-    return Chart("Answers by system", caption, panels, table)
-
-
-def _shares(tally: Tally, system: str, name: str) -> tuple[HeatCell, ...]:
-    counts = tally.counts[system]
-    total = sum(counts)
-    return tuple(
-        HeatCell(
-            count / total,
-            f"{100 * count / total:.0f}",
-            f"{name}, {tally.question}: {label}\n"
-            f"{number(count)} of {number(total)} ratings, {100 * count / total:.1f}%",
-        )
-        for label, count in zip(tally.labels, counts, strict=True)
-    )
+    why = "the stimuli have no systems, or no single ratings were published"
+    return made.chart("Answers by system", caption, why)
 
 
 @figure(
@@ -172,50 +162,29 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
     if analysis.summary.kind == "conveyance":
         return Absent("systems are compared by their deviation from the references, not by their means")
-    names = system_names(analysis)
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
+    names = system_names(analysis.snapshot)
+    made = IntervalPanels("mean", letters=False)
     for question in questions(analysis)[:MOST_PANELS]:
-        known = [
-            row
-            for row in analysis.summary.systems or ()
-            if row.question == question and row.means.mean.value is not None
-        ]
-        if not known:
-            continue
-        last = len(known)
-        known.sort(key=lambda row: (row.rank or last, row.system))
-        made = []
+        mine = [row for row in analysis.summary.systems or () if row.question == question]
+        known = [row for row in mine if row.means.mean.value is not None]
+        known = sorted(known, key=lambda row: (row.rank or len(mine), row.system))
+        items = []
         for row in known:
             note = f"rank {row.rank}; {row.means.n_stimuli} stimuli, {row.means.n_ratings} ratings"
             if row.tied_with:
-                note += (
-                    f"\nnot told apart from {', '.join(names.get(other, other) for other in row.tied_with)}"
-                )
-            made.append(
-                interval_row(names.get(row.system, row.system), row.means.mean, colour(len(panels)), note)
-            )
-            tied = "; ".join(row.tied_with or ())
-            table.append(
-                {
-                    "question": question,
-                    "rank": row.rank,
-                    "system": row.system,
-                    **numbers(row.means.mean, "mean"),
-                    "tied_with": tied,
-                }
-            )
+                note += f"\nnot told apart from {', '.join(names[other] for other in row.tied_with)}"
+            cells = {"question": question, "rank": row.rank, "system": row.system}
+            after = {"tied_with": "; ".join(row.tied_with or ())}
+            shade = colour(len(made.panels))
+            items.append(Item(names[row.system], row.means.mean, shade, cells, note, after))
         bounds = analysis.snapshot.study.scale_of(question).bounds()
         label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
-        ties = tied_runs({row.system: row.tied_with or () for row in known})
-        panels.append(Intervals(question, tuple(made), axis(label, extent(made)), ties=ties))
-    if not panels:
-        return Absent("the stimuli have no systems to rank")
+        made.add(question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in known}))
     caption = (
         "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
-        " next to one grey bar cannot be told apart."
+        " next to the same grey bar do not differ significantly."
     )
-    return Chart("System ranking", caption, panels, table)
+    return made.chart("System ranking", caption, "the stimuli have no systems to rank")
 
 
 def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], ...]:

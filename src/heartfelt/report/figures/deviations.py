@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
@@ -10,20 +10,20 @@ from heartfelt.analysis.results import Confusion, QuadrantMeans
 from heartfelt.report.charts import (
     Absent,
     Bracket,
-    Cell,
     Chart,
     HeatCell,
     Heatmap,
-    IntervalFigure,
+    IntervalPanels,
     Item,
     Line,
+    Panels,
+    confusion,
     lettered,
     numbers,
 )
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.naming import QuadrantLook, quadrant_look, questions, system_names, why_missing
+from heartfelt.report.naming import quadrant_look, questions, system_names, why_missing
 from heartfelt.report.palette import INK, colour
-from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, p_value, plural, spaced, stars
 
 MARKS = 3
@@ -34,30 +34,30 @@ STARS = (
 
 
 def brackets(
-    analysis: Analysis, outcome: str, deviation: str, factor: str, names: dict[str, str]
+    analysis: Analysis, outcome: str, deviation: str, factor: str, names: Mapping[str, str]
 ) -> tuple[Bracket, ...]:
     """The three significant pairs that differ least, by the test of the model that compares them where there is one.
 
     ``names`` are the rows of the panel in order: what each is called, by id.
     """
-    keys, labels = list(names), list(names.values())
+    place = {key: at for at, key in enumerate(names)}
     pairs = [
         pair
         for pair in analysis.summary.pairwise or ()
         if (pair.outcome, pair.deviation, pair.factor) == (outcome, deviation, factor)
-        and {pair.a, pair.b} <= set(keys)
+        and {pair.a, pair.b} <= set(names)
         and pair.difference.value is not None
     ]
     families = list(dict.fromkeys((pair.method, pair.model) for pair in pairs))
     first = min(families, key=lambda family: (family[0] != ADJUSTED, family[0] != ONE_WAY), default=None)
     significant = [pair for pair in pairs if pair.significant and (pair.method, pair.model) == first]
-    out = []
+    marks = []
     for pair in sorted(significant, key=lambda pair: abs(float(pair.difference)))[:MARKS]:
-        a, b = sorted((keys.index(pair.a), keys.index(pair.b)))
-        first_name, second_name = labels[keys.index(pair.a)], labels[keys.index(pair.b)]
-        words = f"{first_name} and {second_name} differ by {number(abs(float(pair.difference)), 2)}"
-        out.append(Bracket(a, b, stars(pair.p), f"{words}\n{p_value(pair.p)}, {pair.method}"))
-    return tuple(out)
+        a, b = sorted((place[pair.a], place[pair.b]))
+        size = number(abs(float(pair.difference)), 2)
+        words = f"{names[pair.a]} and {names[pair.b]} differ by {size}\n{p_value(pair.p)}, {pair.method}"
+        marks.append(Bracket(a, b, stars(pair.p), words))
+    return tuple(marks)
 
 
 @figure(
@@ -66,32 +66,23 @@ def brackets(
 )
 def deviation_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
-    names = system_names(analysis)
-    figure = IntervalFigure("deviation")
+    names = system_names(analysis.snapshot)
+    made = IntervalPanels("deviation")
     for question in questions(analysis):
-        known = [
-            row
-            for row in analysis.summary.systems or ()
-            if row.question == question and row.means.deviation.value is not None
-        ]
-        labels = {row.system: names.get(row.system, row.system) for row in known}
-        shade = colour(len(figure.panels))
-        items = [
-            Item(
-                labels[row.system],
-                row.means.deviation,
-                shade,
-                {"question": question, "system": row.system},
-                f"{plural(row.means.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.means.n_ratings, 'rating')}",
-            )
-            for row in known
-        ]
-        marks = brackets(analysis, question, "signed", "system", labels)
-        figure.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
+        mine = [row for row in analysis.summary.systems or () if row.question == question]
+        known = [row for row in mine if row.means.deviation.value is not None]
+        items = []
+        for row in known:
+            counts = f"{plural(row.means.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.means.n_ratings, 'rating')}"
+            cells = {"question": question, "system": row.system}
+            shade = colour(len(made.panels))
+            items.append(Item(names[row.system], row.means.deviation, shade, cells, counts))
+        marks = brackets(analysis, question, "signed", "system", {s.system: names[s.system] for s in known})
+        made.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
     caption = (
         f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
     )
-    return figure.chart("Deviation by system", caption, "no system has a deviation from a reference")
+    return made.chart("Deviation by system", caption, "no system has a deviation from a reference")
 
 
 @figure(
@@ -102,38 +93,28 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references: which intents are conveyed best."""
     look = quadrant_look(analysis.snapshot.study)
     quadrants = analysis.summary.quadrants
-    figure = IntervalFigure("absolute_deviation")
+    made = IntervalPanels("absolute_deviation")
     for question in questions(analysis):
         known = {
             row.quadrant: row.absolute_deviation
             for row in (quadrants.by_quadrant if quadrants else ())
             if row.question == question and row.absolute_deviation.value is not None
         }
-        order = [group for group in look.ids if group in known] + [g for g in known if g not in look.ids]
-        items = [
-            Item(
-                look.short(group),
-                known[group],
-                look.colour(group),
-                {"question": question, "quadrant": group},
-                look.name(group),
-            )
-            for group in order
-        ]
+        order = sorted(known, key=lambda group: look.ids.index(group) if group in look.ids else len(look.ids))
+        items = []
+        for group in order:
+            cells = {"question": question, "quadrant": group}
+            items.append(Item(look.short(group), known[group], look.colour(group), cells, look.name(group)))
         marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
-        figure.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
+        made.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
+    short = [f"{look.short(g)} {look.name(g)}" for g in look.ids if look.short(g) != look.name(g)]
+    meaning = f" ({'; '.join(short)})" if short else ""
     caption = (
-        f"Mean absolute deviation from the reference per quadrant of the intents{_short_names(look)}, with 95%"
+        f"Mean absolute deviation from the reference per quadrant of the intents{meaning}, with 95%"
         f" intervals. {STARS}"
     )
     why = "the intents have no quadrants with references"
-    return figure.chart("Absolute deviation by quadrant", caption, why)
-
-
-def _short_names(look: QuadrantLook) -> str:
-    """What the short names mean."""
-    short = [f"{look.short(g)} {look.name(g)}" for g in look.ids if look.short(g) != look.name(g)]
-    return f" ({'; '.join(short)})" if short else ""
+    return made.chart("Absolute deviation by quadrant", caption, why)
 
 
 @figure(
@@ -141,10 +122,9 @@ def _short_names(look: QuadrantLook) -> str:
 )
 def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question: systems in rows, quadrants in columns."""
-    look, names = quadrant_look(analysis.snapshot.study), system_names(analysis)
+    look, names = quadrant_look(analysis.snapshot.study), system_names(analysis.snapshot)
     quadrants = analysis.summary.quadrants
-    panels: list[Heatmap] = []
-    table: list[dict[str, Cell]] = []
+    made = Panels()
     for question in questions(analysis):
         known = {
             (row.system, row.quadrant): row
@@ -156,26 +136,14 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
         if len(systems) < 2 or len(groups) < 2:
             continue
         cells = tuple(
-            tuple(
-                _deviation_cell(
-                    known.get((system, group)), f"{names.get(system, system)}, {look.name(group)}"
-                )
-                for group in groups
-            )
-            for system in systems
+            tuple(_deviation_cell(known.get((s, g)), f"{names[s]}, {look.name(g)}") for g in groups)
+            for s in systems
         )
-        panels.append(
-            Heatmap(
-                lettered(len(panels), question),
-                tuple(names.get(system, system) for system in systems),
-                tuple(map(look.short, groups)),
-                cells,
-                "",
-                "intended quadrant",
-                high=max(float(row.absolute_deviation) for row in known.values()),
-            )
-        )
-        table += [
+        high = max(float(row.absolute_deviation) for row in known.values())
+        rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
+        title = lettered(len(made.panels), question)
+        made.panels.append(Heatmap(title, rows, columns, cells, "", "intended quadrant", high=high))
+        made.table += [
             {
                 "question": question,
                 "system": system,
@@ -185,13 +153,12 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
             }
             for (system, group), row in known.items()
         ]
-    if not panels:
-        return Absent("there are no two systems and two quadrants with references")
     caption = (
         "Mean absolute deviation from the reference in scale points, of every system in every quadrant; paler is"
         " closer to what was intended."
     )
-    return Chart("Absolute deviation by system and quadrant", caption, panels, table)
+    why = "there are no two systems and two quadrants with references"
+    return made.chart("Absolute deviation by system and quadrant", caption, why)
 
 
 def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
@@ -207,13 +174,13 @@ def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
 )
 def slopes(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
-    names = system_names(analysis)
-    figure = IntervalFigure("slope")
+    names = system_names(analysis.snapshot)
+    made = IntervalPanels("slope")
     for question in questions(analysis):
-        shade = colour(len(figure.panels))
+        shade = colour(len(made.panels))
         items = [
             Item(
-                names.get(row.system, row.system),
+                names[row.system],
                 row.slope,
                 INK if row.system == "all" else shade,
                 {"question": question, "system": row.system},
@@ -222,69 +189,59 @@ def slopes(analysis: Analysis) -> Chart | Absent:
             for row in analysis.summary.slopes or ()
             if row.question == question
         ]
-        figure.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
+        made.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
     caption = (
         "Slope of perceived on intended values with 95% intervals. At 1, differences between intents come across"
         " in full; below 1, stimuli are perceived as more neutral than intended; at 0, intents make no difference."
     )
     why = "no slope of perceived on intended could be fitted"
-    return figure.chart("Slopes of perceived on intended", caption, why)
+    return made.chart("Slopes of perceived on intended", caption, why)
 
 
 @figure("confusion", "share of the stimuli meant for each quadrant or category that were perceived in each")
-def confusion(analysis: Analysis) -> Chart | Absent:
+def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
     """Intended in rows, perceived in columns: quadrants, or categories where the intents are among the answers."""
-    look = quadrant_look(analysis.snapshot.study)
-    quadrants = analysis.summary.quadrants
+    made = Panels()
+    quadrants, by_question = analysis.summary.quadrants, analysis.summary.intent_confusion or ()
     if quadrants and any(map(sum, quadrants.confusion.counts)):
-        panel, cells = _confusion_panel("", quadrants.confusion, look.short, look.name)
+        look = quadrant_look(analysis.snapshot.study)
+        _add_confusion(made, "", quadrants.confusion, look.short, look.name)
+        title, hits = "Intended and perceived quadrant", quadrants.hit_rate
         caption = (
             "Share of the stimuli meant for each quadrant that were perceived in each; a stimulus on a midline is in"
             " none."
         )
-        return Chart("Intended and perceived quadrant", caption + _hits(quadrants.hit_rate), [panel], cells)
-    panels: list[Heatmap] = []
-    table: list[dict[str, Cell]] = []
-    by_question = analysis.summary.intent_confusion or ()
-    for row in by_question:
-        panel, own = _confusion_panel(row.question, row.confusion, spaced, spaced)
-        panels.append(panel)
-        table += [{"question": row.question, **line} for line in own]
-    if not panels:
-        return Absent(
-            why_missing(analysis, "quadrants", "the study has no quadrants")
-            + "; "
-            + why_missing(analysis, "intent_confusion", "no intents to confuse")
-        )
-    caption = "Share of the stimuli of each intent by the answer given most often." + _hits(
-        by_question[0].hit_rate
-    )
-    return Chart("Intended and perceived category", caption, panels, table)
+    elif by_question:
+        for row in by_question:
+            _add_confusion(made, row.question, row.confusion, spaced, spaced)
+        title, hits = "Intended and perceived category", by_question[0].hit_rate
+        caption = "Share of the stimuli of each intent by the answer given most often."
+    else:
+        no_quadrants = why_missing(analysis, "quadrants", "the study has no quadrants")
+        return Absent(f"{no_quadrants}; {why_missing(analysis, 'intent_confusion', 'no intents to confuse')}")
+    if hits.value is not None:
+        caption += f" {interval(hits, 2)} of all are where they were meant to be."
+    return Chart(title, caption, made.panels, made.table)
 
 
-def _hits(rate: Estimate) -> str:
-    return f" {interval(rate, 2)} of all are where they were meant to be." if rate.value is not None else ""
-
-
-def _confusion_panel(
-    title: str, confusion: Confusion, short: Callable[[str], str], full: Callable[[str], str]
-) -> tuple[Heatmap, list[dict[str, Cell]]]:
-    intended, perceived = confusion.rows, confusion.columns
+def _add_confusion(
+    made: Panels, question: str, held: Confusion, short: Callable[[str], str], full: Callable[[str], str]
+) -> None:
+    """Add a panel; columns beyond the intended ones are shown if anything is in them."""
     shown = [
-        j for j in range(len(perceived)) if j < len(intended) or any(line[j] for line in confusion.counts)
+        j for j in range(len(held.columns)) if j < len(held.rows) or any(line[j] for line in held.counts)
     ]
-    cells: list[tuple[HeatCell, ...]] = []
-    table: list[dict[str, Cell]] = []
-    for name, counts, shares in zip(intended, confusion.counts, confusion.proportions, strict=True):
-        own = []
-        for j in shown:
-            share = shares[j]
-            words = f"intended: {full(name)}\nperceived: {full(perceived[j])}\n{counts[j]} stimuli"
-            words += "" if share is None else f", {100 * share:.1f}% of the row"
-            own.append(HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words))
-            table.append({"intended": name, "perceived": perceived[j], "stimuli": counts[j], "share": share})
-        cells.append(tuple(own))
-    columns = tuple(short(perceived[j]) for j in shown)
-    rows = tuple(map(short, intended))
-    square = len(intended) <= 8
-    return Heatmap(title, rows, columns, tuple(cells), "intended", "perceived", square=square), table
+    columns = [held.columns[j] for j in shown]
+    counts = [[line[j] for j in shown] for line in held.counts]
+    rows_named, columns_named = (
+        [(short(name), full(name)) for name in side] for side in (held.rows, columns)
+    )
+    made.panels.append(
+        confusion(question, rows_named, columns_named, counts, ("intended", "perceived", "stimuli"))
+    )
+    where = {"question": question} if question else {}
+    made.table += [
+        {**where, "intended": row, "perceived": held.columns[j], "stimuli": line[j], "share": shares[j]}
+        for row, line, shares in zip(held.rows, held.counts, held.proportions, strict=True)
+        for j in shown
+    ]

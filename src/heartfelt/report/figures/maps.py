@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 
@@ -10,11 +11,11 @@ from heartfelt.analysis import Analysis
 from heartfelt.report.charts import (
     Absent,
     Axis,
-    Cell,
     Chart,
     Dot,
     Ellipse,
     Map,
+    Panels,
     Plane,
     Point,
     Segment,
@@ -27,13 +28,11 @@ from heartfelt.report.figures.registry import figure
 from heartfelt.report.naming import QuadrantLook, quadrant_look, system_names
 from heartfelt.report.palette import SHAPES, SOFT, colour
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
-from heartfelt.study.question import Question
+from heartfelt.study.model import Question
 from heartfelt.wording import interval, number, spaced
 
 MOST_POINTS = 4000
-ALL = "all"
 NO_AXES = Absent("the study has no two questions with reference coordinates")
 
 
@@ -42,26 +41,6 @@ def mapped_questions(study: Study) -> tuple[Question, Question] | None:
     axes = {axis for intent in study.intents for axis in intent.reference}
     mapped = [q for q in study.asked if q.axis in axes and study.scale_of(q.id).bounds() is not None]
     return (mapped[0], mapped[1]) if len(mapped) >= 2 else None
-
-
-def _axis(study: Study, question: Question) -> Axis:
-    """The axis of a question: its scale from end to end."""
-    low, high = study.scale_of(question.id).bounds() or (0.0, 1.0)
-    return Axis(question.id, low, high, (low, (low + high) / 2, high))
-
-
-def _references(
-    study: Study, intents: set[str], pair: tuple[Question, Question], look: QuadrantLook
-) -> tuple[Spot, ...]:
-    """A cross where each of the intents is meant to be."""
-    across, up = pair
-    spots = []
-    for intent in study.intents:
-        if intent.id in intents and {across.axis, up.axis} <= set(intent.reference):
-            x, y = intent.reference[str(across.axis)], intent.reference[str(up.axis)]
-            words = f"{intent.id}: intended\n{across.id} {number(x, 2)}, {up.id} {number(y, 2)}"
-            spots.append(Spot(x, y, look.of_intent.get(intent.id), words, intent.id))
-    return tuple(spots)
 
 
 @figure("perceived-maps", "one map per system: stimuli, quadrant means, references and 95% ellipses")
@@ -77,11 +56,21 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
     points = _points(analysis.labels, analysis.labels, pair, look)
     if not points.height:
         return Absent("no stimulus has labels on both axes")
+    names = system_names(analysis.snapshot) | {"all": "all"}
     step = -(-points.height // MOST_POINTS)
-    panels = [
-        _panel(analysis, str(system), mine, pair, step)
-        for (system,), mine in points.group_by("system", maintain_order=True)
-    ]
+    panels = []
+    for (system,), mine in points.group_by("system", maintain_order=True):
+        ellipses = (e for e in analysis.summary.ellipses or () if e.system == system)
+        panel = replace(
+            _map(study, names[str(system)], mine, pair, look, step),
+            stars=_quadrant_means(mine, names[str(system)], pair, look),
+            ellipses=tuple(
+                Ellipse(*e.centre, *e.semi_axes, e.angle, e.quadrant)
+                for e in ellipses
+                if e.centre and e.semi_axes and e.angle is not None
+            ),
+        )
+        panels.append(panel)
     caption = (
         f"Perceived {spaced(pair[0].id)} and {spaced(pair[1].id)} of the stimuli of each system. Dots are stimuli,"
         " stars the means of a quadrant, crosses the references of its intents; an ellipse holds 95% of a quadrant's"
@@ -98,40 +87,55 @@ def _points(
     """One row per stimulus with its label on both axes; ``facts`` has its system and intent."""
     spread = pl.col("sd") if "sd" in labels.columns else pl.lit(None, dtype=pl.Float64)
     points = facts.select("stimulus", "system", "intent").unique("stimulus")
-    for question in pair:
-        name = question.id
-        own = labels.filter(pl.col("question") == name).select(
-            "stimulus",
-            pl.col("value").alias(name),
-            spread.alias(f"sd_{name}"),
-            pl.col("n").alias(f"n_{name}"),
-        )
+    for name in (pair[0].id, pair[1].id):
+        columns = {name: pl.col("value"), f"sd_{name}": spread, f"n_{name}": pl.col("n")}
+        own = labels.filter(pl.col("question") == name).select("stimulus", **columns)
         points = points.join(own, on="stimulus")
     group = pl.col("intent").replace_strict(dict(look.of_intent), default=None, return_dtype=pl.String)
     return (
         points.drop_nulls([pair[0].id, pair[1].id])
-        .with_columns(pl.col("system").fill_null(ALL), group.alias("group"))
+        .with_columns(pl.col("system").fill_null("all"), group.alias("group"))
         .sort("system", "stimulus")
     )
 
 
-def _dots(mine: pl.DataFrame, pair: tuple[Question, Question]) -> tuple[Dot, ...]:
+def _map(
+    study: Study,
+    title: str,
+    mine: pl.DataFrame,
+    pair: tuple[Question, Question],
+    look: QuadrantLook,
+    step: int = 1,
+) -> Map:
+    """The stimuli of a system, every ``step``-th of them, and a cross where each of their intents is meant to be."""
     across, up = pair[0].id, pair[1].id
-    dots = mine.select(
+    rounded = {"x": across, "y": up, "sx": f"sd_{across}", "sy": f"sd_{up}"}
+    dots = mine.gather_every(step).select(
         "stimulus",
         "intent",
         "group",
-        pl.col(across).round(3).alias("x"),
-        pl.col(up).round(3).alias("y"),
-        pl.col(f"sd_{across}").round(3).alias("sx"),
-        pl.col(f"sd_{up}").round(3).alias("sy"),
-        pl.col(f"n_{across}").alias("nx"),
-        pl.col(f"n_{up}").alias("ny"),
+        **{name: pl.col(column).round(3) for name, column in rounded.items()},
+        nx=f"n_{across}",
+        ny=f"n_{up}",
     )
-    return tuple(Dot(**row) for row in dots.iter_rows(named=True))
+    intents, crosses = set(mine["intent"].drop_nulls()), []
+    for intent in study.intents:
+        x, y = (intent.reference.get(str(question.axis)) for question in pair)
+        if intent.id in intents and x is not None and y is not None:
+            words = f"{intent.id}: intended\n{across} {number(x, 2)}, {up} {number(y, 2)}"
+            crosses.append(Spot(x, y, look.of_intent.get(intent.id), words, intent.id))
+    x_axis, y_axis = (_scale_axis(study, question) for question in pair)
+    points = tuple(Dot(**row) for row in dots.iter_rows(named=True))
+    colours = {**look.colours, "": SOFT}
+    return Map(title, f"{mine.height} stimuli", x_axis, y_axis, points, colours, crosses=tuple(crosses))
 
 
-def _mean_spots(
+def _scale_axis(study: Study, question: Question) -> Axis:
+    low, high = study.scale_of(question.id).bounds() or (0.0, 1.0)
+    return Axis(question.id, low, high, (low, (low + high) / 2, high))
+
+
+def _means(
     mine: pl.DataFrame,
     by: str,
     pair: tuple[Question, Question],
@@ -140,39 +144,22 @@ def _mean_spots(
 ) -> tuple[Spot, ...]:
     """The mean of the stimuli of each quadrant or intent; ``words`` describe it, given its name and their number."""
     across, up = pair[0].id, pair[1].id
-    means = mine.drop_nulls(by).group_by(by).agg(pl.mean(across, up), pl.len().alias("n")).sort(by)
+    means = mine.drop_nulls(by).group_by(by).agg(pl.mean(across, up), pl.len()).sort(by)
     spots = []
-    for row in means.iter_rows(named=True):
-        name, x, y = row[by], row[across], row[up]
+    for name, x, y, n in means.iter_rows():
         group = name if by == "group" else look.of_intent.get(name)
-        text = f"{words(name, row['n'])}\n{across} {number(x, 2)}, {up} {number(y, 2)}"
+        text = f"{words(name, n)}\n{across} {number(x, 2)}, {up} {number(y, 2)}"
         spots.append(Spot(x, y, group, text, name))
     return tuple(spots)
 
 
-def _panel(
-    analysis: Analysis, system: str, mine: pl.DataFrame, pair: tuple[Question, Question], step: int
-) -> Map:
-    study, look = analysis.snapshot.study, quadrant_look(analysis.snapshot.study)
-    label = system if system == ALL else system_names(analysis).get(system, system)
-    stars = _mean_spots(
-        mine, "group", pair, look, lambda group, n: f"{label}, {look.name(group)}\nmean of {n} stimuli"
-    )
-    return Map(
-        label,
-        f"{mine.height} stimuli",
-        _axis(study, pair[0]),
-        _axis(study, pair[1]),
-        _dots(mine.gather_every(step), pair),
-        {**look.colours, "": SOFT},
-        crosses=_references(study, set(mine["intent"].drop_nulls()), pair, look),
-        stars=stars,
-        ellipses=tuple(
-            Ellipse(*e.centre, *e.semi_axes, e.angle, e.quadrant)
-            for e in analysis.summary.ellipses or ()
-            if e.system == system and e.centre and e.semi_axes and e.angle is not None
-        ),
-    )
+def _quadrant_means(
+    mine: pl.DataFrame, system: str, pair: tuple[Question, Question], look: QuadrantLook
+) -> tuple[Spot, ...]:
+    def words(group: str, n: int) -> str:
+        return f"{system}, {look.name(group)}\nmean of {n} stimuli"
+
+    return _means(mine, "group", pair, look, words)
 
 
 @figure(
@@ -185,74 +172,49 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
     if pair is None:
         return NO_AXES
     across, up = pair[0].id, pair[1].id
-    look, names = quadrant_look(analysis.snapshot.study), system_names(analysis)
+    look, names = quadrant_look(analysis.snapshot.study), system_names(analysis.snapshot)
     quadrants = analysis.summary.quadrants
-    by_system = ((row.system, row.question, row.means.deviation) for row in analysis.summary.systems or ())
-    by_quadrant = (
-        (row.quadrant, row.question, row.deviation) for row in (quadrants.by_quadrant if quadrants else ())
-    )
-    systems, groups = _deviations(by_system, across, up), _deviations(by_quadrant, across, up)
-    parts = {
-        "systems": [
-            _point(names.get(key, key), names.get(key, key), colour(place), place, both, (across, up))
-            for place, (key, both) in enumerate(systems.items())
-        ],
-        "quadrants": [
-            _point(look.short(key), look.name(key), look.colour(key), place, both, (across, up))
-            for place, (key, both) in enumerate(groups.items())
-        ],
+    systems = {(row.system, row.question): row.means.deviation for row in analysis.summary.systems or ()}
+    groups = {
+        (row.quadrant, row.question): row.deviation for row in (quadrants.by_quadrant if quadrants else ())
     }
-    panels: list[Plane] = []
-    table: list[dict[str, Cell]] = []
-    for title, points in parts.items():
-        known = [point for point in points if point is not None]
-        if known:
-            x, y = _square(known, across, up)
-            panels.append(
-                Plane(lettered(len(panels), title), x, y, tuple(known), arrows=True, equal=True, named=True)
-            )
-            table += [_row(title, point, across, up) for point in known]
-    if not panels:
-        return Absent("no deviation from a reference could be computed")
+    made = Panels()
+    for part, held in (("systems", systems), ("quadrants", groups)):
+        points = []
+        ids = dict.fromkeys(key for key, question in held if question in (across, up))
+        for place, key in enumerate(ids):
+            x, y = held.get((key, across)), held.get((key, up))
+            if x is None or y is None or x.value is None or y.value is None:
+                continue
+            of_system = part == "systems"
+            label, name = (names[key], names[key]) if of_system else (look.short(key), look.name(key))
+            shade = colour(place) if of_system else look.colour(key)
+            words = f"{name}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}"
+            ends = (*bounds(x), *bounds(y))
+            points.append(Point(x.value, y.value, label, shade, SHAPES[place % 4], words, *ends))
+        if points:
+            title = lettered(len(made.panels), part)
+            sides = _square(points, across, up)
+            made.panels.append(Plane(title, *sides, tuple(points), arrows=True, equal=True, named=True))
+        made.table += [
+            {
+                "part": part,
+                "name": point.label,
+                across: point.x,
+                f"{across}_low": point.xl,
+                f"{across}_high": point.xh,
+                up: point.y,
+                f"{up}_low": point.yl,
+                f"{up}_high": point.yh,
+            }
+            for point in points
+        ]
     caption = (
         f"Mean deviation of perceived from intended {spaced(across)} and {spaced(up)}, per system and per quadrant of"
         " the intents, with 95% intervals. The origin is what was intended."
     )
-    return Chart("Deviation from what was intended", caption, panels, table)
-
-
-def _deviations(
-    rows: Iterable[tuple[str, str, Estimate]], across: str, up: str
-) -> dict[str, dict[str, Estimate]]:
-    """The deviations on both axes, by name."""
-    out: dict[str, dict[str, Estimate]] = {}
-    for name, question, deviation in rows:
-        if question in (across, up):
-            out.setdefault(name, {})[question] = deviation
-    return out
-
-
-def _point(
-    label: str, name: str, shade: str, place: int, both: Mapping[str, Estimate], axes: tuple[str, str]
-) -> Point | None:
-    x, y = both.get(axes[0]), both.get(axes[1])
-    if x is None or y is None or x.value is None or y.value is None:
-        return None
-    words = f"{name}\n{axes[0]} {interval(x, 2)}\n{axes[1]} {interval(y, 2)}"
-    return Point(x.value, y.value, label, shade, SHAPES[place % 4], words, *bounds(x), *bounds(y))
-
-
-def _row(part: str, point: Point, across: str, up: str) -> dict[str, Cell]:
-    return {
-        "part": part,
-        "name": point.label,
-        across: point.x,
-        f"{across}_low": point.xl,
-        f"{across}_high": point.xh,
-        up: point.y,
-        f"{up}_low": point.yl,
-        f"{up}_high": point.yh,
-    }
+    why = "no deviation from a reference could be computed"
+    return made.chart("Deviation from what was intended", caption, why)
 
 
 def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:
@@ -260,12 +222,12 @@ def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:
     x = axis_for(f"{across} deviation", [v for p in points for v in (p.x, p.xl, p.xh, 0.0)], pad=0.2)
     y = axis_for(f"{up} deviation", [v for p in points for v in (p.y, p.yl, p.yh, 0.0)], pad=0.2)
     half = max(x.high - x.low, y.high - y.low) / 2
-    middles = ((x.low + x.high) / 2, (y.low + y.high) / 2)
-    first, second = (
-        axis_for(row.label, [middle - half, middle + half], pad=0.0, lines=(0.0,))
-        for row, middle in zip((x, y), middles, strict=True)
-    )
-    return first, second
+
+    def widened(own: Axis) -> Axis:
+        middle = (own.low + own.high) / 2
+        return axis_for(own.label, [middle - half, middle + half], pad=0.0, lines=(0.0,))
+
+    return widened(x), widened(y)
 
 
 def intent_maps(snapshot: Snapshot, labels: pl.DataFrame, origin: str = "perceived") -> Chart | None:
@@ -278,34 +240,23 @@ def intent_maps(snapshot: Snapshot, labels: pl.DataFrame, origin: str = "perceiv
     pair = mapped_questions(study)
     if pair is None or not {"system", "intent"} <= set(snapshot.stimuli.columns):
         return None
-    look = quadrant_look(study)
-    names = {system.id: system.name or system.id for system in study.systems}
+    look, names = quadrant_look(study), system_names(snapshot)
+
+    def words(intent: str, n: int) -> str:
+        return f"{intent}: {origin}, mean of {n} stimuli"
+
     points = _points(labels, snapshot.stimuli.drop_nulls("system"), pair, look)
     panels = []
     for (system,), mine in points.group_by("system", maintain_order=True):
-        crosses = _references(study, set(mine["intent"].drop_nulls()), pair, look)
-        means = _mean_spots(
-            mine, "intent", pair, look, lambda intent, n: f"{intent}: {origin}, mean of {n} stimuli"
-        )
-        intended = {cross.label: cross for cross in crosses}
-        lines = [
+        panel = _map(study, names[str(system)], mine, pair, look)
+        intended = {cross.label: cross for cross in panel.crosses}
+        means = _means(mine, "intent", pair, look, words)
+        lines = tuple(
             Segment(intended[mean.label].x, intended[mean.label].y, mean.x, mean.y, mean.group)
             for mean in means
             if mean.label in intended
-        ]
-        panels.append(
-            Map(
-                names.get(str(system), str(system)),
-                f"{mine.height} stimuli",
-                _axis(study, pair[0]),
-                _axis(study, pair[1]),
-                _dots(mine, pair),
-                {**look.colours, "": SOFT},
-                crosses=crosses,
-                means=means,
-                lines=tuple(lines),
-            )
         )
+        panels.append(replace(panel, means=means, lines=lines))
     if not panels:
         return None
     key = f"✕ intended   ● {origin} mean of an intent   · one stimulus (select it to hear or see it)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 import polars as pl
@@ -15,7 +14,7 @@ from heartfelt.report.charts import (
     Change,
     Chart,
     Dumbbells,
-    IntervalFigure,
+    IntervalPanels,
     Item,
     Key,
     Plane,
@@ -25,7 +24,7 @@ from heartfelt.report.charts import (
     bounds,
 )
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.naming import coefficient, effect, system_names, why_missing
+from heartfelt.report.naming import Names, coefficient, effect, system_names, why_missing
 from heartfelt.report.palette import COLOURS, FLAGGED, INK, PLAIN
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate
@@ -76,9 +75,8 @@ def raters(analysis: Analysis) -> Chart | Absent:
     shown = sorted(points, key=lambda point: point.label in flagged)[-MOST_RATERS:]
     groups = analysis.summary.screening.collusion
     place = {point.label: i for i, point in enumerate(shown)}
-    links = tuple(
-        (place[a], place[b]) for group in groups for a, b in pairwise(group) if a in place and b in place
-    )
+    pairs = [pair for group in groups for pair in pairwise(group)]
+    links = tuple((place[a], place[b]) for a, b in pairs if a in place and b in place)
     x = axis("information (correlation with what others say)", [0.0, *(p.x for p in shown)], lines=(0.0,))
     y = axis("bias (scale points)", [0.0, *(p.y for p in shown)], lines=(0.0,))
     caption = (
@@ -91,16 +89,10 @@ def raters(analysis: Analysis) -> Chart | Absent:
             f" {number(len(shown))} of {number(len(points))} raters are drawn, all flagged ones among them."
         )
     group_of = {name: at for at, group in enumerate(groups, 1) for name in group}
-    table: list[dict[str, Cell]] = [
-        {
-            "rater": p.label,
-            "information": p.x,
-            "bias": p.y,
-            "flagged": p.label in flagged,
-            "group": group_of.get(p.label),
-        }
-        for p in points
-    ]
+    table = []
+    for p in points:
+        known_as = {"flagged": p.label in flagged, "group": group_of.get(p.label)}
+        table.append({"rater": p.label, "information": p.x, "bias": p.y, **known_as})
     return Chart("Raters", caption, [Plane("", x, y, tuple(shown), links)], table, legend)
 
 
@@ -120,7 +112,7 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
     if not left_out:
         return Absent("the default policy leaves nobody out, so there is nothing to compare")
     compared = analysis.summary.sensitivity or ()
-    names = system_names(analysis)
+    names = system_names(analysis.snapshot)
     by_unit: dict[str, list[Change]] = {unit: [] for unit in UNITS}
     for row in compared:
         before, after = _side(row.with_all), _side(row.without)
@@ -144,16 +136,21 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
         " would leave out, with 95% intervals."
     )
     legend = [Key("all raters", PLAIN), Key("without them", FLAGGED, "diamond")]
-    table: list[dict[str, Cell]] = [
+    table = [
         {
             "figure": row.figure,
             "question": row.question,
-            **_cells(row.with_all, "with_all"),
-            **_cells(row.without, "without"),
+            **_cells("with_all", _side(row.with_all)),
+            **_cells("without", _side(row.without)),
         }
         for row in compared
     ]
     return Chart("With and without the flagged raters", caption, panels, table, legend)
+
+
+def _cells(name: str, side: Side | None) -> dict[str, Cell]:
+    value, low, high = (side.value, side.low, side.high) if side else (None, None, None)
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
 def _side(held: Estimate | float | None) -> Side | None:
@@ -166,13 +163,7 @@ def _text(held: Estimate | float | None) -> str:
     return interval(held) if isinstance(held, Estimate) else number(held)
 
 
-def _cells(held: Estimate | float | None, name: str) -> dict[str, Cell]:
-    side = _side(held) or Side(0.0)
-    value = None if _side(held) is None else side.value
-    return {name: value, f"{name}_low": side.low, f"{name}_high": side.high}
-
-
-def _place(row: SensitivityFigure, names: Mapping[str, str]) -> tuple[str, str]:
+def _place(row: SensitivityFigure, names: Names) -> tuple[str, str]:
     """Which panel a figure belongs to, if any, and its label there."""
     after = f", {row.question}" if row.question else ""
     if row.model:
@@ -181,15 +172,14 @@ def _place(row: SensitivityFigure, names: Mapping[str, str]) -> tuple[str, str]:
         if not (planned or ":" in str(row.of)):
             return "", ""
         about = "mean" if outcome == "value" else outcome
-        return (
-            "F" if row.figure.startswith("F ") else "eta"
-        ), f"{effect(str(row.of))}: {about} {row.question}"
+        unit = "F" if row.figure.startswith("F ") else "eta"
+        return unit, f"{effect(str(row.of))}: {about} {row.question}"
     if row.figure in RELIABILITY:
         hits = row.figure == "quadrant hit rate"
         return "reliability", ("Hits of the quadrant" if hits else coefficient(row.figure)) + after
     for start, unit in (("slope of", "slope"), ("signed deviation of", "deviation"), ("mean of", "mean")):
         if row.figure.startswith(start):
-            return unit, names.get(str(row.of), str(row.of)) + after
+            return unit, names[str(row.of)] + after
     return "", ""
 
 
@@ -199,25 +189,22 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
     groups = analysis.summary.by
     if not groups:
         return Absent(why_missing(analysis, "by", "no column of the raters was named (--by)"))
-    figure = IntervalFigure()
+    made = IntervalPanels()
     for place, question in enumerate(dict.fromkeys(row.question for row in groups.rows)):
         mine = [row for row in groups.rows if row.question == question]
-        for name, title, shade in (("mean", "mean", COLOURS[0]), ("alpha", "Krippendorff alpha", INK)):
-            items = [
-                Item(
-                    row.group,
-                    row.mean if name == "mean" else row.alpha.estimate,
-                    shade,
-                    {"question": question, "group": row.group, "figure": name},
-                    f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}",
-                )
-                for row in mine
-            ]
-            zero, shown = [0.0] if name == "alpha" else [], place < MOST_QUESTIONS
-            figure.add(f"{question}: {title}", name, items, include=zero, drawn=shown)
+        means, alphas = [], []
+        for row in mine:
+            note = f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}"
+            cells = {"question": question, "group": row.group}
+            means.append(Item(row.group, row.mean, COLOURS[0], {**cells, "figure": "mean"}, note))
+            alpha = row.alpha.estimate
+            alphas.append(Item(row.group, alpha, INK, {**cells, "figure": "alpha"}, note))
+        drawn = place < MOST_QUESTIONS
+        made.add(f"{question}: mean", "mean", means, drawn=drawn)
+        made.add(f"{question}: Krippendorff alpha", "alpha", alphas, include=[0.0], drawn=drawn)
     caption = (
         f"Raters by {groups.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
         " raters and the stimuli as samples. Groups may have rated different stimuli; the table of differences compares"
         " them on the same ones."
     )
-    return figure.chart("Groups of raters", caption, "no group of raters is large enough")
+    return made.chart("Groups of raters", caption, "no group of raters is large enough")

@@ -15,21 +15,23 @@ from heartfelt.report.charts import (
     Columns,
     CurvePoint,
     Curves,
+    IntervalPanels,
     Intervals,
+    Item,
     Line,
-    Row,
     Series,
+    TableRow,
     axis,
-    bounds,
     extent,
+    first_of,
     interval_row,
     numbers,
 )
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.naming import coefficient, reliability_parts, system_names, why_missing
+from heartfelt.report.naming import Names, coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT, colour
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.reliability.spearman_brown import stepped_up
+from heartfelt.stats.reliability.spearman_brown import reliability_curve
 from heartfelt.wording import number, spaced
 
 TARGETS = (0.8, 0.9)
@@ -57,13 +59,8 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
         return Absent("the reliability of a single rater could not be estimated")
     shown = dict(list(known.items())[:MOST_CURVES])
     raters = mean_ratings(analysis.summary.counts.ratings_per_item)
-    needed = [
-        count
-        for part in shown.values()
-        for target, count in part.raters_needed.items()
-        if count is not None and float(target) in TARGETS
-    ]
-    last = int(min(MOST_RATERS, max([10, *(count + 2 for count in needed), 2 * (raters or 0.0)])))
+    reached = [count + 2 for part in shown.values() for _, count in _needed(part)]
+    last = int(min(MOST_RATERS, max([10, *reached, 2 * (raters or 0.0)])))
     series = tuple(
         _series(question, part, colour(place), last) for place, (question, part) in enumerate(shown.items())
     )
@@ -80,8 +77,7 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     )
     bands = ", with 95% intervals" if banded else ""
     caption = f"Reliability of the mean of k raters{bands}; dots where a curve reaches .8 and .9."
-    if len(known) > len(shown):
-        caption += f" The first {len(shown)} of {len(known)} questions."
+    caption += first_of(len(shown), len(known))
     table = [
         {"question": curve.label, "raters": p.x, "reliability": p.y, "low": p.low, "high": p.high}
         for curve in series
@@ -90,41 +86,26 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     return Chart("Reliability and number of raters", caption, [panel], table)
 
 
+def _needed(part: Reliability) -> list[tuple[str, int]]:
+    """The raters needed to reach each of the targets that can be reached."""
+    needed = part.raters_needed.items()
+    return [(target, n) for target, n in needed if n is not None and float(target) in TARGETS]
+
+
 def _series(question: str, part: Reliability, shade: str, last: int) -> Series:
-    points = _curve(part.reliability_with, last)
     needed = [
         CurvePoint(count, float(target), f"{question}: {count} raters for a reliability of {target}")
-        for target, count in part.raters_needed.items()
-        if count is not None and float(target) in TARGETS and count <= last
+        for target, count in _needed(part)
+        if count <= last
     ]
-    made = []
-    for raters, value, low, high in points:
+    known = {int(raters): estimate for raters, estimate in part.reliability_with.items()}
+    points = []
+    for raters, estimate in reliability_curve(known, last).items():
+        value, low, high = float(estimate), estimate.low, estimate.high
         interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
         words = f"{question}\n{raters} raters: {number(value, 2)}{interval}"
-        made.append(CurvePoint(raters, value, words, low, high))
-    return Series(question, shade, tuple(made), tuple(needed))
-
-
-def _curve(
-    estimates: Mapping[str, Estimate], last: int
-) -> list[tuple[int, float, float | None, float | None]]:
-    """Reliability with its interval at every number of raters where the estimates lie on one curve; else as they are."""
-    given = {int(k): (e.value, bounds(e)) for k, e in estimates.items() if e.value is not None}
-    single, interval = given.get(1, (0.0, (None, None)))
-    if 0 < single < 1 and all(abs(stepped_up(single, k) - y) < 0.005 for k, (y, _) in given.items()):
-        low, high = (None if bound is None or not 0 <= bound <= 1 else bound for bound in interval)
-        return [
-            (
-                k,
-                stepped_up(single, k),
-                None if low is None else stepped_up(low, k),
-                None if high is None else stepped_up(high, k),
-            )
-            for k in range(1, last + 1)
-        ]
-    return [
-        (k, value, *ends) for k, (value, ends) in sorted(given.items()) if k <= last and value is not None
-    ]
+        points.append(CurvePoint(raters, value, words, low, high))
+    return Series(question, shade, tuple(points), tuple(needed))
 
 
 def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:
@@ -139,28 +120,21 @@ def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:
 )
 def ceiling(analysis: Analysis) -> Chart | Absent:
     """One panel per question: overall, per system and within cells, next to what cell means and one rater reach."""
-    panels: list[Intervals] = []
-    table: list[dict[str, Cell]] = []
-    names = system_names(analysis)
-    for question, part in reliability_parts(analysis).items():
-        made = _ceiling_rows(part.ceiling, names)
-        if made:
-            value = Axis(f"highest {_metric(part.ceiling)} to expect", 0.0, 1.0, FIFTHS)
-            panels.append(Intervals(question, made, value, bars=True))
-            table += [
-                {"question": question, "what": r.label, "value": r.value, "low": r.low, "high": r.high}
-                for r in made
-            ]
-    if not panels:
-        return Absent("the ceiling could not be estimated for any question")
+    names, parts = system_names(analysis.snapshot), reliability_parts(analysis)
+    made = IntervalPanels(letters=False)
+    known = 0
+    for question, part in parts.items():
+        items = _ceiling_items(question, part.ceiling, names)
+        value = Axis(f"highest {_metric(part.ceiling)} to expect", 0.0, 1.0, FIFTHS)
+        made.add(question, value, items, bars=True, drawn=known < MOST_PANELS)
+        known += bool(items)
     caption = (
         "The highest score any predictor can be expected to reach against these labels, with 95% intervals: over"
         " all stimuli, within each system, and within cells of system and intent. In grey, what is reached by"
         " cell means, which know only system and intent, and by one rater against the others."
     )
-    if len(panels) > MOST_PANELS:
-        caption += f" The first {MOST_PANELS} of {len(panels)} questions."
-    return Chart("Ceiling", caption, panels[:MOST_PANELS], table)
+    caption += first_of(MOST_PANELS, known)
+    return made.chart("Ceiling", caption, "the ceiling could not be estimated for any question")
 
 
 def _metric(ceilings: Ceilings) -> str:
@@ -168,25 +142,24 @@ def _metric(ceilings: Ceilings) -> str:
     return "accuracy" if ceilings.metric == "accuracy" and known else "correlation"
 
 
-def _ceiling_rows(ceilings: Ceilings, names: Mapping[str, str]) -> tuple[Row, ...]:
+def _ceiling_items(question: str, ceilings: Ceilings, names: Names) -> list[Item]:
     correlation = _metric(ceilings) == "correlation"
     by_system = ceilings.by_system or {}
+    systems = (
+        sorted(by_system, key=lambda key: names[key].casefold()) if len(by_system) <= MOST_SYSTEMS else []
+    )
     entries: list[tuple[str, Estimate | None, str]] = [
-        ("all stimuli", ceilings.correlation if correlation else ceilings.accuracy, PLAIN)
-    ]
-    if len(by_system) <= MOST_SYSTEMS:
-        keys = sorted(by_system, key=lambda key: names.get(key, key).casefold())
-        entries += [(names.get(key, key), by_system[key], COLOURS[5]) for key in keys]
-    entries += [
+        ("all stimuli", ceilings.correlation if correlation else ceilings.accuracy, PLAIN),
+        *((names[key], by_system[key], COLOURS[5]) for key in systems),
         ("within cells", ceilings.within_cells, COLOURS[2]),
         ("cell means", ceilings.cell_means, SOFT),
         ("one rater", ceilings.human if correlation else ceilings.accuracy_human, SOFT),
     ]
-    return tuple(
-        interval_row(label, estimate, shade)
+    return [
+        Item(label, estimate, shade, {"question": question, "what": label})
         for label, estimate, shade in entries
         if estimate is not None and estimate.value is not None
-    )
+    ]
 
 
 @figure("ratings-per-item", "how many items have how many ratings")
@@ -199,19 +172,14 @@ def ratings_per_item(analysis: Analysis) -> Chart | Absent:
         return Absent("no item has a rating")
     unit, units = ("stimulus", "stimuli") if total == analysis.summary.counts.rated else ("item", "items")
     columns = _bins(counts)
-    bars = tuple(
-        Bar(
-            label,
-            items,
-            PLAIN,
-            f"{number(items)} {units} with {label} ratings\n{100 * items / total:.1f}% of {number(total)}",
-        )
-        for label, items in columns
-    )
+    bars = []
+    for label, items in columns:
+        words = f"{number(items)} {units} with {label} ratings\n{100 * items / total:.1f}% of {number(total)}"
+        bars.append(Bar(label, items, PLAIN, words))
     height = axis(f"number of {units}", [items for _, items in columns], include=[0])
     caption = f"Number of ratings per {unit}; mean {number(mean, 2)}, {number(total)} {units}."
-    table: list[dict[str, Cell]] = [{"ratings": label, units: items} for label, items in columns]
-    return Chart("Ratings per item", caption, [Columns("", Axis("ratings"), height, bars)], table)
+    table: list[TableRow] = [{"ratings": label, units: items} for label, items in columns]
+    return Chart("Ratings per item", caption, [Columns("", Axis("ratings"), height, tuple(bars))], table)
 
 
 def _bins(counts: Mapping[int, int]) -> list[tuple[str, int]]:
@@ -230,48 +198,31 @@ def _bins(counts: Mapping[int, int]) -> list[tuple[str, int]]:
 def agreement(analysis: Analysis) -> Chart | Absent:
     """One panel per coefficient, questions in order of the first."""
     parts = analysis.summary.agreement or {}
-    known = [
-        name
-        for name in COEFFICIENTS
-        if any(
-            (estimate := _coefficient(part, name)) is not None and estimate.value is not None
-            for part in parts.values()
-        )
-    ][:MOST_COEFFICIENTS]
+    held = {name: {q: _coefficient(part, name) for q, part in parts.items()} for name in COEFFICIENTS}
+    known = [name for name, estimates in held.items() if any(e.value is not None for e in estimates.values())]
     if not known:
         return Absent(why_missing(analysis, "agreement", "no question is answered in categories"))
-    first = {question: _coefficient(part, known[0]) for question, part in parts.items()}
-    values = {question: estimate.value if estimate else None for question, estimate in first.items()}
-    order = sorted(parts, key=lambda question: -(values[question] or -2.0))
+    first = held[known[0]]
+    order = sorted(parts, key=lambda question: -(first[question].value or -2.0))
     half = MOST_ROWS // 2
     shown = order if len(order) <= MOST_ROWS else [*order[:half], *order[-half:]]
     panels = []
-    for place, name in enumerate(known):
-        rows = tuple(
-            Row(spaced(q), None, None, None, COLOURS[place], "")
-            if (estimate := _coefficient(parts[q], name)) is None
-            else interval_row(spaced(q), estimate, COLOURS[place])
-            for q in shown
-        )
+    for place, name in enumerate(known[:MOST_COEFFICIENTS]):
+        rows = tuple(interval_row(spaced(q), held[name][q], COLOURS[place]) for q in shown)
         value = axis("", [*extent(rows), 0.0], include=[1.0])
         panels.append(Intervals(coefficient(name), rows, value, lines=(Line(0.0),)))
-    table = [
-        {
-            "question": q,
-            **{
-                key: cell
-                for m in known
-                for key, cell in numbers(_coefficient(parts[q], m), m, prefix=f"{m}_").items()
-            },
-        }
-        for q in order
-    ]
+    table = []
+    for q in order:
+        cells: dict[str, Cell] = {"question": q}
+        for name in known[:MOST_COEFFICIENTS]:
+            cells |= numbers(held[name][q], name, prefix=f"{name}_")
+        table.append(cells)
     caption = "Agreement between raters on each question, with 95% intervals; an alpha or kappa of 0 is agreement by chance."
     if len(shown) < len(order):
         caption += f" The {half} highest and the {half} lowest of {len(order)} questions."
     return Chart("Agreement by question", caption, panels, table)
 
 
-def _coefficient(part: Agreement, name: str) -> Estimate | None:
+def _coefficient(part: Agreement, name: str) -> Estimate:
     estimate = getattr(part, name)
-    return estimate if isinstance(estimate, Estimate) else None
+    return estimate if isinstance(estimate, Estimate) else Estimate.missing("not measured")

@@ -11,7 +11,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.naming import questions, system_names
 from heartfelt.report.page import KINDS, Section, bullets, file_links, folded, joined, paragraph
-from heartfelt.report.tables import CellValue, Verdict, table
+from heartfelt.report.tables import CellValue, Columns, Verdict, table, table_of
 from heartfelt.wording import number
 
 TABLES = {
@@ -24,48 +24,43 @@ MOST_STIMULI = 4000
 MOST_WIDE = 3
 
 
-def verdict(analysis: Analysis) -> Section:
+def verdict(analysis: Analysis, _: Charts) -> Section:
     """What you can and cannot conclude, before any number: a bottom line, then by systems, reliability and raters."""
     groups = analysis.summary.verdict_groups
     parts = [Markup('<p class="bottom-line">{}</p>').format(groups.bottom_line)]
-    for title, sentences in (
-        ("Systems and intents", groups.systems),
-        ("Reliability", groups.reliability),
-        ("Raters", groups.raters),
+    for title, sentences, look in (
+        ("Systems and intents", groups.systems, "verdict"),
+        ("Reliability", groups.reliability, "verdict"),
+        ("Raters", groups.raters, "verdict"),
+        ("Remarks", analysis.summary.notes, ""),
     ):
         if sentences:
+            frame = Markup('<div class="{}">\n<h3>{}</h3>\n{}\n</div>')
             parts.append(
-                Markup('<div class="verdict-group">\n<h3>{}</h3>\n{}\n</div>').format(
-                    title, bullets(sentences, "verdict")
-                )
+                frame.format("verdict-group" if look else "remarks", title, bullets(sentences, look))
             )
-    if analysis.summary.notes:
-        remarks = bullets(analysis.summary.notes)
-        parts.append(Markup('<div class="remarks">\n<h3>Remarks</h3>\n{}\n</div>').format(remarks))
     title = "What you can and cannot conclude from these ratings"
     return Section("verdict", title, html=joined(*parts), short="Verdict")
 
 
-def published(analysis: Analysis) -> Section | None:
+def published(analysis: Analysis, _: Charts) -> Section | None:
     """Published numbers next to the same numbers recomputed, where the source is a dataset with published numbers."""
     figures = analysis.summary.published
     if not figures:
         return None
-    lines = [
-        [row.what, row.printed or _numbers(row.published), _recomputed(row), Verdict(row.agrees)]
-        for row in figures
-    ]
+    columns: Columns[PublishedFigure] = {
+        "number": lambda row: row.what,
+        "published": lambda row: row.printed or _numbers(row.published),
+        "recomputed": _recomputed,
+        "agrees": lambda row: Verdict(row.agrees),
+    }
     agree = sum(row.agrees for row in figures)
     lead = (
         "Every published number is reproduced from the ratings."
         if agree == len(figures)
         else f"{agree} of {len(figures)} published numbers are reproduced from the ratings."
     )
-    html = table(
-        "Published numbers, and the same numbers recomputed from these ratings",
-        ["number", "published", "recomputed", "agrees"],
-        lines,
-    )
+    html = table_of("Published numbers, and the same numbers recomputed from these ratings", figures, columns)
     return Section("published", "Published and recomputed", lead, html, "Published")
 
 
@@ -82,7 +77,7 @@ def _recomputed(row: PublishedFigure) -> CellValue:
     return text.removeprefix("0") if row.printed.startswith(".") else text
 
 
-def paper(analysis: Analysis) -> Section | None:
+def paper(analysis: Analysis, _: Charts) -> Section | None:
     """Paragraphs on methods and results to copy, with the numbers filled in."""
     parts = []
     for name, text in (("methods", analysis.summary.methods), ("results", analysis.summary.results)):
@@ -98,24 +93,23 @@ def paper(analysis: Analysis) -> Section | None:
     return Section("paper", "For your paper", lead, joined(*parts)) if parts else None
 
 
-def files(charts: Charts) -> Section:
+def files(_: Analysis, charts: Charts) -> Section:
     """Every file of the analysis, and the figures this study has no data for."""
     lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in TABLES.items()]
     drawn = [
         [name, FIGURES[name].about, *file_links(name)] for name, c in charts.items() if isinstance(c, Chart)
     ]
     missing = [[name, chart.why] for name, chart in charts.items() if isinstance(chart, Absent)]
-    parts = [
+    not_drawn = table("Not drawn", ["figure", "why"], missing)
+    html = joined(
         table("Tables", ["file", "contents"], lines),
         table("Figures", ["figure", "shows", *(kind.upper() for kind in KINDS)], drawn),
-    ]
-    if missing:
-        content = table("Not drawn", ["figure", "why"], missing)
-        parts.append(folded("Figures this study has no data for", content, printed=False))
-    return Section("files", "Files", html=joined(*parts))
+        folded("Figures this study has no data for", not_drawn, printed=False),
+    )
+    return Section("files", "Files", html=html)
 
 
-def stimuli() -> Section:
+def stimuli(_analysis: Analysis, _charts: Charts) -> Section:
     """The list of stimuli, which the script fills."""
     html = Markup(
         '<div id="stimuli-list"><noscript><p>The list is made by the page\'s own script;'
@@ -163,7 +157,9 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
         "rows": rows.head(MOST_STIMULI).rows(),
         "total": rows.height,
         "names": {
-            key: name for key, name in system_names(analysis).items() if key != "all" and "system" in facts
+            key: name
+            for key, name in system_names(analysis.snapshot).items()
+            if key != "all" and "system" in facts
         },
         "hint": f"such as {' '.join(example)}" if example else "",
     }

@@ -13,7 +13,6 @@ from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.summary import (
     GroupDifference,
     GroupFigures,
-    RaterGroups,
     SensitivityFigure,
     SensitivityPairs,
 )
@@ -39,20 +38,19 @@ MOST_NAMED = 40
 
 def raters(analysis: Analysis, charts: Charts) -> Section:
     """Screening, parallel answers and sensitivity."""
-    parts = [
+    compared = bool(analysis.summary.screening.dropped_by_default)
+    html = joined(
         _count(analysis),
         figure_block("raters", charts),
         _flags(analysis),
         _rules(analysis),
         _parallel(analysis),
         figure_block("sensitivity", charts, look="flow"),
-    ]
-    if analysis.summary.screening.dropped_by_default:
-        parts += [_sides(analysis), _sensitivity(analysis)]
-    parts.append(_held_out(analysis))
-    if analysis.summary.screening.dropped_by_default:
-        parts.append(_changed_pairs(analysis))
-    return Section("raters", "The raters", LEAD, joined(*parts), "Raters")
+        *((_sides(analysis), _sensitivity(analysis)) if compared else ()),
+        _held_out(analysis),
+        _changed_pairs(analysis) if compared else Markup(""),
+    )
+    return Section("raters", "The raters", LEAD, html, "Raters")
 
 
 def _count(analysis: Analysis) -> Markup:
@@ -80,22 +78,18 @@ def _flags(analysis: Analysis) -> Markup:
     flags = analysis.panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
     if not flags.height:
         return absent("No rule flags a rater.")
-    order = {name: place for place, name in enumerate(analysis.panel.ranking["rater"].to_list())}
+    order = {name: place for place, name in enumerate(analysis.panel.ranking["rater"])}
     rows = sorted(
         flags.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"])
     )
     names = ("rater", "rule", "question", "statistic", "value", "threshold")
     lines = [[*(row[name] for name in names), PValue(row["p"]), row["words"]] for row in rows]
     columns = ["rater", "rule", "question", "statistic", "value", "limit", "p", "in words"]
-    caption = "Flags, the rater with the most evidence first"
-    content = table(caption, columns, lines, more="all are in ledger.csv")
+    content = table("Flags, the rater with the most evidence first", columns, lines)
     return folded(f"All {number(len(lines))} flags: who, why, by which statistic", content)
 
 
 def _rules(analysis: Analysis) -> Markup:
-    rules = list(analysis.summary.screening.rules.values())
-    if not rules:
-        return Markup("")
     columns: Columns[RuleSummary] = {
         "rule": lambda rule: rule.rule,
         "looks at": lambda rule: rule.about,
@@ -107,28 +101,24 @@ def _rules(analysis: Analysis) -> Markup:
             "; ".join(f"{why} ({number(count)})" for why, count in [*rule.why_not_judged.items()][:3]) or None
         ),
     }
-    content = table_of(f"Rules of the policy '{analysis.panel.policy.name}'", rules, columns)
+    caption = f"Rules of the policy '{analysis.panel.policy.name}'"
+    content = table_of(caption, list(analysis.summary.screening.rules.values()), columns)
     return folded("The rules that were applied", content, printed=False)
 
 
 def _parallel(analysis: Analysis) -> Markup:
     groups = analysis.summary.screening.collusion
+    aligned = [parallel_answers(analysis.all_ratings, group) for group in groups[:MOST_GROUPS]]
+    strips = [_strips(analysis, place, part) for place, part in enumerate(aligned, 1) if part.raters]
     if not groups:
         return Markup("")
-    parts = [
-        Markup(
-            "<h3>Answers that run in parallel</h3>\n<p>Each line shows one rater's answers in the order given. A shade"
-            " is a value; a bar below it means the same answer as the first rater's. The stimuli were different."
-            " Where a trial has no partner, there is a gap.</p>"
-        )
-    ]
-    for place, group in enumerate(groups[:MOST_GROUPS], 1):
-        aligned = parallel_answers(analysis.all_ratings, group)
-        if aligned.raters:
-            parts.append(_strips(analysis, place, aligned))
-    if len(groups) > MOST_GROUPS:
-        parts.append(absent(f"The first {MOST_GROUPS} of {len(groups)} groups; all are in summary.json."))
-    return joined(*parts)
+    about = Markup(
+        "<h3>Answers that run in parallel</h3>\n<p>Each line shows one rater's answers in the order given. A shade"
+        " is a value; a bar below it means the same answer as the first rater's. The stimuli were different."
+        " Where a trial has no partner, there is a gap.</p>"
+    )
+    rest = f"The first {MOST_GROUPS} of {len(groups)} groups; all are in summary.json."
+    return joined(about, *strips, absent(rest) if len(groups) > MOST_GROUPS else Markup(""))
 
 
 def _strips(analysis: Analysis, place: int, aligned: ParallelAnswers) -> Markup:
@@ -183,13 +173,10 @@ def _sides(analysis: Analysis) -> Markup:
     """How much is behind each side of the comparison."""
     before, after = analysis.summary.sensitivity_counts.with_all, analysis.summary.sensitivity_counts.without
     counts = (
-        ("raters", after.raters, before.raters),
-        ("answers", after.answers, before.answers),
-        ("stimuli", after.stimuli, before.stimuli),
-        ("labels", after.labels, before.labels),
+        f"{number(getattr(after, name))} of {number(getattr(before, name))} {name}"
+        for name in ("raters", "answers", "stimuli", "labels")
     )
-    words = "; ".join(f"{number(some)} of {number(every)} {name}" for name, some, every in counts)
-    return paragraph(f"Without them: {words}.")
+    return paragraph(f"Without them: {'; '.join(counts)}.")
 
 
 def _sensitivity(analysis: Analysis) -> Markup:
@@ -199,9 +186,8 @@ def _sensitivity(analysis: Analysis) -> Markup:
         "all raters": lambda row: row.with_all,
         "without them": lambda row: row.without,
     }
-    rows = analysis.summary.sensitivity
-    content = table_of("Headline figures", rows or (), columns)
-    return folded("With and without, as a table", content) if rows else Markup("")
+    content = table_of("Headline figures", analysis.summary.sensitivity, columns)
+    return folded("With and without, as a table", content)
 
 
 def _held_out(analysis: Analysis) -> Markup:
@@ -239,39 +225,24 @@ def _changed_pairs(analysis: Analysis) -> Markup:
             "; ".join(" and ".join(pair) for pair in (*row.only_with_all, *row.only_without)) or None
         ),
     }
-    rows = analysis.summary.sensitivity_pairs
-    content = table_of("Significant pairs", rows or (), columns)
-    return folded("Pairs that differ, with and without", content, printed=False) if rows else Markup("")
+    content = table_of("Significant pairs", analysis.summary.sensitivity_pairs, columns)
+    return folded("Pairs that differ, with and without", content, printed=False)
 
 
 def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
     """Groups of raters (``--by``), where a column of the raters was named."""
     groups = analysis.summary.by
     if groups is None:
-        reason = why_missing(analysis, "by", "")
-        if not reason or "--by" in reason:
-            return None
-        return Section(
-            "rater-groups", "Groups of raters", html=absent(f"No groups: {reason}."), short="Groups"
-        )
+        reason = why_missing(analysis, "by", "--by")
+        html = absent(f"No groups: {reason}.")
+        return None if "--by" in reason else Section("rater-groups", "Groups of raters", "", html, "Groups")
     counted = ", ".join(f"{row.group} ({plural(row.raters, 'rater')})" for row in groups.groups)
     words = f"By {spaced(groups.column)}: {counted}."
     if groups.not_stated:
         words += f" {plural(groups.not_stated, 'rater')} did not state it."
     if groups.cut_at:
-        words += (
-            f" Numbers were cut at their tertiles ({', '.join(number(cut, 1) for cut in groups.cut_at)})."
-        )
-    html = joined(
-        paragraph(words),
-        figure_block("rater-groups", charts),
-        _groups(groups),
-        *_differences(analysis, groups),
-    )
-    return Section("rater-groups", "Groups of raters", GROUPS_LEAD, html, "Groups")
-
-
-def _groups(groups: RaterGroups) -> Markup:
+        cuts = ", ".join(number(cut, 1) for cut in groups.cut_at)
+        words += f" Numbers were cut at their tertiles ({cuts})."
     columns: Columns[GroupFigures] = {
         "question": lambda row: spaced(row.question),
         "group": lambda row: row.group,
@@ -282,15 +253,10 @@ def _groups(groups: RaterGroups) -> Markup:
         "ICC(2,1), one rater": lambda row: row.icc2,
         "ICC(2,k)": lambda row: row.icc2k,
     }
-    caption = "Each group by itself, with 95% intervals"
-    return table_of(caption, groups.rows, columns, more="all are in summary.json")
-
-
-def _differences(analysis: Analysis, groups: RaterGroups) -> list[Markup]:
-    names = system_names(analysis)
-    columns: Columns[GroupDifference] = {
+    names = system_names(analysis.snapshot)
+    compared: Columns[GroupDifference] = {
         "question": lambda row: spaced(row.question),
-        "stimuli": lambda row: names.get(row.system, row.system),
+        "stimuli": lambda row: names[row.system],
         "a": lambda row: row.a,
         "b": lambda row: row.b,
         "a less b": lambda row: row.difference,
@@ -299,10 +265,14 @@ def _differences(analysis: Analysis, groups: RaterGroups) -> list[Markup]:
     }
     overall = [row for row in groups.differences if row.system == "all"]
     by_system = [row for row in groups.differences if row.system != "all"]
-    parts = []
-    if overall:
-        parts.append(table_of("Differences between groups on the same stimuli", overall, columns))
-    if by_system:
-        content = table_of("Differences by system", by_system, columns, more="all are in summary.json")
-        parts.append(folded("Differences between groups, system by system", content))
-    return parts
+    html = joined(
+        paragraph(words),
+        figure_block("rater-groups", charts),
+        table_of("Each group by itself, with 95% intervals", groups.rows, columns),
+        table_of("Differences between groups on the same stimuli", overall, compared),
+        folded(
+            "Differences between groups, system by system",
+            table_of("Differences by system", by_system, compared),
+        ),
+    )
+    return Section("rater-groups", "Groups of raters", GROUPS_LEAD, html, "Groups")

@@ -19,20 +19,12 @@ from heartfelt.wording import number, percent, spaced
 COEFFICIENTS = (
     "alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k", "split_half",
 )  # fmt: skip
-CEILINGS = {
-    "correlation": "Ceiling of correlation",
-    "rmse": "Floor of the error (RMSE)",
-    "accuracy": "Ceiling of accuracy",
-    "within_cells": "Ceiling of correlation within cells",
-    "cell_means": "What cell means reach",
-    "human": "What one rater reaches",
-}
+CEILINGS = ("correlation", "rmse", "accuracy", "within_cells", "cell_means", "human")
 AGREEMENT = (
     "alpha_ordinal", "cohen_kappa_quadratic", "fleiss_kappa", "cohen_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement",
     "pairwise_accuracy", "pairwise_balanced_accuracy", "leave_one_out",
 )  # fmt: skip
 FEW = 4
-IN_SUMMARY = "all are in summary.json"
 T = TypeVar("T")
 
 
@@ -58,7 +50,7 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
     """Tables and figures of reliability."""
     parts = _with_pool(analysis.summary.reliability, analysis.summary.reliability_pooled)
     html = joined(
-        _coefficients(parts),
+        _coefficients(parts) or absent("No reliability could be estimated."),
         _needed(parts),
         side_by_side(figure_block("reliability-by-raters", charts), figure_block("ratings-per-item", charts)),
         figure_block("ceiling", charts),
@@ -72,23 +64,22 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
 
 
 def _coefficients(parts: Mapping[str, Reliability]) -> Markup:
-    if not parts:
-        return absent("No reliability could be estimated.")
     names = [name for name in COEFFICIENTS if _known(parts, name)] or list(COEFFICIENTS[:1])
     ceilings: dict[str, Ceilings] = {question: part.ceiling for question, part in parts.items()}
     limits = [name for name in CEILINGS if _known(ceilings, name)]
-    labels = [coefficient(name) for name in names] + [CEILINGS[name] for name in limits]
-    columns: dict[str, list[CellValue]] = {
-        question: [*(_held(part, name) for name in names), *(_held(part.ceiling, name) for name in limits)]
+    labels = [coefficient(name) for name in (*names, *limits)]
+    lines: list[list[CellValue]] = [
+        [question, *(_held(part, name) for name in names), *(_held(part.ceiling, name) for name in limits)]
         for question, part in parts.items()
-    }
-    caption = "Reliability and ceiling, with 95% intervals"
-    if len(parts) <= FEW:
-        lines = [[label, *(column[at] for column in columns.values())] for at, label in enumerate(labels)]
-        return table(caption, ["coefficient", *columns], lines)
-    return table(
-        caption, ["question", *labels], [[q, *cells] for q, cells in columns.items()], more=IN_SUMMARY
-    )
+    ]
+    columns = ["question", *labels]
+    if 0 < len(parts) <= FEW:
+        turned = [list(column) for column in zip(*lines, strict=True)]
+        columns, lines = (
+            ["coefficient", *parts],
+            [[label, *cells] for label, cells in zip(labels, turned[1:], strict=True)],
+        )
+    return table("Reliability and ceiling, with 95% intervals", columns, lines)
 
 
 def _needed(parts: Mapping[str, Reliability]) -> Markup:
@@ -97,8 +88,6 @@ def _needed(parts: Mapping[str, Reliability]) -> Markup:
         for question, part in parts.items()
         if any(count is not None for count in part.raters_needed.values())
     ]
-    if not lines:
-        return Markup("")
     caption = "Raters per item needed for a reliable mean, with 95% bounds"
     return table(caption, ["question", "for .7", "for .8", "for .9"], lines)
 
@@ -118,21 +107,13 @@ def _components(parts: Mapping[str, Reliability]) -> Markup:
     lines: list[list[CellValue]] = []
     for question, part in parts.items():
         held = part.variance_components
-        if held is not None:
-            lines += [
-                [question, name, variance, percent(share.value, 1) if share.value is not None else None]
-                for name, variance, share in (
-                    ("stimulus", held.stimulus, held.share_stimulus),
-                    ("rater", held.rater, held.share_rater),
-                    ("residual", held.residual, held.share_residual),
-                )
-                if variance.value is not None
-            ]
-    if not lines:
-        return Markup("")
-    content = table(
-        "Variance of single ratings by source", ["question", "source", "variance", "share"], lines
-    )
+        for name in ("stimulus", "rater", "residual") if held is not None else ():
+            variance, share = _held(held, name), _held(held, f"share_{name}")
+            if variance is not None and variance.value is not None:
+                known = share is not None and share.value is not None
+                lines.append([question, name, variance, percent(share.value, 1) if share and known else None])
+    columns = ["question", "source", "variance", "share"]
+    content = table("Variance of single ratings by source", columns, lines)
     return folded("Where the variance of single ratings comes from", content)
 
 
@@ -147,9 +128,7 @@ def agreement(analysis: Analysis, charts: Charts) -> Section | None:
     html = joined(
         figure_block("agreement", charts),
         figure_block("confusion", charts) if shows_confusion else Markup(""),
-        table(
-            "Agreement, with 95% intervals", ["question", *map(coefficient, names)], lines, more=IN_SUMMARY
-        ),
+        table("Agreement, with 95% intervals", ["question", *map(coefficient, names)], lines),
         _breakdown(analysis),
     )
     lead = "Agreement between raters on each question: beyond chance, plain, and each vote against the majority of the others."
@@ -164,20 +143,16 @@ def _breakdown(analysis: Analysis) -> Markup:
     every = {str(place): row for place, row in enumerate(row for rows in breakdown.values() for row in rows)}
     titles = {"present": "present", "unanimous": "unanimous", "matches_intended": "as intended"}
     shown = [name for name in titles if _known(every, name)]
+    counted = ["items", "ratings", "labels", "ties", "single rater"]
     parts = []
     for fact, rows in breakdown.items():
         lines: list[list[CellValue]] = []
         for row in rows:
-            estimates = [_held(row, name) for name in shown]
             counts = [row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single]
-            known = [
-                estimate if estimate is not None and estimate.value is not None else None
-                for estimate in estimates
-            ]
+            held = [_held(row, name) for name in shown]
+            known = [each if each is not None and each.value is not None else None for each in held]
             lines.append([spaced(row.value), *counts, *known])
-        counted = ["items", "ratings", "labels", "ties", "single rater"]
-        columns = [spaced(fact), *counted, *(titles[name] for name in shown)]
         title = "Labels of all items" if fact == "all" else f"Labels by {spaced(fact)}"
-        content = table(title, columns, lines)
+        content = table(title, [spaced(fact), *counted, *(titles[name] for name in shown)], lines)
         parts.append(content if fact == "all" else folded(title, content))
     return joined(*reversed(parts))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.results import Effect, IntentMeans, MixedEffect, Overlap, Pair, SystemMeans
 from heartfelt.report.charts import Charts
 from heartfelt.report.naming import effect, outcome, quadrant_look, system_names, why_missing
-from heartfelt.report.page import Section, absent, figure_block, folded, joined, side_by_side
+from heartfelt.report.page import Section, absent, figure_block, figure_blocks, folded, joined, side_by_side
 from heartfelt.report.tables import Columns, PValue, table_of
 from heartfelt.wording import number
-
-IN_SUMMARY = "all are in summary.json"
 
 
 def maps(analysis: Analysis, charts: Charts) -> Section:
@@ -28,87 +24,86 @@ def maps(analysis: Analysis, charts: Charts) -> Section:
 
 def deviations(analysis: Analysis, charts: Charts) -> Section:
     """How systems differ in what they convey."""
-    parts = [
-        figure_block("deviation-maps", charts),
-        figure_block("deviation-by-system", charts),
+    html = joined(
+        figure_blocks(charts, "deviation-maps", "deviation-by-system"),
         _anova(analysis),
         figure_block("slopes", charts),
         _systems(analysis),
         _pairwise(analysis),
         _mixed(analysis),
-    ]
+    )
     lead = (
         "Deviation is what raters perceived minus what was intended, in scale points; the intervals take raters and"
         " stimuli as samples."
     )
-    return Section("systems", "How systems differ", lead, joined(*parts), "Systems")
+    return Section("systems", "How systems differ", lead, html, "Systems")
 
 
 def quadrants(analysis: Analysis, charts: Charts) -> Section:
     """Which intents come across."""
-    parts = [
-        figure_block("absolute-deviation-by-quadrant", charts),
-        figure_block("absolute-deviation-by-system-and-quadrant", charts),
+    html = joined(
+        figure_blocks(charts, "absolute-deviation-by-quadrant", "absolute-deviation-by-system-and-quadrant"),
         side_by_side(figure_block("confusion", charts)),
         _overlap(analysis),
         _intents(analysis),
-    ]
-    return Section("intents", "Which intents come across", html=joined(*parts), short="Intents")
+    )
+    return Section("intents", "Which intents come across", html=html, short="Intents")
 
 
 def ranking(analysis: Analysis, charts: Charts) -> Section:
     """Systems in order, with the tests behind it."""
-    parts = [figure_block("system-ranking", charts), _anova(analysis), _pairwise(analysis), _mixed(analysis)]
+    tests = (_anova(analysis), _pairwise(analysis), _mixed(analysis))
     lead = (
         "Systems in order of their mean. The intervals take both raters and stimuli as samples; systems that cannot be"
         " told apart are marked."
     )
-    return Section("systems", "Which systems are ahead", lead, joined(*parts), "Systems")
+    html = joined(figure_block("system-ranking", charts), *tests)
+    return Section("systems", "Which systems are ahead", lead, html, "Systems")
 
 
-def answers(charts: Charts) -> Section:
+def answers(_: Analysis, charts: Charts) -> Section:
     """How often each answer was given."""
-    parts = [figure_block("answers", charts), figure_block("answers-by-system", charts)]
-    return Section("answers", "What raters answered", html=joined(*parts), short="Answers")
-
-
-def _anova(analysis: Analysis) -> Markup:
-    """The analyses of variance, one row per effect."""
-    effects = analysis.summary.anova
-    if not effects:
-        return absent(f"No analysis of variance: {why_missing(analysis, 'anova', 'nothing to compare')}.")
-    caption = (
-        "Analyses of variance of stimulus means, type II. η² is the share of the total of the table's sums of squares,"
-        " residual included."
-    )
-    columns: Columns[Effect] = {
-        "question": lambda row: row.outcome,
-        "of": lambda row: outcome(row.deviation),
-        "model": lambda row: row.model.replace("*", "×"),
-        "effect": lambda row: effect(row.effect),
-        "df": lambda row: _degrees(row.df),
-        "F": lambda row: _rounded(row.f, 2),
-        "p": lambda row: PValue(row.p),
-        "η²": lambda row: _rounded(row.eta_squared, 4),
-        "partial η²": lambda row: row.partial_eta_squared,
-        "ω²": lambda row: _rounded(row.omega_squared, 4),
-    }
-    return table_of(caption, effects, columns, more=IN_SUMMARY)
+    html = figure_blocks(charts, "answers", "answers-by-system")
+    return Section("answers", "What raters answered", html=html, short="Answers")
 
 
 def _rounded(value: float | None, places: int) -> float | None:
     return None if value is None else round(value, places)
 
 
-def _degrees(df: Sequence[float | None] | None) -> str:
-    return ", ".join(number(d, 0 if float(d).is_integer() else 1) for d in df or () if d is not None)
+def _degrees(row: Effect | MixedEffect) -> str:
+    return ", ".join(number(d, 0 if float(d).is_integer() else 1) for d in row.df or () if d is not None)
+
+
+TESTED: Columns[Effect | MixedEffect] = {
+    "question": lambda row: row.outcome,
+    "of": lambda row: outcome(row.deviation),
+    "model": lambda row: row.model.replace("*", "×"),
+    "effect": lambda row: effect(row.effect),
+    "df": _degrees,
+    "F": lambda row: _rounded(row.f, 2),
+    "p": lambda row: PValue(row.p),
+}
+
+
+def _anova(analysis: Analysis) -> Markup:
+    """The analyses of variance, one row per effect."""
+    columns: Columns[Effect] = {
+        **TESTED,
+        "η²": lambda row: _rounded(row.eta_squared, 4),
+        "partial η²": lambda row: row.partial_eta_squared,
+        "ω²": lambda row: _rounded(row.omega_squared, 4),
+    }
+    caption = (
+        "Analyses of variance of stimulus means, type II. η² is the share of the total of the table's sums of squares,"
+        " residual included."
+    )
+    why = why_missing(analysis, "anova", "nothing to compare")
+    return table_of(caption, analysis.summary.anova, columns) or absent(f"No analysis of variance: {why}.")
 
 
 def _pairwise(analysis: Analysis) -> Markup:
     """Every pair that was compared."""
-    pairs = analysis.summary.pairwise
-    if not pairs:
-        return Markup("")
     columns: Columns[Pair] = {
         "question": lambda pair: pair.outcome,
         "of": lambda pair: outcome(pair.deviation),
@@ -121,36 +116,28 @@ def _pairwise(analysis: Analysis) -> Markup:
         "p": lambda pair: PValue(pair.p),
         "significant": lambda pair: pair.significant,
     }
-    content = table_of("Pairwise comparisons", pairs, columns, more=IN_SUMMARY)
+    pairs = analysis.summary.pairwise or ()
+    content = table_of("Pairwise comparisons", pairs, columns)
     return folded(f"All {number(len(pairs))} pairwise comparisons", content, printed=False)
 
 
 def _mixed(analysis: Analysis) -> Markup:
     """Mixed models on the single ratings."""
-    effects = analysis.summary.mixed
-    if not effects:
-        return Markup("")
     columns: Columns[MixedEffect] = {
-        "question": lambda row: row.outcome,
-        "of": lambda row: outcome(row.deviation),
-        "model": lambda row: row.model,
-        "effect": lambda row: effect(row.effect),
-        "df": lambda row: _degrees(row.df),
-        "F": lambda row: _rounded(row.f, 2),
-        "p": lambda row: PValue(row.p),
+        **TESTED,
         "variance of stimuli": lambda row: row.variances.get("stimulus"),
         "of raters": lambda row: row.variances.get("rater"),
         "residual": lambda row: row.variances.get("residual"),
     }
     caption = "Mixed models on single ratings, with raters and stimuli as crossed random effects"
-    content = table_of(caption, effects, columns, more=IN_SUMMARY)
+    content = table_of(caption, analysis.summary.mixed, columns)
     return folded("Mixed models on the single ratings", content, printed=False)
 
 
 def _systems(analysis: Analysis) -> Markup:
-    names = system_names(analysis)
+    names = system_names(analysis.snapshot)
     columns: Columns[SystemMeans] = {
-        "system": lambda row: names.get(row.system, row.system),
+        "system": lambda row: names[row.system],
         "question": lambda row: row.question,
         "mean": lambda row: row.means.mean,
         "deviation": lambda row: row.means.deviation,
@@ -159,9 +146,8 @@ def _systems(analysis: Analysis) -> Markup:
         "stimuli": lambda row: row.means.n_stimuli,
         "ratings": lambda row: row.means.n_ratings,
     }
-    rows = analysis.summary.systems
-    content = table_of("Systems, with 95% intervals", rows or (), columns)
-    return folded("Means and deviations of every system", content) if rows else Markup("")
+    content = table_of("Systems, with 95% intervals", analysis.summary.systems, columns)
+    return folded("Means and deviations of every system", content)
 
 
 def _intents(analysis: Analysis) -> Markup:
@@ -173,20 +159,16 @@ def _intents(analysis: Analysis) -> Markup:
         "deviation": lambda row: row.means.deviation,
         "absolute deviation": lambda row: row.means.absolute_deviation,
     }
-    rows = analysis.summary.intents
-    content = table_of("Intents, with 95% intervals", rows or (), columns)
-    return folded("Every intent", content) if rows else Markup("")
+    return folded("Every intent", table_of("Intents, with 95% intervals", analysis.summary.intents, columns))
 
 
 def _overlap(analysis: Analysis) -> Markup:
-    names, look = system_names(analysis), quadrant_look(analysis.snapshot.study)
+    names, look = system_names(analysis.snapshot), quadrant_look(analysis.snapshot.study)
     columns: Columns[Overlap] = {
-        "system": lambda row: names.get(row.system, row.system),
+        "system": lambda row: names[row.system],
         "a": lambda row: look.short(row.a),
         "b": lambda row: look.short(row.b),
         "overlap": lambda row: row.overlap,
     }
-    rows = analysis.summary.overlap
     caption = "Overlap of the 95% ellipses of two quadrants (shared area over joint area)"
-    content = table_of(caption, rows or (), columns)
-    return folded("Overlap of the quadrants' ellipses", content) if rows else Markup("")
+    return folded("Overlap of the quadrants' ellipses", table_of(caption, analysis.summary.overlap, columns))

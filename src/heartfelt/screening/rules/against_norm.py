@@ -25,13 +25,13 @@ unless at least 95% of them reach their stimulus's duration: then they include i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm
-from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
+from heartfelt.screening.rule import Judge, Reasons, Rule, RuleOptions, Verdicts, evidence_of
 from heartfelt.screening.rules.informativeness import no_information
 from heartfelt.screening.rules.repetition import straight_lines
 from heartfelt.screening.view import Bools, RatingsView
@@ -51,11 +51,14 @@ UNKNOWN = "the spread is low, which may be a style, and whether the answers foll
 _TIMES = ("auto", "net", "gross")
 
 
-def _by_question(
-    view: RatingsView, measure: Callable[[RatingsView, int], Measure], side: Side, alpha: float
-) -> list[Verdicts] | str:
-    measures = [measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
-    return compare_with_norm(measures, side, alpha) if measures else NO_ORDER
+def _by_question(measure: Callable[[RatingsView, int], Measure], side: Side) -> Judge:
+    """Compare a measure of every question with ordered answers."""
+
+    def judge(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+        measures = [measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
+        return compare_with_norm(measures, side, options.alpha) if measures else NO_ORDER
+
+    return judge
 
 
 def _shared_answers(view: RatingsView, q: int) -> tuple[Ints, Ints]:
@@ -69,37 +72,31 @@ def _too_few(n: Ints, least: int, what: str) -> Reasons:
     return [None if count >= least else f"fewer than {least} {what}" for count in n.tolist()]
 
 
-def _agreement(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    return _by_question(view, _agreement_measure, "low", options.alpha)
-
-
 def _agreement_measure(view: RatingsView, q: int) -> Measure:
     rows, asked = _shared_answers(view, q)
     mine = view.channels
     r, n, flat_own, flat_others = correlations(
         mine.rater[rows], mine.value[rows], view.consensus.others[rows], len(view.raters)
     )
-    r, n, flat_own, flat_others = r[asked], n[asked], flat_own[asked], flat_others[asked]
     why = _too_few(n, LEAST_CORRELATED, "answers to stimuli that others rated")
-    for row in np.flatnonzero((n >= LEAST_CORRELATED) & (flat_own | flat_others)).tolist():
-        why[row] = (
+    for rater in np.flatnonzero((n >= LEAST_CORRELATED) & (flat_own | flat_others)).tolist():
+        why[rater] = (
             "all answers are the same, so they correlate with nothing"
-            if flat_own[row]
+            if flat_own[rater]
             else "the others' means do not differ between the stimuli"
         )
-    known = is_judged(why)
-    value = np.where(known, np.arctanh(np.clip(np.where(known, r, 0.0), -0.999, 0.999)), np.nan)
+    value = np.arctanh(np.clip(r, -0.999, 0.999))
     question = view.questions[q]
 
-    def sentence(row: int, stand: Standing) -> str:
+    def sentence(rater: int, stand: Standing) -> str:
         against = (
             " The answers run against the others', as they would on a scale read the other way round."
-            if value[row] * np.sqrt(max(n[row] - 3, 1)) < AGAINST
+            if value[rater] * np.sqrt(max(n[rater] - 3, 1)) < AGAINST
             else ""
         )
         return (
-            f"The answers to '{question}' correlate {number(r[row], 2)} with the others' means, where the raters' median"
-            f" is {number(np.tanh(stand.centre), 2)} ({p_value(stand.p[row])}).{against}"
+            f"The answers to '{question}' correlate {number(r[rater], 2)} with the others' means, where the raters' median"
+            f" is {number(np.tanh(stand.centre), 2)} ({p_value(stand.p[rater])}).{against}"
         )
 
     return Measure(question, asked, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, why, sentence, np.tanh)
@@ -126,35 +123,29 @@ def moments(rater: Ints, value: Floats, raters: int) -> tuple[Ints, Floats, Floa
     return n, mean, squares / np.maximum(n - 1, 1)
 
 
-def _bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    return _by_question(view, _bias_measure, "both", options.alpha)
-
-
 def _bias_measure(view: RatingsView, q: int) -> Measure:
     rows, asked = _shared_answers(view, q)
     difference = view.channels.value[rows] - view.consensus.others[rows]
     n, mean, variance = moments(view.channels.rater[rows], difference, len(view.raters))
-    n, mean, variance = n[asked], mean[asked], variance[asked]
     question = view.questions[q]
 
-    def sentence(row: int, stand: Standing) -> str:
-        side = "higher" if mean[row] >= 0 else "lower"
+    def sentence(rater: int, stand: Standing) -> str:
+        side = "higher" if mean[rater] >= 0 else "lower"
         return (
-            f"Answers '{question}' {number(abs(mean[row]), 2)} points {side} than the others do about the same stimuli"
-            f" ({p_value(stand.p[row])})."
+            f"Answers '{question}' {number(abs(mean[rater]), 2)} points {side} than the others do about the same stimuli"
+            f" ({p_value(stand.p[rater])})."
         )
 
     why = _too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
-    value = np.where(n >= LEAST_ANSWERS, mean, np.nan)
-    return Measure(question, asked, value, np.sqrt(variance / np.maximum(n, 1)), n, why, sentence)
+    return Measure(question, asked, mean, np.sqrt(variance / np.maximum(n, 1)), n, why, sentence)
 
 
-def _spread(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    result = _by_question(view, _spread_measure, "low", options.alpha)
+def _spread(view: RatingsView, options: RuleOptions) -> Sequence[Verdicts] | str:
+    result = _by_question(_spread_measure, "low")(view, options)
     if isinstance(result, str) or not any(np.any(each.flagged) for each in result):
         return result
     posterior, unknown = no_information(view, options.seed)
-    constant = straight_lines(view, options).flagged
+    constant = straight_lines(view, options.alpha, options.seed).flagged
     empty = constant | (np.nan_to_num(posterior) >= LIKELY)
     for each in result:
         _keep_careless(each, empty, constant, unknown)
@@ -163,11 +154,12 @@ def _spread(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
 
 def _keep_careless(verdicts: Verdicts, empty: Bools, constant: Bools, unknown: Reasons) -> None:
     """Keep the flags of raters whose answers are likely to carry no information; the others use the scale narrowly."""
-    low = np.asarray(verdicts.flagged)
-    follows = low & ~empty[verdicts.rater]
+    low, rater = np.asarray(verdicts.flagged), verdicts.rater
+    assert rater is not None
     assert verdicts.why is not None
+    follows = low & ~empty[rater]
     for row in np.flatnonzero(low).tolist():
-        reason = None if constant[verdicts.rater[row]] else unknown[verdicts.rater[row]]
+        reason = None if constant[rater[row]] else unknown[rater[row]]
         if reason is not None:
             verdicts.why[row] = UNKNOWN + reason
     plain = verdicts.words
@@ -180,21 +172,19 @@ def _keep_careless(verdicts: Verdicts, empty: Bools, constant: Bools, unknown: R
 def _spread_measure(view: RatingsView, q: int) -> Measure:
     rows = view.first & (view.question == q)
     n, _, variance = moments(view.rater[rows], view.value[rows], len(view.raters))
-    asked = np.flatnonzero(n)
-    n, variance = n[asked], variance[asked]
     levels = np.unique(view.value[rows])
     step = float(np.diff(levels).min()) if levels.size > 1 else 1.0
-    spread = np.where(n >= LEAST_ANSWERS, 0.5 * np.log(variance + step**2 / 12), np.nan)
+    spread, error = 0.5 * np.log(variance + step**2 / 12), 1 / np.sqrt(2 * np.maximum(n - 1, 1))
     question = view.questions[q]
 
-    def sentence(row: int, stand: Standing) -> str:
+    def sentence(rater: int, stand: Standing) -> str:
         return (
-            f"The answers to '{question}' spread by {number(np.sqrt(variance[row]), 2)} points, where the raters' median"
-            f" is {number(np.exp(stand.centre), 2)} ({p_value(stand.p[row])})."
+            f"The answers to '{question}' spread by {number(np.sqrt(variance[rater]), 2)} points, where the raters' median"
+            f" is {number(np.exp(stand.centre), 2)} ({p_value(stand.p[rater])})."
         )
 
     why = _too_few(n, LEAST_ANSWERS, "answers")
-    return Measure(question, asked, spread, 1 / np.sqrt(2 * np.maximum(n - 1, 1)), n, why, sentence, np.exp)
+    return Measure(question, np.flatnonzero(n), spread, error, n, why, sentence, np.exp)
 
 
 def _response_time(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
@@ -233,37 +223,33 @@ def _time_measure(view: RatingsView, seconds: Floats, gross: bool) -> Measure:
     rater, log = rater[order], log[order]
     n, _, variance = moments(rater, log, len(view.raters))
     start = np.cumsum(n) - n
-    asked = np.flatnonzero(view.ratings_of)
-    middle = np.full(asked.size, np.nan)
-    some = np.flatnonzero(n[asked] > 0)
-    low, high = (start + (n - 1) // 2)[asked[some]], (start + n // 2)[asked[some]]
-    middle[some] = (log[low] + log[high]) / 2
-    n = n[asked]
-    error = 1.2533 * np.sqrt(variance[asked] / np.maximum(n, 1))
+    last = max(log.size - 1, 0)
+    low, high = (np.minimum(start + place, last) for place in ((n - 1) // 2, n // 2))
+    middle = (log[low] + log[high]) / 2 if log.size else np.zeros(n.size)
+    error = 1.2533 * np.sqrt(variance / np.maximum(n, 1))
 
-    def sentence(row: int, stand: Standing) -> str:
+    def sentence(rater: int, stand: Standing) -> str:
         off = " after subtracting the clip" if gross else ""
         return (
-            f"Takes {number(np.exp(middle[row]), 2)} s for an answer{off}, where the raters' median is"
-            f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[row])})."
+            f"Takes {number(np.exp(middle[rater]), 2)} s for an answer{off}, where the raters' median is"
+            f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
         )
 
     why = _too_few(n, LEAST_ANSWERS, "response times")
-    value = np.where(n >= LEAST_ANSWERS, middle, np.nan)
-    return Measure(None, asked, value, error, n, why, sentence, np.exp)
+    return Measure(None, np.flatnonzero(view.ratings_of), middle, error, n, why, sentence, np.exp)
 
 
 AGREEMENT = Rule(
     "agreement",
     "correlation with the mean of the other raters, compared with the panel's norm",
     "correlation with the leave-one-out mean",
-    _agreement,
+    _by_question(_agreement_measure, "low"),
 )
 BIAS = Rule(
     "bias",
     "mean difference to the other raters, compared with the panel's norm; a report, not a fault",
     "mean difference to the leave-one-out means",
-    _bias,
+    _by_question(_bias_measure, "both"),
     careless=False,
     error_controlled=False,
 )

@@ -102,7 +102,7 @@ def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
     value = [parts[rater].difference if rater in parts else np.nan for rater in range(p.size)]
     return [
         Verdicts(
-            np.arange(p.size),
+            None,
             view.ratings_of,
             lambda rater: _sentence(parts[rater], float(p[rater])),
             why,

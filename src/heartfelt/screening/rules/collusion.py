@@ -31,7 +31,7 @@ import polars as pl
 
 from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of
 from heartfelt.screening.sequences import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
-from heartfelt.screening.view import Bools, RatingsView
+from heartfelt.screening.view import Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 from heartfelt.wording import listed, number, p_value
@@ -79,13 +79,9 @@ class ParallelPairs:
     unexamined: int
 
 
+@remembered
 def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | str:
     """Compare the raters' sequences, or say why that is not possible. The options are complete."""
-    key = ("parallel pairs", options.alpha, options.seed, tuple(sorted(options.settings.items())))
-    return view.remember(key, lambda: _parallel_pairs(view, options))
-
-
-def _parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | str:
     from heartfelt.screening._kernels_alignment import score_pairs
 
     sequences = comparable_sequences(view)
@@ -106,16 +102,17 @@ def _parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | 
     above = np.flatnonzero(scores > floor)
     above = above[np.argsort(-scores[above], kind="stable")]
     examined = above[: MOST_EXAMINED * size]
-    rows, groups = [], Groups()
+    rows, group = [], np.arange(size)
     for i, j in zip(first[examined].tolist(), second[examined].tolist(), strict=True):
-        if groups.find(i) == groups.find(j):
+        if group[i] == group[j]:
             continue
         rows.append(comparison.examine(i, j))
         if rows[-1]["copies"]:
-            groups.join(i, j)
+            group[group == group[i]] = group[j]
     table = pl.DataFrame(rows, schema=PAIR_COLUMNS, orient="row").sort("p_adjusted", "rater", "other")
-    named = [sorted(view.raters[sequences.rater[i]] for i in group) for group in groups.groups()]
-    ordered = tuple(tuple(group) for group in sorted(named, key=lambda group: (-len(group), group)))
+    together = [np.flatnonzero(group == g) for g in np.unique(group)]
+    named = [tuple(sorted(view.raters[sequences.rater[i]] for i in own)) for own in together if own.size > 1]
+    ordered = tuple(sorted(named, key=lambda names: (-len(names), names)))
     unexamined = above.size - examined.size
     trials = np.diff(sequences.edges)
     return ParallelPairs(
@@ -129,7 +126,6 @@ class _Comparison:
     def __init__(self, view: RatingsView, sequences: Sequences, pairs: int, options: RuleOptions) -> None:
         self.view, self.sequences, self.pairs, self.options = view, sequences, pairs, options
         self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
-        self._answers: Floats | None = None
 
     def examine(self, i: int, j: int) -> dict[str, object]:
         """Calibrate one pair and describe its alignment."""
@@ -194,10 +190,8 @@ class _Comparison:
         both = np.isfinite(u) & np.isfinite(v)
         u, v = u[both] - u[both].mean(), v[both] - v[both].mean()
         scale = float(np.sqrt((u @ u) * (v @ v)))
-        if self._answers is None:
-            self._answers = _plain_answers(self.view, made)
-        mine = self._answers[made.edges[i] + steps[:, 0]]
-        other = self._answers[made.edges[j] + steps[:, 1]]
+        mine = made.answers[made.edges[i] + steps[:, 0]]
+        other = made.answers[made.edges[j] + steps[:, 1]]
         known = np.isfinite(mine) & np.isfinite(other)
         offsets = steps[:, 1] - steps[:, 0]
         return {
@@ -223,47 +217,6 @@ def equal_by_chance(mine: Floats, other: Floats, known: Bools) -> float:
             levels, times = np.unique(a, return_counts=True)
             total += sum(int(n) * int((b == v).sum()) for v, n in zip(levels, times, strict=True)) / a.size
     return total / max(int(known.sum()), 1)
-
-
-def _plain_answers(view: RatingsView, sequences: Sequences) -> Floats:
-    """The plain answers behind the sequences, row by row."""
-    mine = view.channels
-    out = np.full((sequences.stimulus.size, sequences.channel.size), np.nan)
-    where = np.full(len(view.raters), -1)
-    where[sequences.rater] = np.arange(sequences.rater.size)
-    used = np.isin(mine.channel, sequences.channel) & (where[mine.rater] >= 0)
-    start = np.full(len(view.raters), np.iinfo(np.int64).max)
-    np.minimum.at(start, mine.rater, mine.trial)
-    rater = mine.rater[used]
-    row = sequences.edges[where[rater]] + mine.trial[used] - start[rater]
-    out[row, np.searchsorted(sequences.channel, mine.channel[used])] = mine.value[used]
-    return out
-
-
-class Groups:
-    """Numbers joined into groups."""
-
-    def __init__(self) -> None:
-        self._leader: dict[int, int] = {}
-
-    def find(self, member: int) -> int:
-        """The number that stands for the member's group."""
-        while self._leader.get(member, member) != member:
-            member = self._leader[member]
-        return member
-
-    def join(self, first: int, second: int) -> None:
-        """Make one group of two."""
-        for member in (first, second):
-            self._leader.setdefault(member, member)
-        self._leader[self.find(first)] = self.find(second)
-
-    def groups(self) -> list[list[int]]:
-        """The groups of two or more."""
-        members: dict[int, list[int]] = {}
-        for member in self._leader:
-            members.setdefault(self.find(member), []).append(member)
-        return list(members.values())
 
 
 def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
@@ -296,7 +249,7 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
 
     why: Reasons = [None if trials[rater] else _why_not(view, rater) for rater in range(size)]
     weight = np.where(flagged, evidence_of(p), 0.0)
-    return [Verdicts(np.arange(size), trials, words, why, best, needed, p, flagged, weight, group=groups)]
+    return [Verdicts(None, trials, words, why, best, needed, p, flagged, weight, group=groups)]
 
 
 def _why_not(view: RatingsView, rater: int) -> str:

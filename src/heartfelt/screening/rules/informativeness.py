@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts, is_judged
-from heartfelt.screening.view import Block, Bools, RatingsView
+from heartfelt.screening.view import Block, Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 from heartfelt.wording import number, p_value
@@ -63,12 +63,9 @@ class Effects:
         return np.arctanh(np.clip(self.r, -0.999, 0.999))
 
 
+@remembered
 def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
-    """The effect and test of every rater, computed once for a view."""
-    return view.remember(("effects", draws, seed), lambda: _effects(view, seed, draws))
-
-
-def _effects(view: RatingsView, seed: int, draws: int) -> Effects:
+    """The effect and test of every rater."""
     size = len(view.raters)
     r, weight, p = np.zeros(size), np.zeros(size), np.ones(size)
     why: Reasons = ["too few answers"] * size
@@ -136,7 +133,7 @@ class TwoKinds:
 
     def limit(self, weight: Floats, posterior: float) -> Floats:
         """The largest correlation, for each weight, with a chance of no information of ``posterior``; NaN if none."""
-        grid = np.round(np.linspace(0.0, 0.95, 191), 3)
+        grid = np.arange(191) / 200
         out = np.full(weight.shape, np.nan)
         places, inverse = np.unique(np.round(weight, 1), return_inverse=True)
         for index, w in enumerate(places.tolist()):
@@ -220,12 +217,12 @@ def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, fl
 def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
     effect = effects(view, options.seed, int(options.number("draws")))
     why = _reasons(effect)
-    known, everyone = is_judged(why), np.arange(len(view.raters))
+    known = is_judged(why)
     if not known.any():
-        return [Verdicts(everyone, effect.n, why=why)]
+        return [Verdicts(None, effect.n, why=why)]
     rescue, needed = options.number("rescue"), options.number("posterior")
     kinds, posterior = _mixture(effect, known, rescue)
-    limit = np.full(everyone.size, np.nan)
+    limit = np.full(known.size, np.nan)
     limit[known] = kinds.limit(effect.weight[known], needed)
     odds = np.log10(np.maximum(posterior, 1e-12)) - np.log10(np.maximum(1 - posterior, 1e-12))
 
@@ -238,14 +235,14 @@ def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
 
     return [
         Verdicts(
-            everyone,
+            None,
             effect.n,
             words,
             why,
             effect.r,
             limit,
             effect.p,
-            (posterior > 0) & (posterior >= needed) & (effect.p >= rescue),
+            (posterior >= needed) & (effect.p >= rescue),
             np.clip(odds, 0.0, MOST_EVIDENCE),
         )
     ]

@@ -33,7 +33,7 @@ from heartfelt.screening.norm import Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.study.probe import AnchorProbe, RepeatProbe
+from heartfelt.study.model import AnchorProbe, RepeatProbe
 from heartfelt.wording import number, p_value
 
 NO_LIMITS = "the anchors have no limits"
@@ -159,19 +159,11 @@ def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, 
     return [Verdicts(groups["rater"].to_numpy(), 0, why=why, question=probe.question, batch=batch)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repeats:
-    """Absolute differences between a first answer and its repeat; ``row`` is the repeat's row."""
-
-    row: Ints
-    difference: Floats
-
-
-def repeats(view: RatingsView) -> Repeats:
-    """Every repeated answer with its distance from the first."""
+def repeats(view: RatingsView) -> tuple[Ints, Floats]:
+    """The row of every repeated answer, and its distance from the first answer."""
     again, firsts = np.flatnonzero(~view.first), np.flatnonzero(view.first)
     if not again.size or not firsts.size:
-        return Repeats(again[:0], np.zeros(0))
+        return again[:0], np.zeros(0)
     width, height = len(view.stimulus_names), len(view.questions)
     key = (view.rater * width + view.stimulus) * height + view.question
     firsts = firsts[np.argsort(key[firsts], kind="stable")]
@@ -180,16 +172,16 @@ def repeats(view: RatingsView) -> Repeats:
     again, firsts = again[matched], firsts[place[matched]]
     difference = np.abs(view.value[again] - view.value[firsts])
     unordered = view.unordered[view.question[again]]
-    return Repeats(again, np.where(unordered, difference > 0, difference).astype(np.float64))
+    return again, np.where(unordered, difference > 0, difference).astype(np.float64)
 
 
 def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    pairs = repeats(view)
-    if not pairs.row.size:
+    row, difference = repeats(view)
+    if not row.size:
         return "no stimulus was shown to a rater twice"
     limits = [probe.at_most_apart for probe in view.study.probes if isinstance(probe, RepeatProbe)]
     if not limits:
-        return compare_with_norm([_repeat_measure(view, pairs)], "high", options.alpha)
+        return compare_with_norm([_repeat_measure(view, view.rater[row], difference)], "high", options.alpha)
     limit = Limits(high=min(limits))
 
     def words(differences: list[float], worst: float) -> str:
@@ -201,37 +193,39 @@ def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[Verdicts
             )
         return f"All {len(differences)} repeated answers lie within {limit.high:g}."
 
-    return [_beyond_limit(_by_batch(view, pairs.row, pairs.difference), max, limit, words)]
+    return [_beyond_limit(_by_batch(view, row, difference), max, limit, words)]
 
 
-def _repeat_measure(view: RatingsView, pairs: Repeats) -> Measure:
-    rater = view.rater[pairs.row]
+def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> Measure:
     n = np.bincount(rater, minlength=len(view.raters))
-    asked = np.flatnonzero(n)
-    count = n[asked]
-    mean = np.bincount(rater, pairs.difference, len(view.raters))[asked] / count
+    count = np.maximum(n, 1)
+    mean = np.bincount(rater, difference, n.size) / count
     # The square root steadies a number whose spread grows with its size; its error by the delta method.
-    overall = float(pairs.difference.mean())
-    within = float(np.sqrt(np.mean((pairs.difference - mean[np.searchsorted(asked, rater)]) ** 2)))
+    overall = float(difference.mean())
+    within = float(np.sqrt(np.mean((difference - mean[rater]) ** 2)))
     error = (within / (2 * np.sqrt(overall)) if overall > 0 else 0.0) / np.sqrt(count)
 
-    def sentence(row: int, stand: Standing) -> str:
+    def sentence(rater: int, stand: Standing) -> str:
         return (
-            f"{int(count[row])} repeated answers lie {number(mean[row], 2)} apart on average, where the"
-            f" raters' median is {number(stand.centre**2, 2)} ({p_value(stand.p[row])})."
+            f"{int(n[rater])} repeated answers lie {number(mean[rater], 2)} apart on average, where the"
+            f" raters' median is {number(stand.centre**2, 2)} ({p_value(stand.p[rater])})."
         )
 
-    return Measure(None, asked, np.sqrt(mean), error, count, [None] * asked.size, sentence, np.square)
+    return Measure(None, np.flatnonzero(n), np.sqrt(mean), error, n, [None] * n.size, sentence, np.square)
 
 
 def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    from scipy.stats import binom
-
     if view.heard is None:
         return "how much of each clip was heard was not recorded"
     if view.study.design.listening == "free":
         return "the study lets raters answer without listening"
-    short, n = short_trials(view, view.heard, options.number("enough"))
+    from scipy.stats import binom
+
+    # All questions of a trial carry the same share: the first row of each trial stands for it.
+    _, first = np.unique(view.trial, return_index=True)
+    rows = first[np.isfinite(view.heard[first])]
+    too_little = view.rater[rows[view.heard[rows] < options.number("enough")]]
+    short, n = (np.bincount(rater, minlength=len(view.raters)) for rater in (too_little, view.rater[rows]))
     at_most = options.number("at_most")
     enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
     p = np.where(enough, binom.sf(short - 1, n, at_most), np.nan)
@@ -245,7 +239,7 @@ def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
 
     return [
         Verdicts(
-            np.arange(len(view.raters)),
+            None,
             n,
             words,
             [None if ok else f"fewer than {LEAST_TRIALS} trials with a known length" for ok in enough],
@@ -255,16 +249,6 @@ def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
             p < limit,
         )
     ]
-
-
-def short_trials(view: RatingsView, heard: Floats, enough: float) -> tuple[Floats, Floats]:
-    """For each rater, the trials in which less than ``enough`` was heard, and the trials where that is known."""
-    # All questions of a trial carry the same share: the first row of each trial stands for it.
-    _, first = np.unique(view.trial, return_index=True)
-    rows = first[np.isfinite(heard[first])]
-    n = np.bincount(view.rater[rows], minlength=len(view.raters)).astype(np.float64)
-    short = np.bincount(view.rater[rows[heard[rows] < enough]], minlength=len(view.raters))
-    return short.astype(np.float64), n
 
 
 ANCHOR = Rule(

@@ -36,7 +36,7 @@ import numpy as np
 from heartfelt.screening.norm import MAD_TO_SD, Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
 from heartfelt.screening.rules.informativeness import effects, no_information, panel_agrees
-from heartfelt.screening.view import Bools, RatingsView
+from heartfelt.screening.view import Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import listed, p_value
 
@@ -90,12 +90,9 @@ class ModalAnswers:
         return np.asarray(self.enough & (self.times >= NEARLY_ALL * self.n - 1e-9))
 
 
+@remembered
 def modal_answers(view: RatingsView) -> ModalAnswers:
     """The most frequent answer of every rater to every question, first presentations only."""
-    return view.remember(("modal answers",), lambda: _modal_answers(view))
-
-
-def _modal_answers(view: RatingsView) -> ModalAnswers:
     shape = (len(view.questions), len(view.raters))
     rows = np.flatnonzero(view.first)
     owner = view.question[rows] * shape[1] + view.rater[rows]
@@ -131,21 +128,16 @@ class StraightLines:
     why: Reasons
 
 
-def straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
+@remembered
+def straight_lines(view: RatingsView, alpha: float, seed: int) -> StraightLines:
     """Who gives (nearly) one answer throughout, and whether that can be a careful rater's."""
-    return view.remember(
-        ("straight lines", options.alpha, options.seed), lambda: _straight_lines(view, options)
-    )
-
-
-def _straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
     modal = modal_answers(view)
     enough = modal.enough
     share = np.where(enough, modal.share, np.inf).min(axis=0)
     known: Bools = np.asarray(enough.any(axis=0))
     candidate: Bools = known & np.asarray((modal.constant | ~enough).all(axis=0))
     p, someone_varies = _chances(view, candidate)
-    effect = effects(view, options.seed)
+    effect = effects(view, seed)
     nobody = None if someone_varies else NOBODY_VARIES
     if (
         someone_varies
@@ -158,9 +150,9 @@ def _straight_lines(view: RatingsView, options: RuleOptions) -> StraightLines:
         f"fewer than {LEAST_ANSWERS} answers to a question" if not ok else nobody if constant else None
         for ok, constant in zip(known.tolist(), candidate.tolist(), strict=True)
     ]
-    posterior, _ = no_information(view, options.seed)
+    posterior, _ = no_information(view, seed)
     follows = (is_judged(effect.why) & (effect.p < FOLLOWS)) | (posterior < LIKELY)
-    flagged = candidate & is_judged(why) & ~follows & (p < options.alpha / max(int(known.sum()), 1))
+    flagged = candidate & is_judged(why) & ~follows & (p < alpha / max(int(known.sum()), 1))
     return StraightLines(np.where(known, share, np.nan), p, candidate, flagged, why)
 
 
@@ -194,7 +186,7 @@ def _answers_differ(view: RatingsView, candidate: Bools) -> bool:
 
 
 def _straight_lining(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
-    lines, modal = straight_lines(view, options), modal_answers(view)
+    lines, modal = straight_lines(view, options.alpha, options.seed), modal_answers(view)
 
     def words(rater: int) -> str:
         if not lines.candidate[rater]:
@@ -211,7 +203,7 @@ def _straight_lining(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
 
     return [
         Verdicts(
-            np.arange(len(view.raters)),
+            None,
             view.ratings_of,
             words,
             lines.why,
@@ -331,7 +323,7 @@ def _identical_answers(view: RatingsView, options: RuleOptions) -> list[Verdicts
         if ends is not None and not view.unordered[q] and ends != (0.0, 1.0):
             sets.setdefault(ends, []).append(q)
     measures = [_identical_measure(view, members) for members in sets.values() if len(members) > 1]
-    measures = [measure for measure in measures if measure.rater.size]
+    measures = [measure for measure in measures if measure.asked.size]
     if not measures:
         return "no two questions of a trial share a scale of more than two points"
     result = compare_with_norm(measures, "high", options.alpha)
@@ -355,20 +347,17 @@ def _identical_measure(view: RatingsView, members: list[int]) -> Measure:
     owner = view.rater[rows[new]][several]
     n = np.bincount(owner, minlength=len(view.raters))
     hits = np.bincount(owner, same[several], len(view.raters))
-    asked = np.flatnonzero(n)
-    n, hits = n[asked], hits[asked]
     share = (hits + 0.5) / (n + 1.0)
-    pointless = _equal_by_itself(view, members)[asked] >= BY_ITSELF
-    logit = np.where((n >= LEAST_TRIALS) & ~pointless, np.log(share / (1 - share)), np.nan)
+    pointless = _equal_by_itself(view, members) >= BY_ITSELF
     names = listed([f"'{view.questions[q]}'" for q in members])
 
     def back(numbers: Floats) -> Floats:
         return 1 / (1 + np.exp(-numbers))
 
-    def sentence(row: int, stand: Standing) -> str:
+    def sentence(rater: int, stand: Standing) -> str:
         return (
-            f"Gives {names} the same answer on {int(hits[row])} of {int(n[row])} trials, where the raters' median is"
-            f" {100 * float(back(np.array([stand.centre]))[0]):.0f}% ({p_value(stand.p[row])})."
+            f"Gives {names} the same answer on {int(hits[rater])} of {int(n[rater])} trials, where the raters' median is"
+            f" {100 * float(back(np.array([stand.centre]))[0]):.0f}% ({p_value(stand.p[rater])})."
         )
 
     why: Reasons = [
@@ -380,7 +369,7 @@ def _identical_measure(view: RatingsView, members: list[int]) -> Measure:
         for count, alone in zip(n.tolist(), pointless.tolist(), strict=True)
     ]
     error = 1 / np.sqrt((n + 1.0) * share * (1 - share))
-    return Measure(None, asked, logit, error, n, why, sentence, back)
+    return Measure(None, np.flatnonzero(n), np.log(share / (1 - share)), error, n, why, sentence, back)
 
 
 def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:

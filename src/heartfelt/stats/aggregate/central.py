@@ -140,7 +140,7 @@ def mode(
             f"There is no tie policy '{ties}'.", "Use 'lowest', 'highest', 'missing' or 'split'."
         )
     s = sorted_categories(rater, item, value, categories=categories, repeats=False)
-    votes, bounds, winners = kernels.plurality(s.starts, s.category, len(s.categories))
+    votes, bounds, winners = kernels.plurality(s.starts, s.value, len(s.categories))
     number = np.diff(bounds)
     tied = number > 1
     chosen = (

@@ -29,7 +29,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats.aggregate.result import Consensus
-from heartfelt.stats.aggregate.sorted_ratings import SortedCategories, sorted_categories
+from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_categories
 from heartfelt.stats.triples import Floats, Ids, Values
 
 METHOD = "Dawid-Skene EM"
@@ -53,7 +53,6 @@ def dawid_skene(
     limit: int = 3000,
 ) -> Consensus:
     """Most probable true category per item, with raters' confusion matrices and class shares."""
-    from heartfelt.stats import _kernels_aggregate as kernels
 
     if smoothing < 0 or tolerance < 0 or limit < 1:
         raise InputError(
@@ -62,7 +61,7 @@ def dawid_skene(
         )
     s = sorted_categories(rater, item, value, categories=categories, repeats=True)
     k, raters = len(s.categories), len(s.raters)
-    if s.category.size == 0:
+    if s.value.size == 0:
         none = np.zeros(0)
         return Consensus(
             s.items, (), none, none, s.counts, s.categories, np.zeros((0, k)), METHOD, left_out=s.left_out
@@ -72,9 +71,15 @@ def dawid_skene(
             f"Dawid-Skene keeps a {k} x {k} table for each of {raters} raters, which is too large.",
             "Use it for answers in a few categories; group the answers first.",
         )
-    em = _Em(s, raters, float(smoothing), kernels.vote_shares(s.starts, s.category, k), tolerance, limit)
+    em = _Em(s, raters, float(smoothing), _vote_shares(s, k), tolerance, limit)
     em.run()
-    posterior, shares, table = em.posterior, em.shares, em.table
+    posterior = em.posterior
+    notes = [] if em.converged else [em.unsettled]
+    each = s.value.size / raters / k
+    if k > 1 and each < CALIBRATED:
+        notes.append(
+            f"raters gave {each:.1f} answers per category on average: below {CALIBRATED} posteriors are too high"
+        )
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
     return Consensus(
@@ -87,31 +92,27 @@ def dawid_skene(
         posterior,
         METHOD + (f", smoothing {smoothing:g}" if smoothing else ""),
         s.raters,
-        np.ascontiguousarray(table.transpose(0, 2, 1)),
-        shares,
+        np.ascontiguousarray(em.table.transpose(0, 2, 1)),
+        em.shares,
         tuple(em.trace),
         len(em.trace),
         em.converged,
         s.left_out,
-        (*(() if em.converged else (em.unsettled,)), *_overconfident(s, k)),
+        tuple(notes),
     )
 
 
-def _overconfident(s: SortedCategories, k: int) -> tuple[str, ...]:
-    """A note where posteriors are known to be too high."""
-    each = s.category.size / len(s.raters) / k
-    if k < 2 or each >= CALIBRATED:
-        return ()
-    return (
-        f"raters gave {each:.1f} answers per category on average: below {CALIBRATED} posteriors are too high",
-    )
+def _vote_shares(s: SortedRatings, k: int) -> Floats:
+    """Shares of each category among the item's ratings."""
+    votes = np.bincount(s.item * k + s.value, minlength=len(s.items) * k).reshape(-1, k)
+    return np.asarray(votes / s.counts[:, None])
 
 
 @dataclass(slots=True)
 class _Em:
     """EM on one set of answers: posteriors, parameters, and the log likelihood at each step."""
 
-    s: SortedCategories
+    s: SortedRatings
     raters: int
     smoothing: float
     posterior: Floats
@@ -140,19 +141,11 @@ class _Em:
 
     def _nudged(self) -> bool:
         """Whether steps from slightly disturbed posteriors get higher than here: then this was a saddle."""
-        from heartfelt.stats import _kernels_aggregate as kernels
 
         if self.posterior.shape[1] < 2:
             return False
-        votes = kernels.vote_shares(self.s.starts, self.s.category, self.posterior.shape[1])
-        tried = _Em(
-            self.s,
-            self.raters,
-            self.smoothing,
-            (1.0 - NUDGE) * self.posterior + NUDGE * votes,
-            1e-9,
-            NUDGE_STEPS,
-        )
+        start = (1.0 - NUDGE) * self.posterior + NUDGE * _vote_shares(self.s, self.posterior.shape[1])
+        tried = _Em(self.s, self.raters, self.smoothing, start, 1e-9, NUDGE_STEPS)
         tried._step()
         tried._climb()
         if tried.trace[-1] <= self.trace[-1] + max(self.tolerance * abs(self.trace[-1]), 1e-6):
@@ -185,7 +178,7 @@ class _Em:
 
         s = self.s
         self.shares, self.table = kernels.maximise(
-            s.starts, s.rater, s.category, self.posterior, self.raters, self.smoothing
+            s.starts, s.rater, s.value, self.posterior, self.raters, self.smoothing
         )
         self.trace.append(self._expect(self.posterior))
 
@@ -193,7 +186,7 @@ class _Em:
         from heartfelt.stats import _kernels_aggregate as kernels
 
         s = self.s
-        likelihood = float(kernels.expect(s.starts, s.rater, s.category, self.shares, self.table, posterior))
+        likelihood = float(kernels.expect(s.starts, s.rater, s.value, self.shares, self.table, posterior))
         if self.smoothing:
             likelihood += self.smoothing * float(np.log(np.maximum(self.table, 1e-300)).sum())
         return likelihood

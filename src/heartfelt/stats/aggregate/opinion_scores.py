@@ -22,13 +22,13 @@ A rater may rate an item more than once; repeats count as further ratings of tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats.aggregate.result import EQUAL, Aggregate, Bools
+from heartfelt.stats.aggregate.result import EQUAL, Aggregate
 from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_ratings
 from heartfelt.stats.triples import Floats, Ids, Values
 
@@ -43,7 +43,7 @@ def bt500(
 ) -> Aggregate:
     """Mean per item over the raters that pass BT.500 screening; ``rejected`` says which did not."""
     s = sorted_ratings(rater, item, value, repeats=True)
-    return _means_of_retained(s, s.value, _screen(s, s.value, sd, of), "ITU-R BT.500")
+    return _screened_means(s, s.value, sd, of, "ITU-R BT.500")
 
 
 def p913(
@@ -54,9 +54,9 @@ def p913(
 
     s = sorted_ratings(rater, item, value, repeats=True)
     quality, _ = kernels.item_means(s.starts, s.value)
-    bias, _ = kernels.rater_bias(s.starts, s.rater, s.value, quality, len(s.raters))
-    unbiased = s.value - bias[s.rater]
-    plain = _means_of_retained(s, unbiased, _screen(s, unbiased, sd, of), "ITU-T P.913", bias)
+    raters = len(s.raters)
+    bias = np.bincount(s.rater, s.value - quality[s.item], raters) / np.bincount(s.rater, minlength=raters)
+    plain = _screened_means(s, s.value - bias[s.rater], sd, of, "ITU-T P.913", bias)
     assert plain.rejected is not None
     rejected = plain.rejected
     raters = int(np.count_nonzero(~rejected))
@@ -71,18 +71,13 @@ def p913(
     return replace(plain, standard_errors=errors, published_standard_errors=plain.standard_errors)
 
 
-@dataclass(frozen=True, slots=True)
-class _Screening:
-    """``outlying`` is (P + Q) / N per rater, ``balance`` |P - Q| / (P + Q), NaN where P + Q is zero."""
+def _screened_means(
+    s: SortedRatings, value: Floats, sd: Deviation, of: Share, method: str, bias: Floats | None = None
+) -> Aggregate:
+    """Mean per item over the raters that pass screening, from sorted ratings whose values are ``value``.
 
-    rejected: Bools
-    outlying: Floats
-    balance: Floats
-    notes: tuple[str, ...]
-
-
-def _screen(s: SortedRatings, value: Floats, sd: Deviation, of: Share) -> _Screening:
-    """Screen the raters of sorted ratings whose values are ``value``."""
+    ``outlying`` is (P + Q) / N per rater, ``balance`` |P - Q| / (P + Q), NaN where P + Q is zero.
+    """
     from heartfelt.stats import _kernels_aggregate as kernels
 
     if sd not in ("population", "sample"):
@@ -93,8 +88,10 @@ def _screen(s: SortedRatings, value: Floats, sd: Deviation, of: Share) -> _Scree
         raise InputError(f"The share of outlying ratings cannot be of '{of}'.", "Use 'own' or 'all'.")
     raters = len(s.raters)
     above, below = kernels.outlying(s.starts, s.rater, value, raters, sd == "sample")
-    own = np.bincount(s.rater, minlength=raters).astype(np.float64)
-    number = own if of == "own" else np.full(raters, float(len(s.items)) * _most_repeats(s))
+    number = np.bincount(s.rater, minlength=raters).astype(np.float64)
+    if of == "all" and raters:
+        _, times = np.unique(s.item * raters + s.rater, return_counts=True)
+        number = np.full(raters, float(len(s.items) * times.max()))
     out = above + below
     share = out / np.maximum(number, 1.0)
     balance = np.divide(np.abs(above - below), out, out=np.full(raters, np.nan), where=out > 0)
@@ -103,21 +100,9 @@ def _screen(s: SortedRatings, value: Floats, sd: Deviation, of: Share) -> _Scree
     if raters and rejected.all():
         rejected = np.zeros(raters, np.bool_)
         notes = ("the rule would reject every rater, so none was rejected",)
-    return _Screening(rejected, share, balance, notes)
-
-
-def _means_of_retained(
-    s: SortedRatings, value: Floats, screening: _Screening, method: str, bias: Floats | None = None
-) -> Aggregate:
-    """Mean per item over the raters not rejected."""
-    from heartfelt.stats import _kernels_aggregate as kernels
-
-    retained = ~screening.rejected[s.rater] if len(s.raters) else np.ones(0, np.bool_)
-    counts = s.counts
-    if len(s.items):
-        counts = np.add.reduceat(np.append(retained, False).astype(np.int64), s.starts[:-1])
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    means, sds = kernels.item_means(starts, value[retained])
+    retained = ~rejected[s.rater]
+    counts = np.bincount(s.item[retained], minlength=len(s.items))
+    means, sds = kernels.item_means(np.concatenate([[0], np.cumsum(counts)]), value[retained])
     errors = np.divide(sds, np.sqrt(counts), out=np.full(sds.size, np.nan), where=counts > 1)
     return Aggregate(
         s.items,
@@ -127,20 +112,11 @@ def _means_of_retained(
         method,
         raters=s.raters,
         bias=bias,
-        rejected=screening.rejected,
-        outlying=screening.outlying,
-        balance=screening.balance,
+        rejected=rejected,
+        outlying=share,
+        balance=balance,
         left_out=s.left_out,
-        notes=screening.notes,
+        notes=notes,
         why_missing="all its raters were rejected",
         why_no_error="one rating is left, which has no spread",
     )
-
-
-def _most_repeats(s: SortedRatings) -> float:
-    """The largest number of times a rater rated one item."""
-    if s.rater.size == 0:
-        return 1.0
-    item = np.repeat(np.arange(len(s.items)), s.counts)
-    _, times = np.unique(item * len(s.raters) + s.rater, return_counts=True)
-    return float(times.max())

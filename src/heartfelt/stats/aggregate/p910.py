@@ -1,53 +1,35 @@
-"""Item quality by Recommendation ITU-T P.910, Annex E: quality, rater bias and rater inconsistency
-together.
+"""Item quality by Recommendation ITU-T P.910, Annex E: quality, rater bias and rater inconsistency together.
 
-Model: rating = quality of the item + bias of the rater + noise with the rater's own standard deviation
-(inconsistency). Alternating projection: inconsistency is the standard deviation (divisor n) of a rater's
-residuals, quality the mean of the ratings less bias with weights 1 / inconsistency squared, bias the mean
-of a rater's ratings less quality; until quality changes by less than 1e-8 (root of the sum of squares).
-Afterwards bias is shifted to mean zero and quality with it. Standard errors: 1 / sqrt(sum of weights).
-Source: the Recommendation; Li, Bampis, Krasula, Janowski & Katsavounidis (2020). Equals sureal's projection
-solver.
+Model: rating = quality of the item + bias of the rater + noise with the rater's own standard deviation (inconsistency).
+Alternating projection: inconsistency is the standard deviation (divisor n) of a rater's residuals, quality the mean of the
+ratings less bias with weights 1 / inconsistency squared, bias the mean of a rater's ratings less quality; until quality
+changes by less than 1e-8 (root of the sum of squares). Then bias is shifted to mean zero and quality with it.
 
-A rater with one rating has no inconsistency of their own and a bias that cannot be separated from the item; such
-raters enter with bias zero and the pooled standard deviation, and their own are NaN. Quality is comparable
-only among items that raters link; ``notes`` says when they fall apart. Repeats count as further ratings of
-the rater.
+A rater with one rating has no inconsistency of their own and a bias that cannot be separated from the item; such raters enter
+with bias zero and the pooled standard deviation, and their own are NaN. Quality is comparable only among items that raters
+link; ``notes`` says when they fall apart, and when a rater was fitted exactly and decides their items, which with few ratings
+per item happens to most data. ``leverage=True`` divides a rater's squared residuals by the sum of one minus leverage in place
+of n; ``floor`` keeps every inconsistency used as a weight at or above that many points of the scale.
 
-The likelihood has no maximum where a rater can be fitted exactly: their inconsistency falls, their weight
-grows, the items they rated follow them, and it falls further. The Recommendation was made for panels in
-which everyone rates everything; with few ratings per item this happens to most data, in sureal as here, and
-``notes`` says so. ``shrinkage=True`` fits the same model with inconsistencies shrunk towards the panel's, and with
-standard errors that include the uncertainty of the biases: use it for labels and intervals. ``leverage=True`` divides a
-rater's squared residuals by the sum of one minus leverage (the share of its item that a rating decides, and of its rater) in
-place of n; ``floor`` keeps every inconsistency used as a weight at or above that many points of the scale.
+Two standard errors are published: sureal's, 1 / sqrt(sum of the item's weights), and that of the Recommendation's reference
+code (``errors="itu"``), the standard deviation (divisor n) of the item's own residuals over the square root of their number.
+Both take biases and inconsistencies as known, and intervals from them covered 0 to 92% where 95% were meant: they are refused.
 
-Two standard errors are published. sureal's, the default here, is 1 / sqrt(sum of the item's weights). The
-reference code of the Recommendation (``errors="itu"``) has the standard deviation (divisor n) of the item's own
-residuals over the square root of their number. Both take biases and inconsistencies as known. Intervals from
-them covered 0 to 92% where 95% were meant, so without ``shrinkage`` standard errors are given and intervals
-refused.
+``shrinkage=True`` makes three changes, which the likelihood needs once items have few ratings; use it for labels:
 
-``shrinkage=True`` makes three changes, which the likelihood needs once items have few ratings:
+1. A rater's squared inconsistency is estimated with the degrees of freedom their ratings leave after items and raters are
+   fitted (exact leverage).
+2. It is shrunk towards the panel's: inconsistencies are draws from a scaled inverse chi-square distribution fitted to all
+   raters (Smyth 2004, as in limma). Below ``LEAST_FREEDOM`` degrees of freedom on average they share one inconsistency.
+3. Standard errors include the uncertainty of the biases (the inverse information of items and raters together), and
+   intervals are Student's t with Satterthwaite's degrees of freedom, at most four per further rater, from five raters.
 
-1. A rater's squared inconsistency is estimated with the degrees of freedom their ratings leave after items and
-   raters are fitted (exact leverage), not with their number.
-2. It is then shrunk towards the panel's: inconsistencies are taken as draws from a scaled inverse chi-square
-   distribution whose scale and degrees of freedom are fitted to all raters (Smyth 2004, as in limma). Raters who
-   left fewer than ``LEAST_FREEDOM`` degrees of freedom on average share one inconsistency.
-3. Standard errors of quality include the uncertainty of the biases (the inverse information of items and raters
-   together, biases with mean zero), and intervals are Student's t with Satterthwaite's degrees of freedom, at most
-   four per further rater. Below five raters there are none.
-
-No weight can diverge, since no inconsistency goes below its share of the panel's.
-
-Source: Smyth, Linear Models and Empirical Bayes Methods, Statistical Applications in Genetics and Molecular
-Biology 3 (2004).
+Source: the Recommendation; Li, Bampis, Krasula, Janowski & Katsavounidis (2020), equal to sureal's projection solver; Smyth,
+Linear Models and Empirical Bayes Methods, Statistical Applications in Genetics and Molecular Biology 3 (2004).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -112,9 +94,12 @@ def p910(
     bias, quality = bias - shift, quality + shift
     standard_errors = np.full(quality.size, np.nan)
     if errors == "itu":
-        standard_errors = _itu_errors(s, s.value - centre - _spread_over(s, quality) - bias[s.rater])
+        residual = s.value - centre - quality[s.item] - bias[s.rater]
+        mean = np.bincount(s.item, residual) / s.counts
+        squares = np.bincount(s.item, (residual - mean[s.item]) ** 2)
+        standard_errors = np.where(s.counts > 1, np.sqrt(squares) / s.counts, np.nan)
     elif spread.max() > 0.0:
-        standard_errors = 1.0 / np.sqrt(kernels.precision(s.starts, s.rater, weight))
+        standard_errors = 1.0 / np.sqrt(np.bincount(s.item, weight[s.rater]))
     return Aggregate(
         s.items,
         quality + centre,
@@ -134,58 +119,65 @@ def p910(
     )
 
 
-def _spread_over(s: SortedRatings, quality: Floats) -> Floats:
-    """The quality of each rating's item."""
-    return np.repeat(quality, s.counts)
-
-
-def _itu_errors(s: SortedRatings, residual: Floats) -> Floats:
-    """Standard deviation of each item's residuals over the square root of their number."""
-    item = np.repeat(np.arange(s.counts.size), s.counts)
-    n = s.counts.astype(np.float64)
-    mean = np.bincount(item, residual) / n
-    squares = np.bincount(item, (residual - mean[item]) ** 2)
-    return np.where(n > 1, np.sqrt(squares) / n, np.nan)
-
-
 def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
-    """The model with inconsistencies shrunk towards the panel's."""
-    own = np.bincount(s.rater, minlength=len(s.raters))
-    several = own > 1
+    """The model with inconsistencies shrunk towards the panel's; raters with one rating get no bias of their own."""
+    from heartfelt.stats import _kernels_aggregate as kernels
+
+    raters, several = len(s.raters), np.bincount(s.rater, minlength=len(s.raters)) > 1
     method = "ITU-T P.910 model, inconsistencies shrunk towards the panel's"
-    if not _varies(s):
-        means = np.bincount(np.repeat(np.arange(s.counts.size), s.counts), s.value) / s.counts
+    means = np.bincount(s.item, s.value) / s.counts
+    if np.abs(s.value - means[s.item]).max() <= 1e-10 * max(float(np.abs(s.value).max()), 1e-300):
         none = np.full(means.size, np.nan)
         return Aggregate(
             s.items, means, none, s.counts, method, s.raters, left_out=s.left_out, why_no_error=NO_NOISE
         )
-    fit = shrunken_weights(s, s.value - centre, several)
+    value, variance = s.value - centre, np.ones(raters)
+    step = 1e-9 * max(float(np.ptp(value)), 1e-300)
+    converged, rounds = False, 0
+    while rounds < ROUNDS and not converged:
+        weight = 1.0 / variance
+        quality, bias, squares = kernels.weighted_two_way(
+            s.starts, s.rater, value, weight, ~several, step, 2000
+        )
+        covariance = _bias_covariance(s, weight, ~several)
+        errors, free = kernels.two_way_errors(s.starts, s.rater, weight, covariance)
+        updated, prior_freedom = _shrunk(squares, free, several, bias)
+        rounds += 1
+        converged = bool(np.abs(np.log(updated / variance)).max() < SETTLED)
+        variance = updated
+    total = float(free[several].sum())
+    own = free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
+    # Satterthwaite's degrees of freedom of each item's precision, from those of its raters' variances.
+    part = 1.0 / variance[s.rater]
+    precision = np.bincount(s.item, part)
+    freedom = precision**2 / np.bincount(s.item, part**2 / np.maximum(own, 1.0)[s.rater])
+    # Raters differ in ways the model has no parameter for, such as gain: few raters mean few degrees of freedom.
+    most = min(max(total, 1.0), PER_RATER * max(raters - 1, 1))
+    shift = float(bias[several].mean()) if several.any() else 0.0
+    spread = covariance[:, 0] if covariance.shape[0] != covariance.shape[1] else np.diag(covariance)
+    why = None
+    if raters < LEAST_RATERS:
+        why = f"intervals need {LEAST_RATERS} raters or more; here are {raters}"
+    elif total < LEAST_OVERALL:
+        why = "too few ratings are left after items and raters are fitted to tell the noise"
     return Aggregate(
         s.items,
-        fit.quality + centre,
-        fit.errors,
+        quality + shift + centre,
+        np.sqrt(errors),
         s.counts,
         method,
         s.raters,
-        _own(fit.bias, several),
-        _own(fit.bias_errors, several),
-        _own(fit.inconsistency, several),
-        iterations=fit.rounds,
-        converged=fit.converged,
+        _own(bias - shift, several),
+        _own(np.sqrt(np.maximum(spread, 0.0)), several),
+        _own(np.sqrt(variance), several),
+        iterations=rounds,
+        converged=converged,
         left_out=s.left_out,
-        notes=_notes(s, several, fit.inconsistency, fit.converged, fit.rounds),
+        notes=_notes(s, several, np.sqrt(variance), converged, rounds),
         why_no_error=NO_NOISE,
-        degrees=fit.freedom,
-        why_no_interval=fit.why_no_interval,
+        degrees=np.minimum(freedom, most),
+        why_no_interval=why,
     )
-
-
-def _varies(s: SortedRatings) -> bool:
-    """Whether any rating differs from the others of its item."""
-    item = np.repeat(np.arange(s.counts.size), s.counts)
-    means = np.bincount(item, s.value) / s.counts
-    size = max(float(np.abs(s.value).max()), 1e-300)
-    return bool(np.abs(s.value - means[item]).max() > 1e-10 * size)
 
 
 def _own(parameter: Floats, several: Bools) -> Floats:
@@ -217,70 +209,6 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
     return tuple(notes)
 
 
-@dataclass(frozen=True, slots=True)
-class Shrunken:
-    """Quality with standard errors and degrees of freedom per item; bias and inconsistency per rater."""
-
-    quality: Floats
-    errors: Floats
-    freedom: Floats
-    bias: Floats
-    bias_errors: Floats
-    inconsistency: Floats
-    overall_freedom: float
-    rounds: int
-    converged: bool
-
-    @property
-    def why_no_interval(self) -> str | None:
-        """Why the intervals are not to be trusted, or None."""
-        if self.bias.size < LEAST_RATERS:
-            return f"intervals need {LEAST_RATERS} raters or more; here are {self.bias.size}"
-        if self.overall_freedom < LEAST_OVERALL:
-            return "too few ratings are left after items and raters are fitted to tell the noise"
-        return None
-
-
-def shrunken_weights(s: SortedRatings, value: Floats, several: Bools) -> Shrunken:
-    """Fit the model; raters without ``several`` ratings get no bias of their own."""
-    from heartfelt.stats import _kernels_aggregate as kernels
-
-    raters = len(s.raters)
-    variance = np.ones(raters)
-    held = ~several
-    converged = False
-    rounds = 0
-    while rounds < ROUNDS and not converged:
-        weight = 1.0 / variance
-        quality, bias, squares = kernels.weighted_two_way(
-            s.starts, s.rater, value, weight, held, 1e-9 * max(float(np.ptp(value)), 1e-300), 2000
-        )
-        covariance = _bias_covariance(s, weight, held)
-        errors, free = kernels.two_way_errors(s.starts, s.rater, weight, covariance)
-        updated, prior_freedom = _shrunk(squares, free, several, bias)
-        rounds += 1
-        converged = bool(np.abs(np.log(updated / variance)).max() < SETTLED)
-        variance = updated
-    total = float(free[several].sum())
-    own = free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
-    freedom = kernels.pooled_freedom(s.starts, s.rater, variance, np.maximum(own, 1.0))
-    # Raters differ in ways the model has no parameter for, such as gain: few raters mean few degrees of freedom.
-    most = min(max(total, 1.0), PER_RATER * max(raters - 1, 1))
-    shift = float(bias[several].mean()) if several.any() else 0.0
-    spread = covariance[:, 0] if covariance.shape[0] != covariance.shape[1] else np.diag(covariance)
-    return Shrunken(
-        quality + shift,
-        np.sqrt(errors),
-        np.minimum(freedom, most),
-        bias - shift,
-        np.sqrt(np.maximum(spread, 0.0)),
-        np.sqrt(variance),
-        total,
-        rounds,
-        converged,
-    )
-
-
 def _bias_covariance(s: SortedRatings, weight: Floats, held: Bools) -> Floats:
     """Covariance of the biases about their mean: dense for panels of a size, else variances in one column."""
     from heartfelt.stats import _kernels_aggregate as kernels
@@ -288,9 +216,9 @@ def _bias_covariance(s: SortedRatings, weight: Floats, held: Bools) -> Floats:
     raters = weight.size
     pairs = float((s.counts.astype(np.float64) ** 2).sum())
     if raters < 2 or raters > DENSE_RATERS or pairs > DENSE_PAIRS:
-        items = np.repeat(np.arange(s.counts.size), s.counts)
-        total = np.bincount(items, weight[s.rater])
-        own = np.bincount(s.rater, weight[s.rater] * (1.0 - weight[s.rater] / total[items]), minlength=raters)
+        each = weight[s.rater]
+        total = np.bincount(s.item, each)
+        own = np.bincount(s.rater, each * (1.0 - each / total[s.item]), minlength=raters)
         out = np.where(held, 0.0, 1.0 / np.maximum(own, 1e-300))
         return np.column_stack([out, np.zeros(raters)]) if raters == 1 else out[:, None]
     information = kernels.shared_information(s.starts, s.rater, weight, raters)

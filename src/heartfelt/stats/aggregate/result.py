@@ -8,7 +8,7 @@ item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.representation import ShortRepr
+from heartfelt.stats._bounds import clopper_pearson
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 
@@ -90,29 +91,18 @@ class Aggregate(ShortRepr):
 
     def estimate(self, item: Any, confidence: float = 0.95) -> Estimate:
         """One item's number with its interval."""
-        i = _position(self.items, item)
-        low, high = self.bounds(confidence)
-        return self._at(i, confidence, float(low[i]), float(high[i]))
-
-    def estimates(self, confidence: float = 0.95) -> list[Estimate]:
-        """All items' numbers with their intervals, in order."""
-        low, high = self.bounds(confidence)
-        return [self._at(i, confidence, float(low[i]), float(high[i])) for i in range(len(self.items))]
-
-    def _at(self, i: int, confidence: float, low: float, high: float) -> Estimate:
+        if item not in self.items:
+            raise InputError(f"There is no item {item!r} among these ratings.", "Ask for one of `.items`.")
+        i = self.items.index(item)
         counts = {"ratings": int(self.counts[i])}
         value = float(self.values[i])
         if not np.isfinite(value):
             return Estimate.missing(self.why_missing, self.method, counts)
+        plain = Estimate(value, method=self.method, confidence=confidence, counts=counts)
+        low, high = (float(ends[i]) for ends in self.bounds(confidence))
         if not np.isfinite(low):
-            return Estimate(
-                value,
-                method=self.method,
-                confidence=confidence,
-                counts=counts,
-                why_no_interval=self.why_unbounded(i),
-            )
-        return Estimate(value, low, high, self.method, self.interval, confidence, counts)
+            return plain.without_interval(self.why_unbounded(i))
+        return plain.with_interval(low, high, self.interval, confidence)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects for strict JSON: one row per item and per rater."""
@@ -129,25 +119,14 @@ class Aggregate(ShortRepr):
             | ({"rejected": bool(self.rejected[r])} if self.rejected is not None else {})
             for r, name in enumerate(self.raters)
         ]
-        items = []
         low, _ = self.bounds()
-        for i, name in enumerate(self.items):
-            row = {"item": _plain(name), "value": _number(self.values[i]), "n_ratings": int(self.counts[i])}
-            row["standard_error"] = _number(self.standard_errors[i])
+        items = _rows(self, self.values)
+        for i, row in enumerate(items):
             if row["value"] is None:
                 row["why_missing"] = self.why_missing
             elif not np.isfinite(low[i]):
                 row["why_no_interval"] = self.why_unbounded(i)
-            items.append(row)
-        return {
-            "method": self.method,
-            "iterations": self.iterations,
-            "converged": self.converged,
-            "left_out": self.left_out,
-            "notes": list(self.notes),
-            "items": items,
-            "raters": raters,
-        }
+        return _summary(self, items, raters)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -196,61 +175,60 @@ class Consensus(ShortRepr):
         Exact (Clopper & Pearson) for all categories at once (Bonferroni), since the category was chosen for having
         the most votes: its share among few votes is more often too high than too low.
         """
-        from scipy.special import betaincinv
-
         none = np.full(self.counts.size, np.nan)
         if self.confusion is not None:
             return none, none.copy()
         n = self.counts.astype(np.float64)
-        votes = np.rint(self.shares * n)
         several = len(self.categories)
         tail = (1.0 - confidence) / 2 / (several if several > 2 else 1)
-        low = np.where(votes > 0, betaincinv(np.maximum(votes, 1), n - votes + 1, tail), 0.0)
-        high = np.where(votes < n, betaincinv(votes + 1, np.maximum(n - votes, 1), 1 - tail), 1.0)
-        rated = n > 0
-        return np.where(rated, low, np.nan), np.where(rated, high, np.nan)
-
-    def value_of(self, item: Any) -> Any:
-        """One item's category."""
-        return self.values[_position(self.items, item)]
+        low, high = clopper_pearson(np.rint(self.shares * n), n, tail)
+        return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects for strict JSON: one row per item and per rater."""
-        items = []
-        for i, name in enumerate(self.items):
-            row: dict[str, Any] = {"item": _plain(name), "value": _plain(self.values[i])}
-            row |= {"share": _number(self.shares[i]), "standard_error": _number(self.standard_errors[i])}
-            row["n_ratings"] = int(self.counts[i])
-            if self.values[i] is None:
+        items = _rows(self, self.values)
+        for row, share in zip(items, self.shares, strict=True):
+            row["share"] = _number(share)
+            if row["value"] is None:
                 row["why_missing"] = self.why_missing
-            items.append(row)
-        raters = []
-        if self.confusion is not None:
-            raters = [
-                {"rater": _plain(name), "confusion": self.confusion[r].tolist()}
-                for r, name in enumerate(self.raters)
-            ]
-        return {
-            "method": self.method,
+        confusion = () if self.confusion is None else self.confusion.tolist()
+        raters = [
+            {"rater": _plain(name), "confusion": table}
+            for name, table in zip(self.raters, confusion, strict=False)
+        ]
+        return _summary(self, items, raters) | {
             "categories": [_plain(c) for c in self.categories],
             "priors": None if self.priors is None else self.priors.tolist(),
             "log_likelihood": self.log_likelihood,
-            "iterations": self.iterations,
-            "converged": self.converged,
-            "left_out": self.left_out,
-            "notes": list(self.notes),
-            "items": items,
-            "raters": raters,
         }
 
 
-def _position(items: Sequence[Any], item: Any) -> int:
-    try:
-        return items.index(item)
-    except ValueError:
-        raise InputError(
-            f"There is no item {item!r} among these ratings.", "Ask for one of `.items`."
-        ) from None
+def _rows(result: Aggregate | Consensus, values: Iterable[Any]) -> list[dict[str, Any]]:
+    """One row per item."""
+    columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
+    return [
+        {
+            "item": _plain(name),
+            "value": _plain(value),
+            "standard_error": _number(error),
+            "n_ratings": int(count),
+        }
+        for name, value, error, count in columns
+    ]
+
+
+def _summary(
+    result: Aggregate | Consensus, items: list[dict[str, Any]], raters: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "method": result.method,
+        "iterations": result.iterations,
+        "converged": result.converged,
+        "left_out": result.left_out,
+        "notes": list(result.notes),
+        "items": items,
+        "raters": raters,
+    }
 
 
 def _number(x: Any) -> float | None:
@@ -260,4 +238,6 @@ def _number(x: Any) -> float | None:
 def _plain(x: Any) -> Any:
     if isinstance(x, np.generic):
         x = x.item()
+    if isinstance(x, float) and not np.isfinite(x):
+        return None
     return x if x is None or isinstance(x, (str, int, float, bool)) else str(x)

@@ -17,9 +17,8 @@ def _alpha(within, n, across, whole):
 
 @njit(cache=True)
 def totals(start, inside, across):
-    """Pairable ratings, items and singles; within-item and overall disagreement; their alpha."""
-    n, items, single = 0, 0, 0
-    within, whole = 0.0, 0.0
+    """Pairable ratings, and their disagreement within items and overall."""
+    n, within, whole = 0, 0.0, 0.0
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
         if m >= 2:
@@ -29,10 +28,7 @@ def totals(start, inside, across):
                 whole += across[k]
             within += q / (m - 1)
             n += m
-            items += 1
-        elif m == 1:
-            single += 1
-    return n, items, single, within, whole
+    return n, within, whole
 
 
 @njit(cache=True)
@@ -43,7 +39,7 @@ def deletions(start, rater, inside, across, own, fixed):
     rater (NaN where undefined or absent), what each rater takes away, and count, sum and sum of squares of
     the changes by single ratings.
     """
-    n, _, _, within, whole = totals(start, inside, across)
+    n, within, whole = totals(start, inside, across)
     alpha = _alpha(within, n, whole, whole)
     by_item = np.full(start.size - 1, np.nan)
     loss = np.zeros((own.shape[0], 3))

@@ -17,15 +17,17 @@ Alpha-Reliability, 2011. Intervals: see ``heartfelt.stats.agreement.interval``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats._bounds import bounded, percentile
+from heartfelt.stats._bounds import percentile
+from heartfelt.stats._paired import same_length
 from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
-from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, is_whole, plain, same_length
+from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, is_whole, plain
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import as_array
@@ -57,20 +59,22 @@ def alpha(
         raise InputError(
             f"There is no level of measurement called {level!r}.", suggestion(str(level), LEVELS)
         )
+    from heartfelt.stats.agreement import _kernels_resampling as kernels
+
     plan = wanted(interval, resample)
     method = f"Krippendorff's alpha, {level}"
     if plan is None and prior is None:
         quick = _quick(rater, item, value, level)
         if quick is not None:
-            counts, within, across = quick
-            return _estimate(within, across, method, counts)
+            return _estimate(*quick, method)
     ratings = grouped(rater, item, value, numbers=level != "nominal", prior=prior)
     counts = ratings.counts()
     if counts["items"] == 0:
         return Estimate.missing(NO_PAIRS, method, counts)
     jackknife = plan is not None and plan.method == "jackknife"
     parts = distances(ratings, level, raters=jackknife and ratings.rater.size > 0)
-    estimate = _point(ratings, parts, method, counts)
+    _, within, across = kernels.totals(ratings.start, parts.inside, parts.across)
+    estimate = _estimate(counts, within, across, method)
     if estimate.is_missing or plan is None:
         return estimate
     if plan.method == "bootstrap":
@@ -78,7 +82,7 @@ def alpha(
     return _jackknife(estimate, ratings, parts, plan)
 
 
-def _estimate(within: float, across: float, method: str, counts: dict[str, int]) -> Estimate:
+def _estimate(counts: dict[str, int], within: float, across: float, method: str) -> Estimate:
     if counts["items"] == 0:
         return Estimate.missing(NO_PAIRS, method, counts)
     if across <= 0:
@@ -87,13 +91,6 @@ def _estimate(within: float, across: float, method: str, counts: dict[str, int])
         return Estimate.missing(ONE_ITEM, method, counts)
     n = counts["ratings"] + counts.get("priors", 0)
     return Estimate(1 - (n - 1) * within / across, method=method, counts=counts)
-
-
-def _point(ratings: Grouped, parts: Distances, method: str, counts: dict[str, int]) -> Estimate:
-    from heartfelt.stats.agreement import _kernels_resampling as kernels
-
-    _, _, _, within, across = kernels.totals(ratings.start, parts.inside, parts.across)
-    return _estimate(within, across, method, counts)
 
 
 def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Interval) -> Estimate:
@@ -105,8 +102,8 @@ def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Int
     used = ratings.sizes >= 2
     there = taken > 0
     spread = leave_out(
-        by_item[used] - float(estimate),
-        by_rater[there] - float(estimate) if ratings.rater.size else None,
+        by_item[used],
+        by_rater[there] if ratings.rater.size else None,
         (cells, first, second),
         ratings.sizes[used],
         taken[there],
@@ -123,13 +120,13 @@ def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval,
     if plan.resample == "both" and not both:
         name += " (raters unknown)" if not ratings.rater.size else f" (only {people} raters)"
     counts = {**estimate.counts, "resamples": plan.resamples, "resamples_undefined": out.size - usable.size}
-    plain = Estimate(estimate.value, method=estimate.method, counts=counts)
-    few = usable.size < 0.9 * out.size
-    if few or np.ptp(usable) == 0:
-        why = "too few resamples have a value" if few else "all resamples are the same"
-        return bounded(plain, None, "", plan.confidence, why)
-    bounds = percentile(usable, plan.confidence)
-    return bounded(plain, bounds, f"{name}, percentile", plan.confidence, "")
+    plain = replace(estimate, counts=counts)
+    if usable.size < 0.9 * out.size:
+        return plain.without_interval("too few resamples have a value")
+    if np.ptp(usable) == 0:
+        return plain.without_interval("all resamples are the same")
+    low, high = percentile(usable, plan.confidence)
+    return plain.with_interval(low, high, f"{name}, percentile", plan.confidence)
 
 
 def _resampled(
@@ -139,9 +136,9 @@ def _resampled(
     from heartfelt.stats import _kernels_agreement as shared
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    placed = place(ratings, level)
+    codes, scores = place(ratings, level)
     kind = {"nominal": 0, "ordinal": 2}.get(level, 1)
-    scores = placed.scores - placed.scores.mean(axis=0)
+    scores = scores - scores.mean(axis=0)
     tiny = 1e-12 * (float(np.square(scores).max()) if kind == 1 else 1.0)
     rater = ratings.rater if ratings.rater.size else np.zeros(ratings.value.size, np.int32)
     people = shared.participants(ratings.start, rater, int(rater.max()) + 1, 2) > 0
@@ -158,9 +155,7 @@ def _resampled(
             weight = np.bincount(drawn, minlength=people.size).astype(np.float64)
             if ratings.prior >= 0:
                 weight[ratings.prior] = 1.0
-        out[at] = kernels.weighted_alpha(
-            ratings.start, rater, placed.codes, scores, kind, times, weight, tiny
-        )
+        out[at] = kernels.weighted_alpha(ratings.start, rater, codes, scores, kind, times, weight, tiny)
     return out
 
 
@@ -170,7 +165,7 @@ def _quick(rater: Any, item: Any, value: Any, level: str) -> tuple[dict[str, int
         return None
     items, values = plain(as_array(item)), plain(as_array(value))
     raters = None if rater is None else plain(as_array(rater))
-    same_length(raters, items, values)
+    same_length({"item": items, "value": values} | ({} if raters is None else {"rater": raters}))
     if not items.size or items.dtype != np.int64 or values.dtype.kind not in "iuf":
         return None
     if raters is not None and raters.dtype != np.int64:

@@ -39,33 +39,22 @@ class Distances:
     own: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Values as codes and the place of each code; ``scores`` has one column per axis, none when nominal."""
-
-    codes: Ints
-    scores: Floats
-
-
-def place(ratings: Grouped, level: str) -> Placed:
-    """Place the values of pairable ratings for a level."""
+def place(ratings: Grouped, level: str) -> tuple[Ints, Floats]:
+    """Values as codes, and the place of each code for a level: one column per axis, none when nominal."""
     if ratings.categories is not None:
-        return Placed(ratings.value, np.empty((ratings.categories.count, 0)))
+        return ratings.value, np.empty((ratings.categories.count, 0))
     values, codes = _distinct(ratings.value)
     if level == "interval":
-        return Placed(codes, _scaled(values)[:, None])
+        return codes, _scaled(values)[:, None]
     if level == "ratio":
-        return Placed(codes, np.column_stack([*ratio_axes(values), np.zeros(values.size)]))
+        return codes, np.column_stack([*ratio_axes(values), np.zeros(values.size)])
     used = np.repeat(ratings.sizes >= 2, ratings.sizes)
-    counts = np.bincount(codes[used], minlength=values.size)
-    return Placed(codes, midranks(counts)[:, None])
+    return codes, midranks(np.bincount(codes[used], minlength=values.size))[:, None]
 
 
 def midranks(counts: Ints) -> Floats:
     """Mid-rank of each value, in ratings, measured from the middle of all."""
-    below = np.cumsum(counts) - counts
-    ranks: Floats = below + 0.5 * counts - 0.5 * counts.sum()
-    return ranks
+    return np.asarray(np.cumsum(counts) - 0.5 * counts - 0.5 * counts.sum())
 
 
 def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
@@ -86,10 +75,10 @@ def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
             who, what = kernels.taken(ratings.start, ratings.rater, ratings.value)
             out.own[:, 3] = _unequal(who, what, len(ratings.raters), width)
         return out
+    axes: Iterable[Floats]
     if level == "ordinal":
-        placed = place(ratings, level)
-        axes: Iterable[Floats] = [placed.scores[:, 0]]
-        codes = placed.codes
+        codes, scores = place(ratings, level)
+        axes = scores.T
     else:
         values, codes = _distinct(ratings.value)
         axes = ratio_axes(values)
@@ -107,8 +96,7 @@ def _unequal(who: Ints, what: Ints, people: int, width: int) -> Floats:
     else:
         kinds, times = np.unique(who * width + what, return_counts=True)
         same = np.bincount(kinds // width, weights=np.square(times, dtype=np.float64), minlength=people)
-    unequal: Floats = total**2 - same
-    return unequal
+    return np.asarray(total**2 - same)
 
 
 def _distinct(values: Floats) -> tuple[Floats, Ints]:
@@ -131,8 +119,7 @@ def _scaled(values: Floats) -> Floats:
     reach = max(high / 2 - low / 2, 1e-300)
     if 1e-100 < reach < 1e100:
         return values
-    scaled: Floats = values / reach - (low / 2 + high / 2) / reach
-    return scaled
+    return np.asarray(values / reach - (low / 2 + high / 2) / reach)
 
 
 def ratio_axes(values: Floats) -> Iterator[Floats]:

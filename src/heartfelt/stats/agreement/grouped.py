@@ -6,9 +6,7 @@ item once: a second rating of the same item by the same rater is an error, becau
 the last or the mean is a choice about the study. A ``prior`` (one machine value per item) joins as one more
 rater who is not part of the sample of raters.
 
-Without a list, the categories of votes are those that occur, sorted. ``categories=`` gives the full list in order,
-which matters where unused categories count (Gwet) or where words have an order (weights). Distances between
-numbers are distances between the numbers; words are as far apart as their places in the list.
+Categories are coded by ``stats.categories``.
 """
 
 from __future__ import annotations
@@ -21,83 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
+from heartfelt.stats._paired import same_length
+from heartfelt.stats.categories import Categories, absent, categorise
 from heartfelt.stats.triples import Codes, Ints, as_array, as_floats, code
 
 Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
 
 PRIOR_NAME = "prior"
-
-
-@dataclass(frozen=True, slots=True)
-class Categories:
-    """``codes`` index ``names``, -1 for a missing vote; ``given`` when the caller fixed the list."""
-
-    codes: Ints
-    names: list[Any]
-    given: bool
-
-    @property
-    def count(self) -> int:
-        """How many categories there are."""
-        return len(self.names)
-
-    def scores(self) -> npt.NDArray[np.float64]:
-        """Where each category lies, for weights that depend on distance."""
-        if all(_is_number(name) for name in self.names):
-            return np.array([float(name) for name in self.names], dtype=np.float64)
-        if not self.given:
-            raise InputError(
-                "Weights need an order, and these categories are words.",
-                "Pass categories=[...] from lowest to highest, or code the categories as numbers.",
-            )
-        return np.arange(self.count, dtype=np.float64)
-
-
-def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> Categories:
-    """Code votes by category, sorted by value or in the order given."""
-    codes, names = _coded(column)
-    if given is not None:
-        order = {name: at for at, name in enumerate(given)}
-        if len(order) != len(given):
-            raise InputError("The list of categories names one twice.", "Name each category once.")
-        strange = [name for name in names if name not in order]
-        if strange:
-            raise InputError(
-                f"The vote {strange[0]!r} is not among the categories {list(given)!r}.",
-                "Add it to categories=, or leave such votes out first.",
-            )
-        return Categories(_recoded(codes, [order[name] for name in names]), list(given), True)
-    try:
-        order_of = sorted(range(len(names)), key=names.__getitem__)
-    except TypeError:
-        order_of = sorted(range(len(names)), key=lambda at: (str(type(names[at])), str(names[at])))
-    place = [0] * len(names)
-    for to, at in enumerate(order_of):
-        place[at] = to
-    return Categories(_recoded(codes, place), [names[at] for at in order_of], False)
-
-
-def _coded(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:
-    if column.dtype == object:
-        column = _narrowed(column)
-    if column.dtype.kind == "f":
-        finite = np.isfinite(column)
-        whole = np.where(finite, column, 0.0)
-        small = np.abs(whole).max(initial=0.0) < 2**53 and bool((whole == np.floor(whole)).all())
-        coded = code(whole[finite].astype(np.int64) if small else whole[finite])
-        codes = np.full(column.size, -1, dtype=np.int64)
-        codes[finite] = coded.codes
-        return codes, list(coded.names)
-    coded = code(column)
-    names = list(coded.names)
-    missing = [at for at, name in enumerate(names) if absent(name)]
-    if not missing:
-        return coded.codes, [bool(name) for name in names] if column.dtype.kind == "b" else names
-    place = [-1] * len(names)
-    retained = [at for at in range(len(names)) if at not in set(missing)]
-    for to, at in enumerate(retained):
-        place[at] = to
-    return _recoded(coded.codes, place), [names[at] for at in retained]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +95,13 @@ def grouped(
 ) -> Grouped:
     """Read parallel columns; ``numbers`` or categories; ``by_rater`` orders raters within each item."""
     from heartfelt.stats import _kernels_agreement as kernels
+    from heartfelt.stats._kernels_reliability import group
 
     value_column = plain(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
     raters = Codes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
-    same_length(None if rater is None else raters.codes, items.codes, value_column)
+    known = {} if rater is None else {"rater": raters.codes}
+    same_length({**known, "item": items.codes, "value": value_column})
     prior_items, prior_values = read_prior(prior)
     human = value_column.size
     if prior_items:
@@ -181,25 +111,22 @@ def grouped(
     else:
         kinds = categorise(value_column, categories)
         coded, present = kinds.codes, kinds.codes >= 0
-    prior_coded = coded[human:][present[human:]]
-    prior_items = [name for name, known in zip(prior_items, present[human:].tolist(), strict=True) if known]
-    coded, present = coded[:human], present[:human]
-    left_out = int(human - np.count_nonzero(present))
-    if left_out:
-        # Codes keep their gaps: an item that lost all its ratings stays behind empty.
-        coded, items = coded[present], Codes(items.codes[present], items.names)
-        raters = raters if rater is None else Codes(raters.codes[present], raters.names)
+    left_out = int(human - np.count_nonzero(present[:human]))
     rater_codes, item_codes, names, unused, prior_code = raters.codes, items.codes, raters.names, 0, -1
-    if prior_items:
-        at, known = _positions(prior_items, items)
-        unused = len(prior_items) - int(known.sum())
-        item_codes = np.concatenate([item_codes, at[known]])
-        coded = np.concatenate([coded, prior_coded[known]])
+    if present[human:].any():
+        item_codes = np.concatenate([item_codes, _positions(prior_items, items, present[:human])])
+        unused = int(np.count_nonzero(present[human:] & (item_codes[human:] < 0)))
+        present = present & (item_codes >= 0)
         if rater is not None:
             prior_code, names = len(names), [*names, PRIOR_NAME]
-            rater_codes = np.concatenate([rater_codes, np.full(int(known.sum()), prior_code)])
+            rater_codes = np.concatenate([rater_codes, np.full(len(prior_items), prior_code)])
+    present = present[: item_codes.size]
+    if not present.all():
+        # Codes keep their gaps: an item that lost all its ratings stays behind empty.
+        coded, item_codes = coded[: present.size][present], item_codes[present]
+        rater_codes = rater_codes if rater is None else rater_codes[present]
     if by_rater:
-        _, order = kernels.order_by(rater_codes, len(names))
+        _, order = group(rater_codes, len(names))
         rater_codes, item_codes, coded = rater_codes[order], item_codes[order], coded[order]
     start, who, what = kernels.group(item_codes, len(items.names), rater_codes, coded)
     if who.size:
@@ -207,16 +134,6 @@ def grouped(
         if i >= 0:
             raise duplicate(names[r], items.names[i])
     return Grouped(start, who, what, names, items.names, kinds, left_out, prior_code, unused)
-
-
-def same_length(rater: npt.NDArray[Any] | None, item: npt.NDArray[Any], value: npt.NDArray[Any]) -> None:
-    """Refuse columns of different lengths."""
-    if item.size != value.size or (rater is not None and rater.size != item.size):
-        lengths = f"item {item.size}, value {value.size}"
-        raise InputError(
-            f"The columns differ in length: {'' if rater is None else f'rater {rater.size}, '}{lengths}.",
-            "Pass parallel arrays: one entry per rating in each.",
-        )
 
 
 def duplicate(rater: Any, item: Any) -> InputError:
@@ -293,36 +210,8 @@ def _joined(column: npt.NDArray[Any], more: list[Any], numbers: bool) -> npt.NDA
     return np.concatenate([column, other])
 
 
-def _positions(names: list[Any], items: Codes) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    present = np.bincount(items.codes, minlength=len(items.names)) > 0
-    where = {items.names[at]: at for at in np.flatnonzero(present).tolist()}
-    at = np.array([where.get(name, -1) for name in names], dtype=np.int64)
-    return at, at >= 0
-
-
-def absent(thing: Any) -> bool:
-    """Whether a value is missing: ``None``, NaN, or a table library's own mark."""
-    if thing is None:
-        return True
-    try:
-        return bool(thing != thing)
-    except (TypeError, ValueError):
-        return True
-
-
-def _narrowed(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Numbers and ``None`` as floats; anything else as it is."""
-    if all(item is None or _is_number(item) for item in column):
-        return column.astype(np.float64)
-    return column
-
-
-def _is_number(thing: Any) -> bool:
-    return isinstance(thing, (int, float, np.integer, np.floating, np.bool_))
-
-
-def _recoded(codes: Ints, place: list[int]) -> Ints:
-    if place == list(range(len(place))):
-        return codes
-    lookup = np.array([*place, -1], dtype=np.int64)
-    return lookup[codes]
+def _positions(names: list[Any], items: Codes, present: npt.NDArray[np.bool_]) -> Ints:
+    """The code of each named item, -1 where it has no rating that is present."""
+    rated = np.bincount(items.codes[present], minlength=len(items.names)) > 0
+    where = {items.names[at]: at for at in np.flatnonzero(rated).tolist()}
+    return np.array([where.get(name, -1) for name in names], dtype=np.int64)

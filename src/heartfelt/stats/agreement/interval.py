@@ -31,7 +31,14 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, attentive_pairs, effective, half_width
+from heartfelt.stats.two_way_jackknife import (
+    TwoWaySpread,
+    attentive_pairs,
+    effective,
+    half_width,
+    jackknife_variance,
+)
+from heartfelt.wording import plural
 
 METHODS = ("jackknife", "bootstrap")
 RESAMPLES = ("both", "items")
@@ -76,79 +83,62 @@ def wanted(
     return plan
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Jackknife variances of one statistic; ``raters`` is None where raters cannot be left out, and why."""
-
-    items: float
-    raters: float | None
-    ratings: float
-    item_count: float
-    rater_count: float = 0.0
-    why_items_only: str = ""
-
-
-def variance(changes: npt.NDArray[np.float64]) -> float:
-    """Jackknife variance from the changes of a statistic when one unit at a time is left out."""
-    n = changes.size
-    if n < 2:
-        return 0.0
-    centred = changes - changes.mean()
-    return float((n - 1) / n * (centred @ centred))
-
-
 def leave_out(
     by_item: npt.NDArray[np.float64],
     by_rater: npt.NDArray[np.float64] | None,
     cells: tuple[int, float, float],
     item_sizes: npt.NDArray[Any],
     rater_sizes: npt.NDArray[Any] | None,
-) -> Spread | str:
-    """Gather changes by item, rater and rating into a spread, or say why there can be none.
+) -> tuple[TwoWaySpread, str] | str:
+    """Gather values by item, rater and rating into a spread, or say why there can be none.
 
-    ``by_item`` and ``by_rater`` hold one change per unit that took part, NaN where leaving it out leaves
-    nothing to compute from; ``cells`` is count, sum and sum of squares of the changes by single ratings.
+    ``by_item`` and ``by_rater`` hold the value, or its change, without each unit that took part, NaN where nothing is left to
+    compute from; ``cells`` is count, sum and sum of squares of the changes by single ratings. With the spread comes the reason
+    why raters are not part of it, "" where they are.
     """
     if by_item.size < 2:
         return "a single item says nothing about how items differ"
     if np.isnan(by_item).any():
         return "without one of the items nothing is left to compute from"
-    count, first, second = cells
-    ratings = second - first * first / count if count > 1 else 0.0
     why = ""
     if by_rater is None or rater_sizes is None:
         why = "raters unknown"
     elif by_rater.size < 3:
-        why = f"only {by_rater.size} rater{'s' if by_rater.size != 1 else ''}"
+        why = f"only {plural(by_rater.size, 'rater')}"
     elif np.isnan(by_rater).any():
         why = "without one of the raters nothing is left"
-    items = variance(by_item)
+    items, item_count = jackknife_variance(by_item), effective(item_sizes)
     if why or by_rater is None or rater_sizes is None:
-        return Spread(items, None, ratings, effective(item_sizes), 0.0, why)
-    return Spread(items, variance(by_rater), max(ratings, 0.0), effective(item_sizes), effective(rater_sizes))
+        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0), why
+    count, first, second = cells
+    ratings = max(second - first * first / count, 0.0) if count > 1 else 0.0
+    raters = jackknife_variance(by_rater)
+    return TwoWaySpread(items, raters, ratings, item_count, effective(rater_sizes)), ""
 
 
 def with_bounds(
-    estimate: Estimate, spread: Spread | str, plan: Interval, scale: str = "coefficient"
+    estimate: Estimate, spread: tuple[TwoWaySpread, str] | str, plan: Interval, scale: str = "coefficient"
 ) -> Estimate:
     """Return the estimate with jackknife bounds, or with the reason why it has none."""
     if estimate.value is None:
         return estimate
     if isinstance(spread, str):
-        return replace(estimate, why_no_interval=spread)
-    both = plan.resample == "both" and spread.raters is not None
-    name = "two-way jackknife over items and raters" if both else "jackknife over items"
-    if plan.resample == "both" and not both:
-        name += f" ({spread.why_items_only})"
-    raters = (spread.raters or 0.0, spread.ratings, spread.rater_count) if both else (0.0, 0.0, 1.0)
-    two_way = TwoWaySpread(spread.items, raters[0], raters[1], spread.item_count, raters[2])
+        return estimate.without_interval(spread)
+    two_way, why_items_only = spread
+    name, attentive = "two-way jackknife over items and raters", 1.0
+    if plan.resample == "items":
+        name, two_way = "jackknife over items", TwoWaySpread(two_way.items, 0.0, 0.0, two_way.item_count, 1.0)
+    elif why_items_only:
+        name = f"jackknife over items ({why_items_only})"
+    elif scale == "coefficient":
+        attentive = attentive_pairs(two_way.rater_count)
     if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
-        why = "leaving out any item or rater changes nothing, which would make an interval without width"
-        return replace(estimate, why_no_interval=why)
-    attentive = attentive_pairs(spread.rater_count) if both and scale == "coefficient" else 1.0
+        return estimate.without_interval(
+            "leaving out any item or rater changes nothing, which would make an interval without width"
+        )
     bounds = _bounds(estimate.value, two_way, plan.confidence, scale, attentive)
     if isinstance(bounds, str):
-        return replace(estimate, why_no_interval=bounds)
+        return estimate.without_interval(bounds)
     return estimate.with_interval(*bounds, f"{name}, Student's t", plan.confidence)
 
 
@@ -156,23 +146,17 @@ def _bounds(
     value: float, spread: TwoWaySpread, confidence: float, scale: str, attentive: float
 ) -> tuple[float, float] | str:
     """Bounds on the logit scale; ``attentive`` is the share of the value that unseen careless raters would leave."""
+    from scipy.special import expit, logit
+
     low, high = (0.0, 1.0) if scale == "share" else (-1.0, 1.0)
     if min(value - low, high - value) < 1e-12:
         return f"the value lies on the edge of its range, {value:g}"
-
-    def logit(x: float) -> float:
-        unit = (x - low) / (high - low)
-        return math.log(unit / (1 - unit))
-
     # Both scales are the same map, stretched: logit((value - low) / (high - low)).
-    unit = (value - low) / (high - low)
-    slope = (high - low) * unit * (1 - unit)
-    half = half_width(spread.variance, spread.df, confidence) / slope
-    below = logit(value) - logit(attentive * value) if value > 0 else 0.0
-    ends = (logit(value) - math.hypot(half, below), logit(value) + half)
-    first, last = (low + (high - low) * _logistic(z) for z in ends)
+    width = high - low
+    unit = (value - low) / width
+    half = half_width(spread.variance, spread.df, confidence) / (width * unit * (1 - unit))
+    centre = float(logit(unit))
+    below = centre - float(logit((attentive * value - low) / width)) if value > 0 else 0.0
+    ends = (centre - math.hypot(half, below), centre + half)
+    first, last = (low + width * float(expit(z)) for z in ends)
     return first, last
-
-
-def _logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))

@@ -135,8 +135,7 @@ def pairwise_accuracy(
     prior: Prior = None,
 ) -> PairAgreement:
     """The share of shared items on which two raters agree, for every pair that shares any; their mean."""
-    votes = _pair_votes(rater, item, value, prior, None)
-    return _accuracy(votes, at_least, interval, balanced=False)
+    return _accuracy(_pair_votes(rater, item, value, prior), at_least, interval, balanced=False)
 
 
 def pairwise_balanced_accuracy(
@@ -149,8 +148,7 @@ def pairwise_balanced_accuracy(
     prior: Prior = None,
 ) -> PairAgreement:
     """Balanced accuracy of two raters, either taken as the truth, for every pair; their mean."""
-    votes = _pair_votes(rater, item, value, prior, None)
-    return _accuracy(votes, at_least, interval, balanced=True)
+    return _accuracy(_pair_votes(rater, item, value, prior), at_least, interval, balanced=True)
 
 
 def _accuracy(
@@ -169,7 +167,9 @@ def _accuracy(
     return replace(result, pooled=pooled)
 
 
-def _pair_votes(rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None) -> Grouped:
+def _pair_votes(
+    rater: Any, item: Any, value: Any, prior: Prior, categories: Sequence[Any] | None = None
+) -> Grouped:
     """Votes with raters in order within each item."""
     if rater is None:
         raise InputError(
@@ -193,13 +193,13 @@ def _over_pairs(
 
     Where the pairs share fewer than ``shared_for_interval`` items at the median, the mean has no interval.
     """
-    from heartfelt.stats import _kernels_agreement as shared
+    from heartfelt.stats._kernels_reliability import group
     from heartfelt.stats.agreement import _kernels_pairs as kernels
 
     if at_least < 1:
         raise InputError(f"at_least must be at least 1; got {at_least}.", "Pass 1 or more.")
     item_of = np.repeat(np.arange(votes.start.size - 1), votes.sizes)
-    rater_start, order = shared.order_by(votes.rater, len(votes.raters))
+    rater_start, order = group(votes.rater, len(votes.raters))
     table, sums = _allocated(votes, plan is not None)
     cast = (votes.start, item_of, votes.rater, votes.value)
     count = kernels.pair_scores(cast, scores, rater_start, order, kind, at_least, table, sums)
@@ -210,18 +210,18 @@ def _over_pairs(
     for column, how in ((0, "mean over pairs"), (2, "mean over pairs weighted by shared items")):
         method = f"{name}, {how}"
         if whole[1] == 0:
-            why = "no two raters share enough items" if not (pairs.why == 2).any() else _REASONS[2]
-            why = why if len(pairs) else "no two raters share an item"
-            means.append(Estimate.missing(why, method, counts))
+            why = _REASONS[2] if (pairs.why == 2).any() else "no two raters share enough items"
+            means.append(
+                Estimate.missing(why if len(pairs) else "no two raters share an item", method, counts)
+            )
             continue
         estimate = Estimate(whole[column] / whole[column + 1], method=method, counts=counts)
         typical = float(np.median(pairs.n_shared[pairs.why == 0]))
         if plan is not None and typical < shared_for_interval:
-            why = (
+            estimate = estimate.without_interval(
                 f"pairs share {typical:g} items at the median; below {shared_for_interval} the mean itself leans towards 0,"
                 " and an interval would not hold (Fleiss' kappa and alpha have one)"
             )
-            estimate = replace(estimate, why_no_interval=why)
         elif plan is not None:
             estimate = _bounded(estimate, votes, sums, column, plan, scale)
         means.append(estimate)

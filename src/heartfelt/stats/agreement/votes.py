@@ -23,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.stats._bounds import normal_quantile
-from heartfelt.stats.agreement.grouped import Grouped, Prior, absent, grouped, read_prior
+from heartfelt.stats._bounds import wilson
+from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped, read_prior
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.categories import absent
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 
@@ -184,7 +185,9 @@ def share(
     if plan is None:
         return estimate, ties
     if min(value, 1 - value) < 1e-12:
-        return _wilson(estimate, items, plan.confidence), ties
+        low, high = wilson(items * round(value), items, plan.confidence)
+        exact = replace(estimate, value=round(value))
+        return exact.with_interval(low, high, "Wilson over items", plan.confidence), ties
     people = len(votes.raters) if votes.rater.size else 0
     by_item, item_trials, by_rater, rater_trials, ballots, *cells = kernels.tally_influence(
         (votes.start, votes.rater, votes.value), kind, prior, slopes, widest, people, votes.prior
@@ -216,12 +219,3 @@ def _balanced(hit: Floats, trial: Floats) -> tuple[float, Floats]:
     safe = np.where(trial > 0, trial, 1.0)
     slopes = np.vstack([1 / (kinds * safe), -hit / (kinds * safe * safe)])
     return float((hit / safe)[trial > 0].mean()), np.where(trial > 0, slopes, 0.0)
-
-
-def _wilson(estimate: Estimate, items: int, confidence: float) -> Estimate:
-    """Wilson's interval with the item as the unit, for a share of exactly 0 or 1."""
-    square = normal_quantile(confidence) ** 2
-    reach = square / (items + square)
-    low, high = (1 - reach, 1.0) if float(estimate) > 0.5 else (0.0, reach)
-    exact = replace(estimate, value=round(float(estimate)))
-    return exact.with_interval(low, high, "Wilson over items", confidence)

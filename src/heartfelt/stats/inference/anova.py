@@ -120,7 +120,10 @@ def anova(
     model = linear_model.reduced(data)
     residual, rank = linear_model.residual(model, data.terms)
     squares, notes = _squares(model, data, type)
-    frame = _frame(data, model.total, residual, rank, squares, confidence)
+    df = data.rows - rank
+    untested = linear_model.why_no_test(residual, df, model.total)
+    table = residual + sum(square for square, _, _ in squares if square is not None)
+    frame = _Frame(residual, df, model.total, table, data.counts, untested, confidence)
     rows = tuple(_row(term.name, *square, frame) for term, square in zip(data.terms, squares, strict=True))
     return AnovaResult(
         rows, frame.residual_df, residual, model.total, _r_squared(frame, rank - 1), method, tuple(notes)
@@ -163,15 +166,6 @@ def _squares(
     return out, notes
 
 
-def _frame(
-    data: ModelData, total: float, residual: float, rank: int, squares: list[Squares], confidence: float
-) -> _Frame:
-    df = data.rows - rank
-    why = linear_model.why_no_test(residual, df, total)
-    table = residual + sum(square for square, _, _ in squares if square is not None)
-    return _Frame(residual, df, total, table, data.counts, why, confidence)
-
-
 def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Frame) -> AnovaRow:
     from scipy.special import fdtrc
 
@@ -212,9 +206,7 @@ def _share_interval(share: Estimate, f: float, df: int, frame: _Frame) -> Estima
 def _r_squared(frame: _Frame, df: int) -> Estimate:
     share = Estimate(max(1 - frame.residual / frame.total, 0.0), method="R squared", counts=frame.counts)
     if frame.why_no_test or df == 0:
-        return _bounds.bounded(
-            share, None, "", frame.confidence, frame.why_no_test or "no effect has a column"
-        )
+        return share.without_interval(frame.why_no_test or "no effect has a column")
     f = (frame.total - frame.residual) / df / (frame.residual / frame.residual_df)
     return _share_interval(share, max(f, 0.0), df, frame)
 
@@ -228,9 +220,7 @@ def _nothing(data: ModelData, method: str, why: str) -> AnovaResult:
 def share_bounds(
     f: float, df: float, df_residual: float, rows: int, confidence: float
 ) -> tuple[float, float] | None:
-    """Bounds of the share of variance behind an F statistic, or None where the distribution cannot be
-    inverted.
-    """
+    """Bounds of the share of variance behind an F statistic, or None where the distribution cannot be inverted."""
     tail = (1 - confidence) / 2
     ends = []
     for below in (1 - tail, tail):
@@ -242,9 +232,7 @@ def share_bounds(
 
 
 def _noncentrality(f: float, df: float, df_residual: float, below: float) -> float | None:
-    """The noncentrality under which F lies below ``f`` with chance ``below``; 0 if even the central one is
-    less.
-    """
+    """The noncentrality under which F lies below ``f`` with chance ``below``; 0 if even the central one is less."""
     from scipy.special import fdtr, ncfdtr
 
     if float(fdtr(df, df_residual, f)) <= below:

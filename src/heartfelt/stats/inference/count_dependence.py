@@ -79,9 +79,7 @@ def count_dependence(
     nominal: bool = False,
     confidence: float = 0.95,
 ) -> CountDependence:
-    """Test single ratings, one row each; ``rater`` is None where raters are unknown, ``cell`` is what items
-    share.
-    """
+    """Test single ratings, one row each; ``rater`` is None where raters are unknown, ``cell`` is what items share."""
     values = as_floats(value, "value")
     items = code(as_array(item)).codes
     counts = np.bincount(items).astype(np.float64)
@@ -157,8 +155,5 @@ def _tested(layout: _Layout, column: Floats, what: str, confidence: float) -> Co
     free = effective - 1.0
     # Counts that follow from the answers without exception leave no error to divide by.
     p = float(2 * stdtr(free, -abs(slope) / error)) if error > 1e-12 * abs(slope) else 0.0
-    half = _bounds.t_quantile(confidence, free) * error
     change = Estimate(slope, method=method, counts=counts)
-    return CountTest(
-        change.with_interval(slope - half, slope + half, "CR3 by item, Student's t", confidence), p
-    )
+    return CountTest(_bounds.with_t(change, error, free, "CR3 by item, Student's t", confidence), p)

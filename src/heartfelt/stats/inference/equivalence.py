@@ -13,7 +13,7 @@ Cribbie 2010).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -60,11 +60,11 @@ class Equivalence:
 class Difference:
     """A mean difference with its standard error, or the reason there is none."""
 
-    value: float
-    error: float
-    df: float
     method: str
     counts: dict[str, int]
+    value: float = 0.0
+    error: float = 0.0
+    df: float = 0.0
     why_missing: str | None = None
     why_no_error: str | None = None
 
@@ -75,9 +75,8 @@ class Difference:
         plain = Estimate(self.value, method=self.method, counts=self.counts)
         if self.why_no_error:
             return plain.without_interval(self.why_no_error)
-        half = _bounds.t_quantile(confidence, self.df) * self.error
         named = "Welch t" if self.method == "difference of means" else "Student t"
-        return plain.with_interval(self.value - half, self.value + half, named, confidence)
+        return _bounds.with_t(plain, self.error, self.df, named, confidence)
 
 
 def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], Difference]:
@@ -91,34 +90,34 @@ def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], Difference
 def welch(a: Floats, b: Floats, left_out: int = 0) -> Difference:
     """Mean of ``a`` minus mean of ``b``, each with its own variance."""
     counts = {"a": a.size, "b": b.size, **({"left_out": left_out} if left_out else {})}
-    method = "difference of means"
+    plain = Difference("difference of means", counts)
     if a.size == 0 or b.size == 0:
-        return Difference(0.0, 0.0, 0.0, method, counts, "a group is empty")
-    value = float(a.mean() - b.mean())
+        return replace(plain, why_missing="a group is empty")
+    plain = replace(plain, value=float(a.mean() - b.mean()))
     if a.size < 2 or b.size < 2:
-        return Difference(value, 0.0, 0.0, method, counts, None, "a group has a single value")
+        return replace(plain, why_no_error="a group has a single value")
     shares = [float(np.var(group, ddof=1)) / group.size for group in (a, b)]
     total = shares[0] + shares[1]
     if total <= 1e-28 * max(float(a.mean() ** 2), float(b.mean() ** 2)):
-        return Difference(value, 0.0, 0.0, method, counts, None, "neither group varies")
+        return replace(plain, why_no_error="neither group varies")
     df = total**2 / (shares[0] ** 2 / (a.size - 1) + shares[1] ** 2 / (b.size - 1))
-    return Difference(value, math.sqrt(total), df, method, counts)
+    return replace(plain, error=math.sqrt(total), df=df)
 
 
 def paired(a: Column, b: Column) -> tuple[Floats, Difference]:
     """The differences of pairs, and their mean."""
     data = paired_rows(a, b)
     gaps = data.x - data.y
-    method = "mean of paired differences"
+    plain = Difference("mean of paired differences", data.counts)
     if data.n == 0:
-        return gaps, Difference(0.0, 0.0, 0.0, method, data.counts, "no pairs")
-    value = float(gaps.mean())
+        return gaps, replace(plain, why_missing="no pairs")
+    plain = replace(plain, value=float(gaps.mean()))
     if data.n < 2:
-        return gaps, Difference(value, 0.0, 0.0, method, data.counts, None, "a single pair")
+        return gaps, replace(plain, why_no_error="a single pair")
     error = float(gaps.std(ddof=1)) / math.sqrt(data.n)
-    if error <= 1e-14 * abs(value) or error == 0:
-        return gaps, Difference(value, 0.0, 0.0, method, data.counts, None, "the differences do not vary")
-    return gaps, Difference(value, error, data.n - 1.0, method, data.counts)
+    if error <= 1e-14 * abs(plain.value):
+        return gaps, replace(plain, why_no_error="the differences do not vary")
+    return gaps, replace(plain, error=error, df=data.n - 1.0)
 
 
 def equivalence_mean(

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats._paired import Column, coded, present, same_length
+from heartfelt.stats._paired import Column, Flags, coded, present, same_length
 from heartfelt.stats.triples import Floats, Ints, as_array, as_floats
 
 Coding = Literal["sum", "treatment"]
@@ -35,7 +35,6 @@ _MOST_COLUMNS = 4000
 class Factor:
     """A coded column of categories."""
 
-    name: str
     codes: Ints
     levels: tuple[Any, ...]
 
@@ -58,15 +57,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
-    """Usable rows: outcome, factors, centred covariates, the terms in order and how many rows were left
-    out.
-    """
+    """Usable rows: outcome, factors, centred covariates, the terms in order, and which rows were ``used``."""
 
     outcome: Floats
     factors: dict[str, Factor]
     covariates: dict[str, Floats]
     terms: tuple[Term, ...]
-    left_out: int
+    used: Flags
 
     @property
     def rows(self) -> int:
@@ -76,7 +73,14 @@ class ModelData:
     @property
     def counts(self) -> dict[str, int]:
         """For an estimate's ``counts``."""
-        return {"rows": self.rows, **({"left_out": self.left_out} if self.left_out else {})}
+        left_out = int(self.used.size - np.count_nonzero(self.used))
+        return {"rows": self.rows, **({"left_out": left_out} if left_out else {})}
+
+    def part(self, rows: slice | Ints) -> ModelData:
+        """These rows, with the same levels and terms."""
+        factors = {name: Factor(factor.codes[rows], factor.levels) for name, factor in self.factors.items()}
+        covariates = {name: column[rows] for name, column in self.covariates.items()}
+        return replace(self, outcome=self.outcome[rows], factors=factors, covariates=covariates)
 
 
 def model_data(
@@ -98,18 +102,17 @@ def model_data(
         usable = usable & present(column)
     for number in numbers.values():
         usable = usable & np.isfinite(number)
-    whole = bool(usable.all())
-    values = values if whole else values[usable]
+    if not usable.all():
+        values = values[usable]
+        columns = {name: column[usable] for name, column in columns.items()}
+        numbers = {name: number[usable] for name, number in numbers.items()}
     coded_factors = {}
     for name, column in columns.items():
-        names, codes, _ = coded(column if whole else column[usable], name) if values.size else ([], [], None)
-        coded_factors[name] = Factor(name, np.asarray(codes, np.int64), tuple(names))
-    centred = {}
-    for name, number in numbers.items():
-        used = number if whole else number[usable]
-        centred[name] = used - used.mean() if used.size else used
+        levels, codes, _ = coded(column, name)
+        coded_factors[name] = Factor(codes, tuple(levels))
+    centred = {name: number - number.mean() if number.size else number for name, number in numbers.items()}
     order = terms(list(numbers), list(columns), interactions)
-    return ModelData(values, coded_factors, centred, order, int(usable.size - values.size))
+    return ModelData(values, coded_factors, centred, order, usable)
 
 
 def terms(covariates: Sequence[str], factors: Sequence[str], interactions: Interactions) -> tuple[Term, ...]:
@@ -237,7 +240,12 @@ class Reduced:
 
 def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
     """Reduce a model to its cells, unless a covariate's slope varies between them, then to a triangle."""
-    _check_size(data)
+    columns_needed = 1 + sum(width(term, data) for term in data.terms)
+    if columns_needed > _MOST_COLUMNS:
+        raise InputError(
+            f"The model has {columns_needed} columns; at most {_MOST_COLUMNS} are fitted.",
+            "Treat a factor with that many levels as random: inference.mixed_model.",
+        )
     centred = data.outcome - data.outcome.mean()
     total = float(centred @ centred)
     slopes_vary = any(len(t.parts) > 1 and set(t.parts) & set(data.covariates) for t in data.terms)
@@ -248,9 +256,8 @@ def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
     columns = [*data.covariates.values(), centred]
     means = [np.bincount(code, weights=column) / sizes for column in columns]
     apart = np.column_stack([column - mean[code] for column, mean in zip(columns, means, strict=True)])
-    factors = {n: Factor(n, f.codes[sample], f.levels) for n, f in data.factors.items()}
     covariates = dict(zip(data.covariates, means, strict=False))
-    folded = ModelData(means[-1], factors, covariates, data.terms, data.left_out)
+    folded = replace(data.part(sample), outcome=means[-1], covariates=covariates)
     inside = 0.0 if data.covariates else float(apart[:, 0] @ apart[:, 0])
     within = np.asarray(np.linalg.qr(apart, mode="r")) if data.covariates else None
     return _triangle(folded, means[-1], np.sqrt(sizes), within, (inside, total), coding)
@@ -270,15 +277,6 @@ def why_no_test(residual: float, df: int, total: float) -> str | None:
     return "no residual variation: the model fits perfectly" if residual <= 1e-20 * total else None
 
 
-def _check_size(data: ModelData) -> None:
-    columns = 1 + sum(width(term, data) for term in data.terms)
-    if columns > _MOST_COLUMNS:
-        raise InputError(
-            f"The model has {columns} columns; at most {_MOST_COLUMNS} are fitted.",
-            "Treat a factor with that many levels as random: inference.mixed_model.",
-        )
-
-
 def _triangle(
     data: ModelData,
     centred: Floats,
@@ -287,16 +285,14 @@ def _triangle(
     sums: tuple[float, float],
     coding: Coding,
 ) -> Reduced:
-    """Stack weighted rows block by block; ``within`` is the covariates' and the outcome's spread inside
-    cells.
-    """
+    """Stack weighted rows block by block; ``within`` is the covariates' and the outcome's spread inside cells."""
     ends = np.cumsum([0, 1, *(width(term, data) for term in data.terms)])
     total_width = int(ends[-1]) + 1
     triangle = np.zeros((0, total_width)) if within is None else _within_rows(within, data, ends)
     step = max(_BLOCK // total_width, 4 * total_width)
     for start in range(0, data.rows, step):
         rows = slice(start, start + step)
-        block = _rows(data, rows)
+        block = data.part(rows)
         parts = [np.ones((block.rows, 1)), *(term_columns(term, block, coding) for term in data.terms)]
         block_rows = np.hstack([*parts, centred[rows, None]]) * weights[rows, None]
         triangle = np.vstack([triangle, block_rows])
@@ -316,16 +312,8 @@ def _within_rows(within: Floats, data: ModelData, ends: Ints) -> Floats:
     return out
 
 
-def _rows(data: ModelData, rows: slice) -> ModelData:
-    factors = {name: Factor(name, f.codes[rows], f.levels) for name, f in data.factors.items()}
-    covariates = {name: column[rows] for name, column in data.covariates.items()}
-    return ModelData(data.outcome[rows], factors, covariates, data.terms, data.left_out)
-
-
 def basis(columns: Floats, beyond: Floats | None = None) -> Floats:
-    """An orthonormal basis of what ``columns`` span, or of what they add to the span of the basis
-    ``beyond``.
-    """
+    """An orthonormal basis of what ``columns`` span, or of what they add to the span of the basis ``beyond``."""
     from scipy.linalg import qr
 
     lengths = np.sqrt(np.sum(columns * columns, axis=0))

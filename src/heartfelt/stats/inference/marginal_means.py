@@ -52,9 +52,7 @@ def marginal_means(
     covariates: Mapping[str, Column] | None = None,
     confidence: float = 0.95,
 ) -> MarginalMeans:
-    """Adjusted means of the factor ``of`` in a linear model, and all their differences by Tukey and Kramer's
-    test.
-    """
+    """Adjusted means of the factor ``of`` in a linear model, and all their differences by Tukey and Kramer's test."""
     _bounds.check_confidence(confidence)
     if of not in factors:
         raise InputError(f"'{of}' is not a factor of the model.", suggestion(of, list(factors)))
@@ -96,8 +94,8 @@ class _Fit:
     ) -> None:
         names = ["", *(term.name for term in data.terms)]
         columns = model.stack(names)
-        self.lengths = np.sqrt(np.sum(columns * columns, axis=0))
-        self.lengths[self.lengths == 0] = 1.0
+        lengths = np.sqrt(np.sum(columns * columns, axis=0))
+        self.lengths = np.where(lengths > 0, lengths, 1.0)
         left, size, right = np.linalg.svd(columns / self.lengths, full_matrices=False)
         known = size > 1e-9 * size.max()
         self.right = right[known]
@@ -126,9 +124,7 @@ class _Fit:
         return Estimate(value, method=method, counts={"rows": rows}, why_no_interval=self.why or None), factor
 
     def _weights(self, place: int, intercept: float) -> Floats:
-        """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to
-        zero.
-        """
+        """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to zero."""
         out = np.zeros(self.lengths.size)
         out[0] = intercept
         out[self.span] = self.contrasts[place]
@@ -139,9 +135,8 @@ class _Fit:
         plain, factor = self._combination(self._weights(place, 1.0), MEAN, int(self.sizes[place]))
         if plain.value is None or self.mean_square is None:
             return plain
-        confidence = self.compare.confidence
-        half = _bounds.t_quantile(confidence, self.free) * math.sqrt(self.mean_square * factor)
-        return plain.with_interval(plain.value - half, plain.value + half, "Student's t", confidence)
+        error = math.sqrt(self.mean_square * factor)
+        return _bounds.with_t(plain, error, self.free, "Student's t", self.compare.confidence)
 
     def pair(self, i: int, j: int) -> Pair:
         """The difference of two levels."""

@@ -23,7 +23,7 @@ Source: Bates et al. (2015); Patterson and Thompson (1971).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -44,7 +44,7 @@ from heartfelt.stats.inference.linear_model import (
     term_columns,
     why_no_columns,
 )
-from heartfelt.stats.ratings import coded_ratings
+from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, Fit, maximise
 from heartfelt.stats.triples import Floats, Ints, as_floats, id_array, text_array
@@ -83,9 +83,7 @@ class MixedEffect:
 
 @dataclass(frozen=True, slots=True)
 class MixedResult:
-    """A fitted model. ``variances`` holds each random factor's and ``residual``; the headline is the
-    intercept.
-    """
+    """A fitted model. ``variances`` holds each random factor's and ``residual``; the headline is the intercept."""
 
     coefficients: tuple[Coefficient, ...]
     effects: tuple[MixedEffect, ...]
@@ -181,27 +179,27 @@ def mixed_model(
     data, groups = _columns(outcome, fixed, random, interactions)
     why = _why_unfit(data, groups)
     if why:
-        return _nothing(data, list(random), why)
+        return _nothing(data, random, why)
     columns = _fixed_columns(data, coding)
     if data.rows - columns.matrix.shape[1] < 1:
-        return _nothing(data, list(random), "as many fixed coefficients as rows")
+        return _nothing(data, random, "as many fixed coefficients as rows")
     groups = dict(sorted(groups.items(), key=lambda group: -group[1][1]))
     first, *others = groups
     if sum(groups[name][1] for name in others) > MOST_LEVELS:
         why = f"{others[0]} has more than {MOST_LEVELS:,} levels, and so has {first}: too many to fit"
-        return _nothing(data, list(random), why)
+        return _nothing(data, random, why)
     system = CrossedSystem(data.outcome, list(groups.values()), columns=columns.matrix)
     try:
         fit = maximise(system, [0.3] * len(groups), precision=PRECISION)
     except np.linalg.LinAlgError:
         fit = None
     if fit is None or fit.exact or fit.step.residual <= 1e-12 * float(data.outcome.var()):
-        return _nothing(data, list(random), "no residual variation: the model fits perfectly")
+        return _nothing(data, random, "no residual variation: the model fits perfectly")
     if not fit.converged:
-        return _nothing(data, list(random), "no maximum of the likelihood was found")
+        return _nothing(data, random, "no maximum of the likelihood was found")
     for name, ratio, explained in zip(groups, fit.step.ratios, fit.step.explained, strict=True):
         if ratio > 0 and explained < 1e-9:
-            return _nothing(data, list(random), f"the fixed effects leave nothing of {name}")
+            return _nothing(data, random, f"the fixed effects leave nothing of {name}")
     return _report(data, columns, system, fit, groups, confidence)
 
 
@@ -220,12 +218,9 @@ def _columns(
     factors = {name: column for name, column in arrays.items() if column.dtype.kind not in "iuf"}
     numbers = {name: column for name, column in arrays.items() if name not in factors}
     data = model_data(values, factors, numbers, interactions)
-    usable = np.isfinite(values)
-    for name, column in arrays.items():
-        usable = usable & (present(column) if name in factors else np.isfinite(as_floats(column, name)))
     groups: Groups = {}
     for name, column in ids.items():
-        names, codes, _ = coded(column[usable], name) if usable.any() else ([], np.zeros(0, np.int64), None)
+        names, codes, _ = coded(column[data.used], name)
         groups[name] = (codes, len(names))
     return data, groups
 
@@ -312,14 +307,11 @@ def _report(
     ]
     gone = Estimate.missing("the other columns already span it", f"coefficient ({_METHOD})", data.counts)
     coefficients += [Coefficient(name, gone) for name in columns.aliased]
+    methods = {name: f"variance of {name} ({_METHOD})" for name in groups}
+    methods["residual"] = f"residual variance ({_METHOD})"
     variances = {
-        name: Estimate(value, method=f"{words} ({_METHOD})", confidence=confidence, counts=data.counts)
-        for name, words, value in zip(
-            (*groups, "residual"),
-            (*(f"variance of {name}" for name in groups), "residual variance"),
-            step.variances,
-            strict=True,
-        )
+        name: Estimate(value, method=method, confidence=confidence, counts=data.counts)
+        for (name, method), value in zip(methods.items(), step.variances, strict=True)
     }
     if len(groups) == 2:
         variances = _jackknifed(variances, groups, left, confidence)
@@ -385,8 +377,7 @@ def _coefficient(
     if not (variance > 0 and math.isfinite(variance)):
         return Coefficient(name, plain.without_interval(NO_ERROR))
     error, df = math.sqrt(variance), inference.df(row)
-    half = _bounds.t_quantile(confidence, df) * error
-    bounded = plain.with_interval(value - half, value + half, "Satterthwaite t", confidence)
+    bounded = _bounds.with_t(plain, error, df, "Satterthwaite t", confidence)
     return Coefficient(name, bounded, error, df, value / error, float(2 * stdtr(df, -abs(value / error))))
 
 
@@ -413,7 +404,7 @@ def _jackknifed(
     rater = "rater" if "rater" in groups else list(groups)[1]
     item = next(name for name in groups if name != rater)
     (raters, n_raters), (items, n_items) = groups[rater], groups[item]
-    d = coded_ratings(raters, items, left, range(n_raters), range(n_items))
+    d = Ratings(raters, items, left, range(n_raters), range(n_items))
     places = {item: "item", rater: "rater", "residual": "residual"}
     values = np.array([float(variances[name]) for name in places])
     bounds = component_bounds(d, values, confidence)
@@ -448,7 +439,7 @@ def _effects(
     return tuple(out)
 
 
-def _nothing(data: ModelData, random: list[str], why: str) -> MixedResult:
+def _nothing(data: ModelData, random: Iterable[str], why: str) -> MixedResult:
     variances = {
         name: Estimate.missing(why, f"variance of {name}", data.counts) for name in [*random, "residual"]
     }

@@ -16,17 +16,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats._bounds import check_confidence
+from heartfelt.stats._bounds import check_confidence, clopper_pearson
 from heartfelt.stats._paired import Column, coded, mid_ranks, pairs, sort_rows
-from heartfelt.stats.association import Correlation
+from heartfelt.stats.association import Correlation, metric_estimate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.equivalence import independent, paired
-from heartfelt.stats.paired_metrics import metric_estimate
 from heartfelt.stats.triples import Floats, Ints, as_array
 from heartfelt.streams import derived_seed
 
@@ -67,7 +66,7 @@ def permutation_two_sample(
     why = effect.why_missing
     if why is None and float(np.ptp(everything)) == 0:
         why = "the values do not vary"
-    if why is None and statistic == "welch" and effect.why_no_error:
+    if why is None and statistic == "welch":
         why = effect.why_no_error
     if why:
         return _none(effect.estimate(confidence), why, alternative, method)
@@ -148,9 +147,7 @@ def permutation_correlation(
     resamples: int = 9999,
     seed: int = 0,
 ) -> PermutationTest:
-    """Test whether two columns are correlated, by shuffling one against the other (``within`` blocks, if
-    given).
-    """
+    """Test whether two columns are correlated, by shuffling one against the other (``within`` blocks, if given)."""
     _check(kind, ("pearson", "spearman", "kendall"), alternative, resamples, 0.95)
     data = pairs(x, y)
     estimate = metric_estimate(kind, x, y)
@@ -231,8 +228,8 @@ def _check(
 ) -> None:
     if statistic not in known:
         raise InputError(f"There is no permutation test of '{statistic}'.", suggestion(statistic, known))
-    if alternative not in ("two-sided", "greater", "less"):
-        fix = suggestion(alternative, ("two-sided", "greater", "less"))
+    if alternative not in get_args(Alternative):
+        fix = suggestion(alternative, get_args(Alternative))
         raise InputError(f"There is no alternative called '{alternative}'.", fix)
     if resamples < 1:
         raise InputError(f"Cannot draw {resamples} resamples.", "Ask for 9,999 or so.")
@@ -249,28 +246,18 @@ def _result(
 ) -> PermutationTest:
     slack = 1e-10 * max(abs(own), float(np.abs(values).max()))
     if alternative == "two-sided":
-        extreme = np.count_nonzero(np.abs(values) >= abs(own) - slack)
-    elif alternative == "greater":
-        extreme = np.count_nonzero(values >= own - slack)
-    else:
-        extreme = np.count_nonzero(values <= own + slack)
-    hits, total = int(extreme), int(values.size)
+        own, values = abs(own), np.abs(values)
+    elif alternative == "less":
+        own, values = -own, -values
+    hits, total = int(np.count_nonzero(values >= own - slack)), int(values.size)
     name = f"p-value, {method}"
     if exact:
         p = Estimate(hits / total, method=name, counts=estimate.counts, why_no_interval="exact")
         return PermutationTest(estimate, p, alternative, total, True, method)
-    low, high = _clopper_pearson(hits, total)
-    value = (hits + 1) / (total + 1)
-    counts = {**estimate.counts, "resamples": total}
-    p = Estimate(
-        value, min(low, value), max(high, value), name, "Clopper-Pearson over resamples", counts=counts
+    low, high = (
+        float(end[0]) for end in clopper_pearson(np.array([hits * 1.0]), np.array([total * 1.0]), 0.025)
     )
+    value = (hits + 1) / (total + 1)
+    p = Estimate(value, method=name, counts={**estimate.counts, "resamples": total})
+    p = p.with_interval(min(low, value), max(high, value), "Clopper-Pearson over resamples")
     return PermutationTest(estimate, p, alternative, total + 1, False, method)
-
-
-def _clopper_pearson(hits: int, total: int) -> tuple[float, float]:
-    from scipy.special import betaincinv
-
-    low = float(betaincinv(hits, total - hits + 1, 0.025)) if hits else 0.0
-    high = float(betaincinv(hits + 1, total - hits, 0.975)) if hits < total else 1.0
-    return low, high

@@ -103,14 +103,9 @@ class _Groups:
         value = float(self.means[i] - self.means[j])
         return self.names[i], self.names[j], Estimate(value, method="difference of means", counts=counts)
 
-    def untested(self, method: str, confidence: float, why: str, differences: bool = False) -> Pairwise:
-        """No comparison, or the differences alone, and why there is no test."""
-        wanted = combinations(range(len(self.names)), 2) if differences else ()
-        pairs = []
-        for i, j in wanted:
-            a, b, plain = self.difference(i, j)
-            pairs.append(Pair(a, b, plain.without_interval(why)))
-        return Pairwise(tuple(pairs), method, confidence, self.counts, why)
+    def untested(self, method: str, confidence: float, why: str) -> Pairwise:
+        """No comparison, and why."""
+        return Pairwise((), method, confidence, self.counts, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +149,10 @@ def tukey(
         return groups.untested(method, confidence, why)
     error = float(groups.squares.sum()) / free if mean_square is None else mean_square
     if not error > 0:
-        return groups.untested(method, confidence, "no variation within the groups", differences=True)
+        why = "no variation within the groups"
+        plain = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
+        pairs = [Pair(a, b, difference.without_interval(why)) for a, b, difference in plain]
+        return Pairwise(tuple(pairs), method, confidence, groups.counts, why)
     compare = Comparison(method, len(groups.names), confidence)
     pairs = []
     for i, j in combinations(range(len(groups.names)), 2):
@@ -235,18 +233,13 @@ def _range_tail(span: Floats, groups: int) -> Floats:
     """Chance that the range of ``groups`` standard normals exceeds each span."""
     from scipy.special import ndtr
 
-    flat = span.ravel()
     step = 0.3 if groups < 10 else 0.15
-    far = _REACH + float(flat.max(initial=0.0)) / 2
+    far = _REACH + float(span.max()) / 2
     top = np.arange(-_REACH, far + step, step)
     below = ndtr(top)
     density = np.exp(-0.5 * top * top) / math.sqrt(2 * math.pi) * below ** (groups - 1) * groups * step
-    out = np.empty(flat.size)
-    for start in range(0, flat.size, 4096):
-        part = flat[start : start + 4096]
-        share = np.minimum(ndtr(top - part[:, None]) / below, 1 - 1.2e-16)
-        out[start : start + 4096] = -np.expm1((groups - 1) * np.log1p(-share)) @ density
-    return np.minimum(out, 1.0).reshape(span.shape)
+    share = np.minimum(ndtr(top - span[:, None]) / below, 1 - 1.2e-16)
+    return np.asarray(np.minimum(-np.expm1((groups - 1) * np.log1p(-share)) @ density, 1.0))
 
 
 def upper_tail(q: float, groups: int, df: float) -> float:

@@ -25,7 +25,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, is_constant
+from heartfelt.stats._paired import Column, is_constant, same_length
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, as_floats, code
 
@@ -63,13 +63,8 @@ def prediction_powered_mean(
     rows = _rows(rated, None)
     more = as_floats(others, "others")
     more = more[np.isfinite(more)]
-    return _powered(
-        rows,
-        np.ones((rows.value.size, 1)),
-        np.ones((more.size, 1)),
-        more,
-        _Ask("mean", 0, tuning, confidence),
-    )
+    ask = _Ask("mean", 0, tuning, confidence)
+    return _powered(rows, np.ones((rows.value.size, 1)), np.ones((more.size, 1)), more, ask)
 
 
 def prediction_powered_slope(
@@ -84,8 +79,7 @@ def prediction_powered_slope(
     """The least-squares slope of the values on ``x``."""
     rows = _rows(rated, rated_x)
     more, x = as_floats(others, "others"), as_floats(others_x, "others_x")
-    if more.size != x.size:
-        raise InputError(f"There are {more.size} predictions and {x.size} x.", "Pass one x per prediction.")
+    same_length({"others": more, "others_x": x})
     usable = np.isfinite(more) & np.isfinite(x)
     more, x = more[usable], x[usable]
     ask = _Ask("least-squares slope", 1, tuning, confidence)
@@ -127,31 +121,19 @@ class _Rows:
 def _rows(rated: Rated, x: Column | None) -> _Rows:
     value, prediction = as_floats(rated.value, "value"), as_floats(rated.prediction, "prediction")
     place = np.zeros(value.size) if x is None else as_floats(x, "rated_x")
-    for name, column in (("prediction", prediction), ("rated_x", place)):
-        if column.size != value.size:
-            raise InputError(
-                f"There are {value.size} rated values and {column.size} of {name}.",
-                "Pass parallel columns: one entry per rated row.",
-            )
-    usable = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(place)
     item = np.arange(value.size) if rated.item is None else code(rated.item).codes
     rater = None if rated.rater is None else code(rated.rater).codes
-    for ids in (item, rater):
-        if ids is not None and ids.size != value.size:
-            raise InputError("The ids are not as many as the rated values.", "Pass one id per rated row.")
+    same_length(
+        {"value": value, "prediction": prediction, "rated_x": place, "item": item}
+        | ({} if rater is None else {"rater": rater})
+    )
+    usable = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(place)
     item = np.unique(item[usable], return_inverse=True)[1].astype(np.int64)
     per_item = np.bincount(item) if item.size else np.zeros(0)
     if rater is not None:
         rater = np.unique(rater[usable], return_inverse=True)[1].astype(np.int64)
-    return _Rows(
-        value[usable],
-        prediction[usable],
-        place[usable],
-        1.0 / per_item[item],
-        item,
-        rater,
-        int((~usable).sum()),
-    )
+    value, prediction, place = (column[usable] for column in (value, prediction, place))
+    return _Rows(value, prediction, place, 1.0 / per_item[item], item, rater, int((~usable).sum()))
 
 
 def _missing(why: str, ask: _Ask, counts: dict[str, int]) -> PredictionPowered:
@@ -238,8 +220,7 @@ def _bounded(
     if rated:
         of_rest = many**2 / (rest.size - 1) if many else 0.0
         freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)
-    half = _bounds.t_quantile(ask.confidence, freedom) * math.sqrt(total)
-    return plain.with_interval(value - half, value + half, interval, ask.confidence)
+    return _bounds.with_t(plain, math.sqrt(total), freedom, interval, ask.confidence)
 
 
 def _best_weight(rows: _Rows, of_value: Floats, of_prediction: Floats, share: float) -> float:

@@ -1,5 +1,4 @@
-"""How far ratings can be trusted: variance components, intraclass correlations, split halves, raters
-needed."""
+"""How far ratings can be trusted: variance components, intraclass correlations, split halves, raters needed."""
 
 from heartfelt.stats.reliability.components import VarianceComponents, variance_components
 from heartfelt.stats.reliability.icc import Icc, icc
@@ -7,11 +6,6 @@ from heartfelt.stats.reliability.spearman_brown import raters_needed, reliabilit
 from heartfelt.stats.reliability.split_half import split_half
 
 __all__ = [
-    "Icc",
-    "VarianceComponents",
-    "icc",
-    "raters_needed",
-    "reliability_with",
-    "split_half",
+    "Icc", "VarianceComponents", "icc", "raters_needed", "reliability_with", "split_half",
     "variance_components",
-]
+]  # fmt: skip

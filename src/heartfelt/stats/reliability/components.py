@@ -127,13 +127,11 @@ def variance_components(
 
 
 def _mean(fit: CrossedFit, d: Ratings, confidence: float) -> Estimate:
-    """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of
-    freedom.
-    """
-    mean, variance = float(fit.fit.step.fixed[0]), float(fit.fit.step.fixed_covariance[0, 0])
-    half = half_width(variance, min(len(d.items), len(d.raters)) - 1, confidence)
-    plain = Estimate(mean, method="generalised least squares", counts=fit.counts)
-    return plain.with_interval(mean - half, mean + half, "Wald, t quantile", confidence)
+    """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of freedom."""
+    step, df = fit.fit.step, max(min(len(d.items), len(d.raters)) - 1.0, 1.0)
+    plain = Estimate(float(step.fixed[0]), method="generalised least squares", counts=fit.counts)
+    error = math.sqrt(float(step.fixed_covariance[0, 0]))
+    return _bounds.with_t(plain, error, df, "Wald, t quantile", confidence)
 
 
 def _notes(fit: CrossedFit) -> tuple[str, ...]:
@@ -198,19 +196,20 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
         "rater": of_rater,
         "residual": of_residual,
         "error": _sum((rater, of_rater), (residual, of_residual)),
-        "item_share": _share_bounds(item / total, n, spreads[3], confidence, attentive),
-        "rater_share": _share_bounds(rater / total, m, _at_least(spreads[4]), confidence, 1.0),
+        "item_share": share_bounds(item / total, n, spreads[3], confidence, attentive),
+        "rater_share": share_bounds(rater / total, m, _at_least(spreads[4]), confidence, 1.0),
         "residual_share": (min(low for low, _ in ends), max(high for _, high in ends)),
     }
 
 
-def _share_bounds(
-    share: float, k: float, spread: TwoWaySpread, confidence: float, attentive: float
+def share_bounds(
+    share: float, k: float, spread: TwoWaySpread, confidence: float, attentive: float, floor: float = 0.0
 ) -> Bounds:
     """Bounds of a share on the log F scale of k ratings; unseen careless raters leave ``attentive`` of it."""
     centre = on_log_f(share, k)
-    low, high = spread.bounds(centre, confidence, below=centre - on_log_f(attentive * share, k))
-    return max(min(from_log_f(low, k), share), 0.0), max(from_log_f(high, k), share)
+    unseen = on_log_f(attentive * share, k) if share > 0 else centre
+    low, high = spread.bounds(centre, confidence, below=centre - unseen)
+    return max(min(from_log_f(low, k), share), floor), max(from_log_f(high, k), share)
 
 
 def _at_least(spread: TwoWaySpread) -> TwoWaySpread:

@@ -217,9 +217,7 @@ class CrossedFit:
         return step.deviance - self.fit.step.deviance, score, 2.0 * information
 
     def _start(self, variances: Floats, free: npt.NDArray[np.bool_]) -> Floats:
-        """The variances with free ones that are zero moved in by a standard error or so; one for those not
-        free.
-        """
+        """The variances with free ones that are zero moved in by a standard error or so; one for those not free."""
         if (variances[free] > 0).all():
             return np.where(free, variances, 1.0)
         _, _, curvature = self._at(np.where(free, variances, 0.0))
@@ -311,9 +309,7 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
 
 
 def _starting_ratios(d: Ratings) -> Floats:
-    """Ratios of item and rater variance to the residual's from the spread overall, within items and within
-    raters.
-    """
+    """Ratios of item and rater variance to the residual's from the spread overall, within items and within raters."""
     total = float(d.value.var())
     centred = d.value - float(d.value.mean())
     parts = []

@@ -37,7 +37,7 @@ from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import spearman_brown as sb
-from heartfelt.stats.reliability.components import QUANTITIES
+from heartfelt.stats.reliability.components import QUANTITIES, share_bounds
 from heartfelt.stats.reliability.crossed import REML, Interval, Quantity, fit_crossed
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.two_way_jackknife import (
@@ -45,12 +45,10 @@ from heartfelt.stats.two_way_jackknife import (
     Sums,
     TwoWaySpread,
     attentive_pairs,
-    from_log_f,
     log_f,
     log_ratio,
     moment_components,
     moment_jackknife,
-    on_log_f,
 )
 
 Form: TypeAlias = Literal["icc1", "icc2", "icc3"]
@@ -161,7 +159,8 @@ def icc(
     forms: dict[str, Estimate] = {}
     for form, single in zip(SINGLES, singles, strict=True):
         forms[form] = replace(single, method=f"{NAMES[form]}, {single.method}")
-        forms[form + "k"] = _mean_of(single, averaged, form)
+        method = f"{NAMES[form + 'k']}, {single.method}, k = {averaged:.6g}"
+        forms[form + "k"] = sb.stepped(single, averaged, method, exact=not single.interval.startswith(NAME))
     return Icc(k=averaged, complete=d.complete, **forms)
 
 
@@ -188,7 +187,8 @@ def _jackknifed(singles: list[Estimate], d: Ratings, k: float, confidence: float
         of_item, _, residual, error = moment_components(sums)
         return [log_f(sums), log_ratio(of_item, error, k), log_ratio(of_item, residual, k)]
 
-    floors = (-np.inf, *([-np.inf] * 2 if d.complete else [0.0] * 2))
+    # REML never gives a negative share.
+    floors = (-np.inf, -np.inf, -np.inf) if d.complete else (-np.inf, 0.0, 0.0)
     return [
         _on_log_f(*parts, k, confidence)
         for parts in zip(singles, jackknife.spreads(statistics), floors, strict=True)
@@ -202,29 +202,8 @@ def _on_log_f(e: Estimate, spread: TwoWaySpread, floor: float, k: float, confide
         return e.without_interval(NO_ERROR)
     if 1.0 + k * e.value / (1.0 - e.value) <= 1e-6:
         return e.without_interval(NO_ITEMS)
-    centre = on_log_f(e.value, k)
-    unseen = on_log_f(attentive_pairs(spread.rater_count) * max(e.value, 0.0), k)
-    low, high = spread.bounds(centre, confidence, below=max(centre - unseen, 0.0) if e.value > 0 else 0.0)
-    low, high = max(min(from_log_f(low, k), e.value), floor), max(from_log_f(high, k), e.value)
+    low, high = share_bounds(e.value, k, spread, confidence, attentive_pairs(spread.rater_count), floor)
     return e.with_interval(low, high, f"{NAME}, log F", confidence)
-
-
-def _mean_of(single: Estimate, k: float, form: str) -> Estimate:
-    """The averaged form: the single one stepped up to k ratings."""
-    method = f"{NAMES[form + 'k']}, {single.method}, k = {k:.6g}"
-    if single.value is None:
-        return replace(single, method=method)
-    value = sb.stepped_up(single.value, k)
-    if not np.isfinite(value):
-        return Estimate.missing(
-            f"ICC of {single.value:.3f} has no counterpart for {k:g} ratings", method, single.counts
-        )
-    low = None if single.low is None else sb.stepped_bound(single.low, k, value)
-    if single.low is not None and not single.interval.startswith(NAME):
-        exact = sb.stepped_up(single.low, k)
-        low = exact if np.isfinite(exact) else low
-    high = None if single.high is None else sb.stepped_up(single.high, k)
-    return replace(single, value=value, low=low, high=high, method=method)
 
 
 def one_way(d: Ratings) -> OneWay:
@@ -244,9 +223,7 @@ def one_way(d: Ratings) -> OneWay:
 
 
 def two_way(d: Ratings, table: OneWay) -> TwoWay:
-    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way
-    table.
-    """
+    """Two-way analysis of variance of a complete design with two or more items and raters, from its one-way table."""
     n, k = len(d.items), len(d.raters)
     within = table.within * table.df_within
     total = table.between * table.df_between + within
@@ -257,9 +234,7 @@ def two_way(d: Ratings, table: OneWay) -> TwoWay:
 
 
 def _product(a: Floats | Ints, b: Floats | Ints) -> float:
-    """Inner product without BLAS, whose threads cost more than the sum; pairwise, so long sums keep their
-    digits.
-    """
+    """Inner product without BLAS, whose threads cost more than the sum; pairwise, so long sums keep their digits."""
     return float((a * b).sum())
 
 
@@ -273,7 +248,7 @@ def _one_way_icc(t: OneWay, d: Ratings, confidence: float) -> Estimate:
     from scipy.special import fdtri
 
     method = "one-way analysis of variance"
-    if not d.complete and np.ptp(d.per_item):
+    if np.ptp(d.per_item):
         method += f", n0 = {t.n0:.6g}"
     below = t.between + (t.n0 - 1.0) * t.within
     if below <= 0:

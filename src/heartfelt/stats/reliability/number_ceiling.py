@@ -25,6 +25,7 @@ alpha^(1/m) (about 3/m) of ratings do, each by no more than the range of the rat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -45,9 +46,6 @@ from heartfelt.stats.two_way_jackknife import (
 )
 
 NumberMetric: TypeAlias = Literal["correlation", "rmse", "mae"]
-RULE_OF_THREE = (
-    "one-sided, rule of three over {} ratings that could have differed by the range of the ratings"
-)
 EQUAL = 1e-10
 
 
@@ -85,18 +83,17 @@ def gain_variance(d: Ratings) -> float:
 def number_ceiling(
     d: Ratings, cells: Ints | None, metric: NumberMetric, confidence: float, seed: int
 ) -> Estimate:
-    """Best expected correlation or error against mean labels, overall or (``cells``, one per item) within
-    cells.
-    """
+    """Best expected correlation or error against mean labels, overall or (``cells``, one per item) within cells."""
     method = f"crossed variance components, REML, {'within cells, ' if cells is not None else ''}{metric}"
     agreed = perfect_agreement(d, confidence)
-    fit = None if agreed else fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
-    if fit == EXACT and d.complete:
-        agreed = _agreed(d.value, d.size - len(d.items) - len(d.raters) + 1, confidence)
+    if agreed is None:
+        fit = fit_crossed(d, None if cells is None else cells[d.item], seed=seed)
+        if fit == EXACT and d.complete:
+            agreed = _agreed(d.value, d.size - len(d.items) - len(d.raters) + 1, confidence)
     if agreed is not None:
         return _of_agreed(agreed, d, cells, metric, method)
-    if fit is None or isinstance(fit, str):
-        return Estimate.missing(fit or "", method, d.counts)
+    if isinstance(fit, str):
+        return Estimate.missing(fit, method, d.counts)
     noise = float(np.mean(1.0 / d.per_item))
     levels = noise if fit.merged == 1 else level_noise(d, cells)
     if metric == "correlation":
@@ -117,18 +114,15 @@ def number_ceiling(
     (spread,) = jackknife.spreads(lambda sums: [_log_noise(sums, metric, levels / noise, cells is None)])
     # A bound beyond e^300 is no bound; larger powers would overflow.
     half = min(half_width(spread.plain_variance, jackknife.units - 1, confidence), 300.0)
+    ends = value * np.exp([-half, half])
     if metric == "correlation":
-        ends = [1.0 - (1.0 - value) * float(np.exp(-by)) for by in (-half, half)]
-    else:
-        ends = [value * float(np.exp(by)) for by in (-half, half)]
-    low, high = (float(np.sqrt(max(end, 0.0))) for end in ends)
+        ends = np.maximum(1.0 - (1.0 - value) * np.exp([half, -half]), 0.0)
+    low, high = np.sqrt(ends).tolist()
     return plain.with_interval(low, high, f"{NAME}, log scale", confidence)
 
 
 def _log_noise(sums: Sums, metric: NumberMetric, share: float, overall: bool) -> Floats:
-    """Log noise of labels, or log ratio of the labels' mean square to it; ``share`` of raters' levels is
-    noise.
-    """
+    """Log noise of labels, or log ratio of the labels' mean square to it; ``share`` of raters' levels is noise."""
     ratings, items = sums[:, 0], sums[:, 1]
     within_items = (sums[:, 3] - sums[:, 4]) / np.maximum(ratings - items, 1.0)
     noise = within_items
@@ -160,7 +154,7 @@ class Agreed:
     @property
     def interval(self) -> str:
         """What the one-sided bound is."""
-        return RULE_OF_THREE.format(self.chances)
+        return f"one-sided, rule of three over {self.chances} ratings that could have differed by the range of the ratings"
 
     def ceiling(self, variance: float, shares: float, metric: NumberMetric, plain: Estimate) -> Estimate:
         """``plain`` with its bound, for labels of this variance; ``shares`` is the mean of 1 / n."""
@@ -231,25 +225,27 @@ def ceiling_from_means(
     if size < 5:
         return plain.without_interval("fewer than five items are too few to leave one out")
     half = half_width(jackknife_variance(np.log(without)), size - 1, confidence)
-    low, high = (value * float(np.exp(by)) for by in (-half, half))
+    low, high = (value * np.exp([-half, half])).tolist()
     if correlation:
-        low, high = (float(np.sqrt(max(1.0 - 1.0 / end, 0.0))) for end in (low, high))
+        low, high = (math.sqrt(max(1.0 - 1.0 / end, 0.0)) for end in (low, high))
     return plain.with_interval(low, high, "jackknife over items, log scale", confidence)
 
 
 def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, Floats]:
-    """The variance of the means over the mean noise, or the error that the noise makes: with all items, and
-    without each.
+    """The variance of the means over the mean noise, or the error that the noise makes: with all items, and without each.
+
+    Those without an item lack a factor that is the same for all, which their logs leave out anyway.
     """
     size = float(y.size)
     each = np.sqrt(2.0 / np.pi * noise) if metric == "mae" else noise
     total = float(each.sum())
-    left = np.maximum((total - each) / (size - 1.0), 1e-300)
-    if metric != "correlation":
-        root = np.sqrt if metric == "rmse" else lambda x: x
-        return float(root(total / size)), root(left)
+    left = np.maximum(total - each, 1e-300)
+    if metric == "mae":
+        return total / size, left
+    if metric == "rmse":
+        return math.sqrt(total / size), np.sqrt(left)
     centred = y - y.mean()
     squares = float(centred @ centred)
     # Without item i the sum of squares falls by n / (n - 1) times its squared deviation.
-    without = np.maximum(squares - size / (size - 1.0) * centred**2, 1e-300) / max(size - 2.0, 1.0)
+    without = np.maximum(squares - size / (size - 1.0) * centred**2, 1e-300)
     return max(squares / (size - 1.0), 1e-300) / (total / size), without / left

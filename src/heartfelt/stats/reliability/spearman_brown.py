@@ -9,6 +9,7 @@ r carry over. A number of raters is rounded up.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 from heartfelt.errors import InputError
@@ -28,6 +29,21 @@ def stepped_bound(r: float, k: float, value: float) -> float:
     return max(stepped_up(r, k), min(-1.0, value))
 
 
+def stepped(single: Estimate, k: float, method: str, exact: bool = False) -> Estimate:
+    """The reliability of one rating stepped up to the mean of k, with its bounds; ``exact`` ones may lie below -1."""
+    if single.value is None:
+        return replace(single, method=method)
+    value = stepped_up(single.value, k)
+    if not math.isfinite(value):
+        why = f"a single-rating reliability of {single.value:.3f} has no counterpart for {k:g} ratings"
+        return Estimate.missing(why, method, single.counts)
+    low = None if single.low is None else stepped_bound(single.low, k, value)
+    if exact and single.low is not None and math.isfinite(stepped_up(single.low, k)):
+        low = stepped_up(single.low, k)
+    high = None if single.high is None else stepped_up(single.high, k)
+    return replace(single, value=value, low=low, high=high, method=method)
+
+
 def reliability_with(single: Estimate | float, k: float) -> Estimate:
     """Reliability of the mean of ``k`` ratings, from the reliability of a single one."""
     if not (math.isfinite(k) and k > 0):
@@ -36,15 +52,25 @@ def reliability_with(single: Estimate | float, k: float) -> Estimate:
         )
     start = _checked(single)
     method = f"{METHOD} to {k:g} raters, from {start.method or 'a given reliability'}"
-    if start.value is None:
-        return replace(start, method=method)
-    value = stepped_up(start.value, k)
-    if not math.isfinite(value):
-        why = f"a single-rating reliability of {start.value:.3f} has no counterpart for {k:g} raters"
-        return Estimate.missing(why, method, start.counts)
-    low = None if start.low is None else stepped_bound(start.low, k, value)
-    high = None if start.high is None else stepped_up(start.high, k)
-    return replace(start, value=value, low=low, high=high, method=method, interval=_interval(start))
+    return replace(stepped(start, k, method), interval=_interval(start))
+
+
+def reliability_curve(known: Mapping[int, Estimate], last: int) -> dict[int, Estimate]:
+    """Reliability of the mean of 1 to ``last`` ratings where the known ones lie on one curve; else the known ones.
+
+    Bounds of a single rating outside 0 to 1 have no curve and are left out.
+    """
+    held = {k: estimate for k, estimate in sorted(known.items()) if estimate.value is not None}
+    single = held.get(1)
+    if (
+        single is None
+        or not 0 < float(single) < 1
+        or any(abs(stepped_up(float(single), k) - float(estimate)) >= 0.005 for k, estimate in held.items())
+    ):
+        return {k: estimate for k, estimate in held.items() if k <= last}
+    low, high = (None if b is None or not 0 <= b <= 1 else b for b in (single.low, single.high))
+    start = replace(single, low=low, high=high)
+    return {k: stepped(start, k, METHOD) for k in range(1, last + 1)}
 
 
 def raters_needed(single: Estimate | float, target: float) -> Estimate:

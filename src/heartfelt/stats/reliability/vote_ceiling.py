@@ -48,7 +48,6 @@ from heartfelt.stats.reliability.vote_mixture import (
     Matrix,
     Mixture,
     Quantity,
-    VoteMixture,
     drawn_wins,
     fit_clearness,
     fit_votes,
@@ -113,25 +112,23 @@ def vote_ceiling(
     labels = int(np.count_nonzero(won >= 0))
     if counts.shape[1] == 1:
         counts = np.column_stack([counts, np.zeros(counts.shape[0])])
-    fitted = fit_votes(counts, seed)
-    sizes, shares = _panel_sizes(votes)
-    wins = _wins(fitted.points, sizes, shares, seed)
-    of_rows = _accuracy(wins)
+    points, rows = fit_votes(counts, seed)
+    panels = _panel_sizes(votes)
+    wins = _wins(points, panels, seed)
+    of_rows = _ratio(wins.max(axis=1), wins.sum(axis=1))
     categories = np.unique(won[won >= 0]) if labels else np.arange(counts.shape[1])
     quantity = of_rows if metric == "accuracy" else _by_category(wins, categories, metric)
-    rows = fitted.mixture
     drop = critical / 2.0
     halves = _halves(counts, critical / CHI_SQUARE, seed)
-    by_rows = None if halves is None else replace(halves, predicted=_same_winner(fitted, halves.panels))
+    by_rows = None if halves is None else replace(halves, predicted=_same_winner(points, rows, halves.panels))
     if counts.shape[1] == 2:
-        value, high = quantity(rows.spread)[0], rows.bound(quantity, UPPER_OF_TWO * drop, 1.0)
-        low = rows.bound(quantity, drop, -1.0)
-        checked = by_rows
+        value, checked = quantity(rows.spread)[0], by_rows
+        low, high = rows.bound(quantity, drop, -1.0), rows.bound(quantity, UPPER_OF_TWO * drop, 1.0)
     else:
         clearness = fit_clearness(_thinned(counts, votes, seed))
         fits = by_rows is None or by_rows.fits
         both = _Both(clearness, rows, of_rows, counts.shape[1], fits)
-        value, low, high = both.accuracy((sizes, shares), drop)
+        value, low, high = both.accuracy(panels, drop)
         checked = None if halves is None else replace(halves, predicted=both.same_winner(halves.panels))
         if metric != "accuracy":
             value, low, high = both.other(quantity, (value, low, high), drop)
@@ -155,7 +152,7 @@ class _Both:
 
     def accuracy(self, panels: Panels, drop: float) -> tuple[float, float, float]:
         """Value and bounds."""
-        of_two = _ratio(self._chances(panels, 1), self._chances(panels, 2))
+        of_two = _ratio(self._chances(panels)[0], self._chances(panels)[1])
         value = of_two(self.clearness.spread)[0]
         high = self.clearness.bound(of_two, UPPER * drop, 1.0)
         low = self.clearness.bound(of_two, drop, -1.0)
@@ -168,9 +165,7 @@ class _Both:
     def other(
         self, quantity: Quantity, accuracy: tuple[float, float, float], drop: float
     ) -> tuple[float, float, float]:
-        """Value and bounds of another quantity of rows, over mixtures as unlikely as the accuracy's bounds
-        are.
-        """
+        """Value and bounds of another quantity of rows, over mixtures as unlikely as the accuracy's bounds are."""
         value, low, high = accuracy
         at, _ = self.rows.reaching(self.of_rows, value)
         _, lost_below = self.rows.reaching(self.of_rows, low, -1.0)
@@ -183,17 +178,14 @@ class _Both:
 
     def same_winner(self, panels: Panels) -> float:
         """Chance that two panels have the same winner, given that both have one."""
-        sizes, shares = panels
-        parts = [panel_chances(self.categories, n) for n in sizes.tolist()]
-        met = np.sum([share * part[3] for share, part in zip(shares, parts, strict=True)], axis=0)
-        any_ = np.sum([share * part[2] ** 2 for share, part in zip(shares, parts, strict=True)], axis=0)
-        return _ratio(met, any_)(self.clearness.weights)[0]
+        _, outright, same = self._chances(panels, 2)
+        return _ratio(same, outright)(self.clearness.weights)[0]
 
-    def _chances(self, panels: Panels, which: int) -> Floats:
-        sizes, shares = panels
-        parts = [panel_chances(self.categories, n)[which] for n in sizes.tolist()]
-        out: Floats = np.sum([share * part for share, part in zip(shares, parts, strict=True)], axis=0)
-        return out
+    def _chances(self, panels: Panels, power: int = 1) -> tuple[Floats, Floats, Floats]:
+        """Mean chances over the panel sizes: of the leader, of any winner (to a power), and of the same winner twice."""
+        parts = [panel_chances(self.categories, n)[1:] for n in panels[0].tolist()]
+        leader, outright, same = (np.stack(part) for part in zip(*parts, strict=True))
+        return panels[1] @ leader, panels[1] @ outright**power, panels[1] @ same
 
 
 def _with_chance(
@@ -222,18 +214,17 @@ def _panel_sizes(votes: Ints) -> Panels:
     return sizes.astype(np.int64), times / times.sum()
 
 
-def _wins(points: Matrix, sizes: Ints, shares: Floats, seed: int) -> Matrix:
+def _wins(points: Matrix, panels: Panels, seed: int) -> Matrix:
     """Chance that each category wins outright under each distribution, over the panel sizes."""
     from heartfelt.stats import _kernels_votes as kernels
 
     out = np.zeros_like(points)
     rng = stream(seed, "ceiling", "large panels")
-    for n, share in zip(sizes.tolist(), shares.tolist(), strict=True):
+    for n, share in zip(*(part.tolist() for part in panels), strict=True):
         if n <= MOST_VOTES:
             out += share * kernels.outright_wins(points, n)
-            continue
-        for g in range(points.shape[0]):
-            out[g] += share * drawn_wins(rng, n, points[g], DRAWS)
+        else:
+            out += share * np.stack([drawn_wins(rng, n, point, DRAWS) for point in points])
     return out
 
 
@@ -245,28 +236,20 @@ def _ratio(top: Floats, below: Floats) -> Quantity:
     return quantity
 
 
-def _accuracy(wins: Matrix) -> Quantity:
-    return _ratio(wins.max(axis=1), wins.sum(axis=1))
-
-
 def _by_category(wins: Matrix, categories: Ints, metric: CategoryMetric) -> Quantity:
     """Balanced accuracy or macro F1 over the categories that occur as labels."""
-    answer = wins.argmax(axis=1)
-    met, asked = [], []
+    answer, outright = wins.argmax(axis=1), wins.sum(axis=1)
+    parts = []
     for j in categories.tolist():
-        here = (answer == j).astype(np.float64)
-        hits = here * wins[:, j]
-        if metric == "balanced_accuracy":
-            met.append(hits)
-            asked.append(wins[:, j])
-        else:
-            met.append(2.0 * hits)
-            asked.append(wins[:, j] + here * wins.sum(axis=1))
-    parts = [_ratio(top, below) for top, below in zip(met, asked, strict=True)]
+        asked = wins[:, j]
+        met = (answer == j) * asked
+        if metric == "macro_f1":
+            met, asked = 2.0 * met, asked + (answer == j) * outright
+        parts.append(_ratio(met, asked))
 
     def quantity(weights: Floats) -> tuple[float, Floats]:
-        values = [part(weights) for part in parts]
-        return float(np.mean([v for v, _ in values])), np.mean([slope for _, slope in values], axis=0)
+        values, slopes = zip(*(part(weights) for part in parts), strict=True)
+        return float(np.mean(values)), np.mean(slopes, axis=0)
 
     return quantity
 
@@ -319,43 +302,37 @@ def _halves(counts: Matrix, inflation: float, seed: int) -> HalfPanels | None:
     return HalfPanels(observed, observed, error, int((both > 0).sum()), _panel_sizes(half))
 
 
-def _same_winner(fitted: VoteMixture, panels: Panels) -> float:
+def _same_winner(points: Matrix, rows: Mixture, panels: Panels) -> float:
     """Chance that two panels have the same winner, given that both have one."""
     from heartfelt.stats import _kernels_votes as kernels
 
-    met, any_ = np.zeros(fitted.points.shape[0]), np.zeros(fitted.points.shape[0])
-    for n, share in zip(panels[0].tolist(), panels[1].tolist(), strict=True):
-        wins = kernels.outright_wins(fitted.points, n)
-        met += share * (wins**2).sum(axis=1)
-        any_ += share * wins.sum(axis=1) ** 2
-    return _ratio(met, any_)(fitted.mixture.weights)[0]
+    wins = [kernels.outright_wins(points, n) for n in panels[0].tolist()]
+    met = panels[1] @ np.stack([(each**2).sum(axis=1) for each in wins])
+    outright = panels[1] @ np.stack([each.sum(axis=1) ** 2 for each in wins])
+    return _ratio(met, outright)(rows.weights)[0]
 
 
-def agreement_excess(d: Ratings, counts: Matrix) -> Floats:
-    """For each rating, the number of the item's other ratings that agree less the number expected."""
-    others = d.per_item[d.item] - 1.0
-    agreeing = counts[d.item, d.value.astype(np.int64)] - 1.0
-    total = float(others.sum())
-    return agreeing - (float(agreeing.sum()) / total if total > 0 else 0.0) * others
+def _other_votes(d: Ratings, counts: Matrix) -> tuple[Floats, Floats]:
+    """For each rating, how many others its item has, and how many of those agree."""
+    return np.asarray(d.per_item[d.item] - 1.0, np.float64), counts[d.item, d.value.astype(np.int64)] - 1.0
 
 
 def critical_value(d: Ratings, counts: Matrix, confidence: float) -> float:
     """Squared t quantile times the inflation: what a squared error in units of the items' own may reach."""
     from scipy.special import stdtrit
 
-    excess = agreement_excess(d, counts)
+    others, agreeing = _other_votes(d, counts)
+    excess = agreeing - float(agreeing.sum()) / max(float(others.sum()), 1.0) * others
     items = np.bincount(d.item, excess, minlength=len(d.items)) / 2.0
     raters = np.bincount(d.rater, excess, minlength=len(d.raters))
-    of_items = float(items @ items) * len(d.items) / max(len(d.items) - 1, 1)
-    of_raters = max(
-        float(raters @ raters) * len(d.raters) / max(len(d.raters) - 1, 1) - float(excess @ excess), 0.0
-    )
-    if of_items <= 0.0:
-        inflation, freedom = 1.0, float(max(len(d.items) - 1, 1))
-    else:
+    free_items, free_raters = max(len(d.items) - 1, 1), max(len(d.raters) - 1, 1)
+    of_items = float(items @ items) * len(d.items) / free_items
+    of_raters = float(raters @ raters) * len(d.raters) / free_raters - float(excess @ excess)
+    of_raters = max(of_raters, 0.0)
+    inflation, freedom = 1.0, float(free_items)
+    if of_items > 0.0:
         inflation = (of_items + of_raters) / of_items
-        parts = of_items**2 / max(len(d.items) - 1, 1) + of_raters**2 / max(len(d.raters) - 1, 1)
-        freedom = (of_items + of_raters) ** 2 / parts
+        freedom = (of_items + of_raters) ** 2 / (of_items**2 / free_items + of_raters**2 / free_raters)
     return float(stdtrit(max(freedom, 1.0), 0.5 + confidence / 2) ** 2 * inflation)
 
 
@@ -396,8 +373,7 @@ def _skills(d: Ratings, counts: Matrix) -> Floats:
     chance = float(base @ base)
     if chance >= 1.0:
         return np.ones(len(d.raters))
-    others = d.per_item[d.item] - 1.0
-    agreeing = counts[d.item, d.value.astype(np.int64)] - 1.0
+    others, agreeing = _other_votes(d, counts)
     beyond = np.bincount(d.rater, (agreeing - chance * others) / (1.0 - chance), minlength=len(d.raters))
     skill = np.full(len(d.raters), 0.7)
     for _ in range(50):

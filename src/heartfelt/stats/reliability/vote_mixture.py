@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
 from typing import TypeAlias
 
 import numpy as np
@@ -57,32 +58,23 @@ RUNNERS_UP = 0.7
 PANEL_DRAWS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class VoteTable:
-    """Distinct rows of votes per category and how many items have each."""
-
-    rows: Matrix
-    items: Floats
-
-
-def vote_table(counts: Matrix, seed: int) -> VoteTable:
-    """Distinct rows of ``counts``; a random sample of the items where there are too many."""
+def distinct_rows(counts: Matrix, seed: int) -> tuple[Matrix, Floats]:
+    """Distinct rows of votes per category and how many items have each; of a sample where there are too many."""
     weights = np.random.Generator(np.random.PCG64(7)).integers(1, 2**62, counts.shape[1], dtype=np.int64)
     with np.errstate(over="ignore"):
         key = counts.astype(np.int64) @ weights
     _, first, times = np.unique(key, return_index=True, return_counts=True)
-    if first.size <= MOST_ROWS:
-        return VoteTable(counts[first], times.astype(np.float64))
-    chosen = stream(seed, "ceiling", "vote sample").choice(counts.shape[0], MOST_ROWS, replace=False)
-    _, first, times = np.unique(key[chosen], return_index=True, return_counts=True)
-    return VoteTable(counts[chosen][first], times.astype(np.float64))
+    if first.size > MOST_ROWS:
+        chosen = stream(seed, "ceiling", "vote sample").choice(counts.shape[0], MOST_ROWS, replace=False)
+        _, first, times = np.unique(key[chosen], return_index=True, return_counts=True)
+        first = chosen[first]
+    return counts[first], times.astype(np.float64)
 
 
-def candidates(table: VoteTable) -> Matrix:
+def candidates(rows: Matrix, items: Floats) -> Matrix:
     """Category distributions that the items may have."""
-    k = table.rows.shape[1]
-    overall: Floats = table.items @ table.rows
-    overall /= overall.sum()
+    k = rows.shape[1]
+    overall = items @ rows / (items @ rows).sum()
     if k == 2:
         share = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), overall[:1]]))
         return np.column_stack([share, 1.0 - share])
@@ -90,26 +82,22 @@ def candidates(table: VoteTable) -> Matrix:
     parts = [even[None], overall[None]]
     tops = np.argsort(-overall)[: min(k, 24)]
     for j in tops.tolist():
-        rest_even, rest_overall = even.copy(), overall.copy()
-        rest_even[j] = rest_overall[j] = 0.0
-        shapes = [rest_even / rest_even.sum()]
-        if rest_overall.sum() > 0:
-            shapes.append(rest_overall / rest_overall.sum())
+        rests = [np.where(np.arange(k) == j, 0.0, shape) for shape in (even, overall)]
+        shapes = [rest / rest.sum() for rest in rests if rest.sum() > 0]
         for u in TOP_SHARES:
             for shape in shapes:
                 point = (1.0 - 1.0 / k) * (1.0 - u) * shape
                 point[j] = 1.0 / k + (1.0 - 1.0 / k) * u
                 parts.append(point[None])
-    pairs = [(a, b) for a in tops[:10].tolist() for b in tops[:10].tolist() if a != b]
-    for a, b in pairs:
+    for a, b in permutations(tops[:10].tolist(), 2):
         for first in (0.52, 0.65, 0.8):
             divided = even * 0.05
             divided[a] += 0.95 * first
             divided[b] += 0.95 * (1.0 - first)
             parts.append(divided[None])
-    often = np.argsort(-table.items, kind="stable")[:120]
+    often = np.argsort(-items, kind="stable")[:120]
     for prior in (0.05, 1.0, 4.0):
-        seen = table.rows[often] + prior * 0.5 * (even + overall)
+        seen = rows[often] + prior * 0.5 * (even + overall)
         parts.append(seen / seen.sum(axis=1, keepdims=True))
     return np.concatenate(parts)
 
@@ -126,7 +114,6 @@ class Mixture:
     weights: Floats
     spread: Floats
     log_likelihood: float
-    settled: bool
 
     def bound(self, quantity: Quantity, drop: float, side: float) -> float:
         """Largest (``side`` 1) or smallest (-1) value within ``drop`` of the best log likelihood."""
@@ -180,7 +167,7 @@ class Mixture:
         return weights, loss
 
     def _pushed(self, quantity: Quantity, push: float, start: Floats) -> tuple[Floats, float]:
-        weights, value, _ = _climb(self.likelihood, self.items, start, quantity, push)
+        weights, value = _climb(self.likelihood, self.items, start, quantity, push)
         return weights, self.log_likelihood - value
 
 
@@ -188,35 +175,30 @@ def fit_mixture(likelihood: Matrix, items: Floats, start: Floats | None = None) 
     """The best weights of candidates, from the likelihood of each kind of item under each of them."""
     items = items * min(1.0, MOST_ITEMS / float(items.sum()))
     spread = _spread(likelihood, items, start)
-    weights, best, settled = _climb(likelihood, items, spread, None, 0.0)
-    return Mixture(likelihood, items, weights, spread, best, settled)
+    weights, best = _climb(likelihood, items, spread, _no_quantity, 0.0)
+    return Mixture(likelihood, items, weights, spread, best)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VoteMixture:
-    """Category distributions that items may have, and the mixture of them that fits the votes best."""
-
-    table: VoteTable
-    points: Matrix
-    mixture: Mixture
+def _no_quantity(weights: Floats) -> tuple[float, Floats]:
+    return 0.0, np.zeros_like(weights)
 
 
-def fit_votes(counts: Matrix, seed: int = 0) -> VoteMixture:
-    """Fit the mixture to votes per item and category (items without votes left out before)."""
-    table = vote_table(counts, seed)
-    points = candidates(table)
-    if table.rows.shape[0] * points.shape[0] > MOST_CELLS:
-        most = max(MOST_CELLS // table.rows.shape[0], 200)
+def fit_votes(counts: Matrix, seed: int = 0) -> tuple[Matrix, Mixture]:
+    """Category distributions that items may have, and the mixture of them that fits the votes (none without any) best."""
+    rows, items = distinct_rows(counts, seed)
+    points = candidates(rows, items)
+    if rows.shape[0] * points.shape[0] > MOST_CELLS:
+        most = max(MOST_CELLS // rows.shape[0], 200)
         points = points[np.unique(np.linspace(0, points.shape[0] - 1, most).astype(np.int64))]
-    likelihood = _likelihood(table.rows, points)
-    spread = _spread(likelihood, table.items)
+    likelihood = _likelihood(rows, points)
+    spread = _spread(likelihood, items)
     if points.shape[1] > 2:
         for _ in range(2):
-            centres = _centres(table, likelihood, spread)
+            centres = _centres(rows, items, likelihood, spread)
             points = np.concatenate([points, centres])
-            likelihood = _likelihood(table.rows, points)
-            spread = _spread(likelihood, table.items, np.concatenate([spread, np.full(len(centres), 1e-3)]))
-    return VoteMixture(table, points, fit_mixture(likelihood, table.items, spread))
+            likelihood = _likelihood(rows, points)
+            spread = _spread(likelihood, items, np.concatenate([spread, np.full(len(centres), 1e-3)]))
+    return points, fit_mixture(likelihood, items, spread)
 
 
 def _likelihood(rows: Matrix, points: Matrix) -> Matrix:
@@ -237,33 +219,28 @@ def _spread(likelihood: Matrix, items: Floats, start: Floats | None = None) -> F
     return out
 
 
-def _centres(table: VoteTable, likelihood: Matrix, weights: Floats) -> Matrix:
+def _centres(rows: Matrix, items: Floats, likelihood: Matrix, weights: Floats) -> Matrix:
     """Where the points with the most weight would move in a step of EM."""
     used = np.argsort(-weights)[:60]
     share = likelihood[:, used] * weights[used]
-    share *= (table.items / (likelihood @ weights))[:, None]
-    seen = share.T @ table.rows
+    share *= (items / (likelihood @ weights))[:, None]
+    seen = share.T @ rows
     total = seen.sum(axis=1, keepdims=True)
     out: Matrix = seen[total[:, 0] > 0] / total[total[:, 0] > 0]
     return out
 
 
 def _climb(
-    likelihood: Matrix, items: Floats, start: Floats, quantity: Quantity | None, push: float
-) -> tuple[Floats, float, bool]:
-    """Weights that maximise log likelihood + push x quantity, their log likelihood, and whether it settled."""
+    likelihood: Matrix, items: Floats, start: Floats, quantity: Quantity, push: float
+) -> tuple[Floats, float]:
+    """Weights that maximise log likelihood + push x quantity, and their log likelihood."""
     size = float(items.sum())
     weights = start
-    settled = False
     goal = _goal(likelihood, items, weights, quantity, push)
     for _ in range(ROUNDS):
         mixed = np.maximum(likelihood @ weights, 1e-300)
-        slope = (items / mixed) @ likelihood
-        if quantity is not None:
-            slope = slope + push * quantity(weights)[1]
-        level = float(slope @ weights)
-        if float(slope.max()) - level <= SETTLED * size:
-            settled = True
+        slope = (items / mixed) @ likelihood + push * quantity(weights)[1]
+        if float(slope.max()) - float(slope @ weights) <= SETTLED * size:
             break
         active = np.flatnonzero(weights > 1e-10)
         if active.size > 150:
@@ -271,19 +248,21 @@ def _climb(
         active = np.union1d(active, np.argsort(-slope)[:NEW_POINTS])
         target = np.zeros_like(weights)
         target[active] = _quadratic(likelihood[:, active], items, mixed, slope[active], weights[active])
-        weights, reached = _stepped(likelihood, items, weights, target, goal, quantity, push)
-        if reached - goal <= 1e-7 * max(1.0, abs(goal)) * 1e-3:
-            settled = float(slope.max()) - level <= 1e-3 * size
+        step, before = 1.0, goal
+        while step > 1e-4:
+            moved = (1.0 - step) * weights + step * target
+            reached = _goal(likelihood, items, moved, quantity, push)
+            if reached > goal:
+                weights, goal = moved, reached
+                break
+            step /= 2.0
+        if goal - before <= 1e-10 * max(1.0, abs(before)):
             break
-        goal = reached
-    return weights, float(items @ np.log(np.maximum(likelihood @ weights, 1e-300))), settled
+    return weights, _goal(likelihood, items, weights, _no_quantity, 0.0)
 
 
-def _goal(
-    likelihood: Matrix, items: Floats, weights: Floats, quantity: Quantity | None, push: float
-) -> float:
-    value = float(items @ np.log(np.maximum(likelihood @ weights, 1e-300)))
-    return value if quantity is None else value + push * quantity(weights)[0]
+def _goal(likelihood: Matrix, items: Floats, weights: Floats, quantity: Quantity, push: float) -> float:
+    return float(items @ np.log(np.maximum(likelihood @ weights, 1e-300))) + push * quantity(weights)[0]
 
 
 def _quadratic(likelihood: Matrix, items: Floats, mixed: Floats, slope: Floats, weights: Floats) -> Floats:
@@ -307,26 +286,9 @@ def _quadratic(likelihood: Matrix, items: Floats, mixed: Floats, slope: Floats, 
     return out
 
 
-def _stepped(
-    likelihood: Matrix, items: Floats, weights: Floats, target: Floats, goal: float,
-    quantity: Quantity | None, push: float,
-) -> tuple[Floats, float]:  # fmt: skip
-    """The step towards the target, halved until the goal rises."""
-    step = 1.0
-    while step > 1e-4:
-        moved = (1.0 - step) * weights + step * target
-        reached = _goal(likelihood, items, moved, quantity, push)
-        if reached > goal:
-            return moved, reached
-        step /= 2.0
-    return weights, goal
-
-
 @lru_cache(maxsize=16)
 def sorted_shares(categories: int) -> tuple[Matrix, Matrix]:
-    """A grid of sorted category shares: the largest, the second, and the rest even, on the third, or on
-    several runners-up.
-    """
+    """A grid of sorted category shares: the largest, the second, and the rest even, on the third, or on several runners-up."""
     grid: set[tuple[float, ...]] = set()
     for lead in np.linspace(1.0 / categories, 1.0, LEADING):
         least, most = (1.0 - lead) / (categories - 1), min(lead, 1.0 - lead)

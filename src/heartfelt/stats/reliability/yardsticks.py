@@ -30,7 +30,6 @@ Metric: TypeAlias = Literal["correlation", "rmse", "mae", "accuracy", "balanced_
 Keep: TypeAlias = npt.NDArray[np.bool_]
 Statistic: TypeAlias = Callable[[Keep], float | None]
 """A figure of the ratings to keep; None where it is undefined."""
-Counts: TypeAlias = npt.NDArray[np.float64]
 CATEGORY_METRICS: tuple[str, ...] = get_args(CategoryMetric)
 
 
@@ -86,7 +85,7 @@ def _agreement(label: Floats, prediction: Floats, metric: Metric | NumberMetric)
     return float(np.clip((a @ b) / below, -1.0, 1.0)) if below > 1e-12 * label.size else None
 
 
-def category_counts(d: Ratings, keep: Keep | None = None) -> Counts:
+def category_counts(d: Ratings, keep: Keep | None = None) -> Floats:
     """Ratings per item and category; values are category codes."""
     categories = int(d.value.max()) + 1
     key = d.item * categories + d.value.astype(np.int64)
@@ -101,12 +100,12 @@ def winners(counts: npt.NDArray[Any]) -> Ints:
     return np.where(alone, counts.argmax(axis=1), -1)
 
 
-def labels_of(counts: Counts) -> Counts:
+def labels_of(counts: Floats) -> Floats:
     """One for the category that has strictly the most, zero for the rest; all zero where several are tied."""
     return np.asarray(np.arange(counts.shape[1]) == winners(counts)[:, None], np.float64)
 
 
-def category_score(confusion: Counts, metric: Metric | CategoryMetric) -> float | None:
+def category_score(confusion: Floats, metric: Metric | CategoryMetric) -> float | None:
     """Accuracy, balanced accuracy or macro F1 from weights of (label, answer)."""
     total = confusion.sum()
     if total <= 0:
@@ -120,7 +119,7 @@ def category_score(confusion: Counts, metric: Metric | CategoryMetric) -> float 
     return float(np.mean(np.diag(confusion)[used] / asked[used]))
 
 
-def one_rating(item: Ints, category: Ints, counts: Counts, metric: Metric | CategoryMetric) -> float | None:
+def one_rating(item: Ints, category: Ints, counts: Floats, metric: Metric | CategoryMetric) -> float | None:
     """One rating against the label of the item's other ratings."""
     several = counts.sum(axis=1)[item] >= 2
     item, category = item[several], category[several]
@@ -129,15 +128,12 @@ def one_rating(item: Ints, category: Ints, counts: Counts, metric: Metric | Cate
     return category_score(confusion_of(labels_of(others), category), metric)
 
 
-def confusion_of(label: Counts, answer: Ints) -> Counts:
+def confusion_of(label: Floats, answer: Ints) -> Floats:
     """Labels against answers."""
-    out = np.zeros((label.shape[1], label.shape[1]))
-    for c in range(label.shape[1]):
-        out[:, c] = label[answer == c].sum(axis=0)
-    return out
+    return np.stack([label[answer == c].sum(axis=0) for c in range(label.shape[1])], axis=1)
 
 
-def _cell_plurality(counts: Counts, cells: Ints, metric: Metric, own: bool) -> float | None:
+def _cell_plurality(counts: Floats, cells: Ints, metric: Metric, own: bool) -> float | None:
     label = labels_of(counts)
     here = label.sum(axis=1) > 0
     label, cell = label[here], cells[here]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias
 
+import polars as pl
 from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
 from heartfelt.collect import Collection
 from heartfelt.web.api.models import Problem
-from heartfelt.web.options import WebOptions
 from heartfelt.web.security.access import researcher
 from heartfelt.web.security.signing import STUDY_COOKIE
+from heartfelt.web.state import state_of
 from heartfelt.web.study.background import Reader
 from heartfelt.web.study.figures import Board
 
@@ -33,22 +34,28 @@ def requester(
 
 
 def _collection(request: Request) -> Collection:
-    return cast(Collection, request.app.state.collection)
+    return state_of(request).collection
 
 
 def _board(request: Request) -> Board:
-    return cast(Board, request.app.state.figures.board())
+    return state_of(request).figures.board()
 
 
 def _reader(request: Request) -> Reader:
-    return cast(Reader, request.app.state.reader)
+    return state_of(request).reader
 
 
 def _study_url(request: Request) -> str:
-    options = cast(WebOptions, request.app.state.options)
+    options = state_of(request).options
     if options.public_url is not None:
         return options.public_url.rstrip("/")
     return f"{request.url.scheme}://{request.url.netloc}{options.prefix}"
+
+
+def with_media(collection: Collection, table: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table of stimuli, each with the id its media are served under."""
+    media = collection.media_ids()
+    return [row | {"media": media.get(row["stimulus"])} for row in table.iter_rows(named=True)]
 
 
 Requester: TypeAlias = Annotated[str, Depends(requester)]

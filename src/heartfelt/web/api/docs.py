@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
@@ -38,17 +37,14 @@ async def described(request: Request) -> Response:
 async def page(request: Request) -> Response:
     """The description as a page."""
     whole = request.app.openapi()
-    text = (
-        _environment()
-        .get_template("docs.html")
-        .render(
-            title=whole["info"]["title"],
-            about=whole["info"]["description"],
-            base=request.app.state.options.prefix,
-            parts=_parts(whole),
-            models=whole["components"]["schemas"],
-            type_of=type_of,
-        )
+    template = page_environment("heartfelt.web.api").get_template("docs.html")
+    text = template.render(
+        title=whole["info"]["title"],
+        about=whole["info"]["description"],
+        base=state_of(request).options.prefix,
+        parts=_parts(whole),
+        models=whole["components"]["schemas"],
+        type_of=type_of,
     )
     return HTMLResponse(text)
 
@@ -94,8 +90,3 @@ def type_of(schema: dict[str, Any]) -> str:
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"object of {type_of(schema['additionalProperties'])}"
     return f"{kind} ({schema['format']})" if "format" in schema else kind
-
-
-@cache
-def _environment() -> Environment:
-    return page_environment("heartfelt.web.api")

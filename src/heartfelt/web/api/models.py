@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from types import GenericAlias
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -58,14 +59,6 @@ class SystemInfo(BaseModel):
     group: str | None
 
 
-class Links(BaseModel):
-    """Where raters come in."""
-
-    open: str
-    prolific: str
-    mturk: str
-
-
 class StudyInfo(BaseModel):
     """What is asked, and of what."""
 
@@ -80,23 +73,10 @@ class StudyInfo(BaseModel):
     items: Count
     ratings_per_item: Count
     stimuli_per_rater: int | None
-    links: Links
+    links: dict[Literal["open", "prolific", "mturk"], str]
+    """Where raters come in."""
     refresh_seconds: float
     version: str
-
-
-class SettingsInfo(BaseModel):
-    """How the study admits raters now."""
-
-    open: bool
-    cap: int | None
-    code_complete: str
-    code_screened_out: str
-    code_no_consent: str
-    code_full: str | None
-    code_partial: str | None
-    return_url: str | None
-    ratings_per_item: int | None
 
 
 Code = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
@@ -126,15 +106,6 @@ class CoverageBin(BaseModel):
     units_with_leases: Count
 
 
-class RaterCounts(BaseModel):
-    """How many raters are where."""
-
-    all: Count
-    active: Count
-    complete: Count
-    excluded: Count
-
-
 class CoverageInfo(BaseModel):
     """Ratings against the quota, counted in trials: of stimuli with all their questions, or of single items."""
 
@@ -151,7 +122,7 @@ class CoverageInfo(BaseModel):
     per_hour: float | None
     finish: datetime | None
     why_no_finish: str | None
-    raters: RaterCounts
+    raters: dict[Literal["all", "active", "complete", "excluded"], Count]
 
 
 class VersionInfo(BaseModel):
@@ -162,12 +133,6 @@ class VersionInfo(BaseModel):
     hash: str
     changes: list[str]
     trials: Count
-
-
-class VersionsInfo(BaseModel):
-    """Every version, oldest first."""
-
-    versions: list[VersionInfo]
 
 
 class MachineFieldInfo(BaseModel):
@@ -280,12 +245,6 @@ class FlagInfo(BaseModel):
     at: datetime | None
 
 
-class FlagsInfo(BaseModel):
-    """Every flag, latest first."""
-
-    flags: list[FlagInfo]
-
-
 class MediaProblemInfo(BaseModel):
     """Media that would not load or play."""
 
@@ -294,12 +253,6 @@ class MediaProblemInfo(BaseModel):
     rater: str | None
     problem: str
     at: datetime | None
-
-
-class MediaProblemsInfo(BaseModel):
-    """Every media problem, latest first; files missing from the start come without a rater."""
-
-    problems: list[MediaProblemInfo]
 
 
 class RatingsPage(BaseModel):
@@ -327,12 +280,6 @@ class InvitationInfo(BaseModel):
     rater: str | None
 
 
-class InvitationsInfo(BaseModel):
-    """Personal links."""
-
-    invitations: list[InvitationInfo]
-
-
 class SnapshotInfo(BaseModel):
     """A frozen state of the study in its folder."""
 
@@ -344,23 +291,11 @@ class SnapshotInfo(BaseModel):
     stimuli: Count
 
 
-class SnapshotsInfo(BaseModel):
-    """Every snapshot, latest first."""
-
-    snapshots: list[SnapshotInfo]
-
-
 class FormatInfo(BaseModel):
     """A format the ratings can be written in."""
 
     name: str
     about: str
-
-
-class FormatsInfo(BaseModel):
-    """Every format that can be written."""
-
-    formats: list[FormatInfo]
 
 
 class TokenRequest(RequestBody):
@@ -376,12 +311,6 @@ class TokenInfo(BaseModel):
     name: str
     made: datetime
     expires: datetime
-
-
-class TokensInfo(BaseModel):
-    """Every token that works."""
-
-    tokens: list[TokenInfo]
 
 
 class TokenMade(TokenInfo):
@@ -485,12 +414,6 @@ class ParticipantInfo(BaseModel):
     last_seen: datetime | None
 
 
-class ParticipantsInfo(BaseModel):
-    """Everybody who came with a recruiter's id."""
-
-    participants: list[ParticipantInfo]
-
-
 class ParticipantRequest(RequestBody):
     """A recruiter's participant."""
 
@@ -518,3 +441,25 @@ class ExclusionInfo(BaseModel):
     rater: str
     excluded: bool
     slots: Count
+
+
+# --- responses with a list under one key ------------------------------------------------------------------------------
+
+
+def _listing(key: str, row: type[BaseModel], about: str) -> type[BaseModel]:
+    fields: dict[str, Any] = {key: (GenericAlias(list, row), ...)}
+    return create_model(f"{key.capitalize()}Info", __doc__=about, **fields)
+
+
+VersionsInfo = _listing("versions", VersionInfo, "Every version, oldest first.")
+FlagsInfo = _listing("flags", FlagInfo, "Every flag, latest first.")
+ProblemsInfo = _listing(
+    "problems",
+    MediaProblemInfo,
+    "Every media problem; those noticed when the study was opened have no rater.",
+)
+InvitationsInfo = _listing("invitations", InvitationInfo, "Personal links.")
+SnapshotsInfo = _listing("snapshots", SnapshotInfo, "Every snapshot, latest first.")
+FormatsInfo = _listing("formats", FormatInfo, "Every format that can be written.")
+TokensInfo = _listing("tokens", TokenInfo, "Every token that works.")
+ParticipantsInfo = _listing("participants", ParticipantInfo, "Everybody who came with a recruiter's id.")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal, TypeAlias
 
+import polars as pl
 from fastapi import APIRouter, Path, Query, Request
 
+from heartfelt.analysis.live import exclusion_effect
 from heartfelt.collect import Collection
-from heartfelt.collect.collection import snapshots_holding
+from heartfelt.collect.collection import snapshots_holding, unknown_rater
 from heartfelt.collect.commands import Erased, Exclude, Restore
-from heartfelt.web.api.access import BoardDep, CollectionDep, ReaderDep, Requester, StudyUrl
+from heartfelt.serialization import to_json
+from heartfelt.web.api.access import BoardDep, CollectionDep, ReaderDep, Requester, StudyUrl, with_media
 from heartfelt.web.api.data import csv_response
 from heartfelt.web.api.models import (
     EffectInfo,
@@ -24,35 +28,76 @@ from heartfelt.web.api.models import (
     TrialsInfo,
 )
 from heartfelt.web.security.signing import RESUME_SECONDS
-from heartfelt.web.study import views
+from heartfelt.web.state import state_of
+from heartfelt.web.study.figures import Board
 
 router = APIRouter(tags=["raters"])
 Rater: TypeAlias = Annotated[str, Path(max_length=200, pattern=r"^[\w.:-]+$", description="the rater's id")]
 
 
-@router.get("/raters")
-def raters(reader: ReaderDep, board: BoardDep) -> RatersInfo:
+@router.get("/raters", response_model=RatersInfo)
+def raters(reader: ReaderDep, board: BoardDep) -> Any:
     """Every rater, most careless first: the evidence of all rules together, in powers of ten."""
-    ranked = reader.call(views.ranked_raters, board)
-    return RatersInfo(change=board.change, raters=ranked, notes=list(board.notes))
+    return {"change": board.change, "raters": reader.call(_ranked, board), "notes": board.notes}
 
 
-@router.get("/raters/{rater}")
-def rater(rater: Rater, collection: CollectionDep, board: BoardDep) -> RaterInfo:
+def _ranked(collection: Collection, board: Board) -> list[dict[str, Any]]:
+    """Everybody who came, most evidence of carelessness first; those who rated nothing come last."""
+    ranking = board.ranking.select("rater", "rank", "score", "flagged_by")
+    scores = {row["rater"]: row for row in ranking.iter_rows(named=True)}
+    unranked: dict[str, Any] = {"rank": None, "score": None, "flagged_by": []}
+    people = [
+        row | scores.get(row["rater"], unranked) | {"reasons": board.flagged.get(row["rater"], [])}
+        for row in collection.raters().rename({"last_seen": "seen"}).iter_rows(named=True)
+    ]
+    return sorted(people, key=lambda row: (row["rank"] is None, row["rank"], -row["trials"], row["rater"]))
+
+
+@router.get("/raters/{rater}", response_model=RaterInfo)
+def rater(rater: Rater, collection: CollectionDep, board: BoardDep) -> Any:
     """One rater."""
-    return views.rater_info(collection, board, rater)
+    for row in _ranked(collection, board):
+        if row["rater"] == rater:
+            return row
+    raise unknown_rater(rater)
 
 
-@router.get("/raters/{rater}/trials")
-def trials(rater: Rater, collection: CollectionDep) -> TrialsInfo:
-    """Every trial of a rater, with everything that was logged."""
-    return TrialsInfo(rater=rater, trials=views.trials_of(collection, rater))
+@router.get("/raters/{rater}/trials", response_model=TrialsInfo)
+def trials(rater: Rater, collection: CollectionDep) -> Any:
+    """Every trial of a rater, in the order they were shown, with everything that was logged."""
+    table = collection.trials(rater).sort("position", "leased_at", nulls_last=True)
+    table = table.with_columns(
+        pl.col("late").fill_null(value=False), at=pl.coalesce("answered_at", "shown_at", "leased_at")
+    )
+    rows = [row | {"answers": _answers(row["answers"])} for row in with_media(collection, table)]
+    return {"rater": rater, "trials": rows}
 
 
-@router.get("/raters/{rater}/effect")
-def effect(rater: Rater, reader: ReaderDep) -> EffectInfo:
+def _answers(text: str | None) -> dict[str, Any]:
+    """Answers by question; an answer to a machine's value comes with the rater's verdict."""
+    given = json.loads(text) if text else {}
+    return {name: f"{v[0]} ({v[1]})" if isinstance(v, list) else v for name, v in given.items()}
+
+
+@router.get("/raters/{rater}/effect", response_model=EffectInfo)
+def effect(rater: Rater, reader: ReaderDep) -> Any:
     """What excluding the rater would do to the result; for an excluded rater, what restoring would."""
-    return reader.call(views.effect_of, rater)
+    return reader.call(effect_of, rater)
+
+
+def effect_of(collection: Collection, rater: str) -> dict[str, Any]:
+    """What excluding the rater would do; for an excluded one, what restoring would."""
+    people = collection.raters()
+    row = people.filter(pl.col("rater") == rater)
+    if not row.height:
+        raise unknown_rater(rater)
+    now = set(people.filter("excluded")["rater"].to_list())
+    snapshot = collection.snapshot()
+    before, after = (
+        snapshot.ratings.filter(~pl.col("rater").is_in(list(names))) for names in (now, now ^ {rater})
+    )
+    effect: Any = to_json(exclusion_effect(snapshot, before, after))
+    return {"rater": rater, "excluded": rater in now, **effect}
 
 
 @router.get(
@@ -91,7 +136,7 @@ def _erased(collection: Collection, erased: Erased) -> ErasedInfo:
 def resume_link(rater: Rater, request: Request, collection: CollectionDep, url: StudyUrl) -> ResumeLink:
     """A link for a rater who lost the browser they began in. Anybody who has it continues as that rater."""
     collection.trials(rater)
-    signed = request.app.state.signer.sign("resume", rater, RESUME_SECONDS)
+    signed = state_of(request).signer.sign("resume", rater, RESUME_SECONDS)
     return ResumeLink(rater=rater, link=f"{url}/r/{signed}")
 
 

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated, Any, cast
 
+import polars as pl
 from fastapi import APIRouter, Path, Query, Request
 
 from heartfelt import __version__
 from heartfelt.analysis.live import ratings_needed
-from heartfelt.collect.commands import Change, Invite
+from heartfelt.collect import Collection
+from heartfelt.collect.commands import Change, Invite, Settings
 from heartfelt.serialization import to_json
-from heartfelt.study import Study
+from heartfelt.study import Question, Study
 from heartfelt.study.model import say
-from heartfelt.web.api.access import BoardDep, CollectionDep, ReaderDep, StudyUrl
+from heartfelt.web.api.access import BoardDep, CollectionDep, ReaderDep, StudyUrl, with_media
 from heartfelt.web.api.models import (
     CoverageInfo,
     FlagsInfo,
-    InvitationInfo,
     InvitationsInfo,
     InvitationsRequest,
-    Links,
     MachineInfo,
-    MediaProblemsInfo,
-    QuestionInfo,
+    ProblemsInfo,
     ReliabilityInfo,
     SettingsChange,
-    SettingsInfo,
     StimuliInfo,
     StudyInfo,
-    SystemInfo,
     SystemsInfo,
-    TokenInfo,
     TokenMade,
     TokenRequest,
     TokensInfo,
     VersionsInfo,
 )
-from heartfelt.web.security.access import Token, Tokens
-from heartfelt.web.security.signing import INVITE_SECONDS, Signer
-from heartfelt.web.study import views
+from heartfelt.web.security.access import Tokens
+from heartfelt.web.security.signing import INVITE_SECONDS
+from heartfelt.web.state import state_of
 from heartfelt.web.study.routes import study_title
 
 router = APIRouter(tags=["study"])
@@ -49,47 +44,47 @@ recruiting_router = APIRouter(tags=["recruiting"])
 tokens_router = APIRouter(tags=["tokens"])
 
 
-@router.get("/study")
-def study(request: Request, collection: CollectionDep, url: StudyUrl) -> StudyInfo:
+@router.get("/study", response_model=StudyInfo)
+def study(request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
     """What is asked, of what, and where raters come in."""
     here = collection.study
     prolific = "&".join(f"{name}={{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"))
     mturk = "&".join(f"{name}=${{{name}}}" for name in ("workerId", "assignmentId", "hitId"))
-    return StudyInfo(
-        name=here.name,
-        title=study_title(here),
-        media=here.media,
-        hash=here.hash,
-        languages=list(here.languages),
-        questions=[_question(here, question.id) for question in here.asked],
-        systems=[SystemInfo(id=each.id, name=each.name, group=each.group) for each in here.systems],
-        stimuli=collection.opened.stimuli.height,
-        items=collection.opened.items.height,
-        ratings_per_item=here.design.ratings_per_item,
-        stimuli_per_rater=here.design.stimuli_per_rater,
-        links=Links(open=f"{url}/", prolific=f"{url}/?{prolific}", mturk=f"{url}/?{mturk}"),
-        refresh_seconds=request.app.state.options.refresh_seconds,
-        version=__version__,
-    )
+    return {
+        "name": here.name,
+        "title": study_title(here),
+        "media": here.media,
+        "hash": here.hash,
+        "languages": here.languages,
+        "questions": [_question(here, question) for question in here.asked],
+        "systems": here.systems,
+        "stimuli": collection.opened.stimuli.height,
+        "items": collection.opened.items.height,
+        "ratings_per_item": here.design.ratings_per_item,
+        "stimuli_per_rater": here.design.stimuli_per_rater,
+        "links": {"open": f"{url}/", "prolific": f"{url}/?{prolific}", "mturk": f"{url}/?{mturk}"},
+        "refresh_seconds": state_of(request).options.refresh_seconds,
+        "version": __version__,
+    }
 
 
-def _question(here: Study, name: str) -> QuestionInfo:
-    question, scale = here.question(name), here.scale_of(name)
-    return QuestionInfo(
-        id=name,
-        text=say(question.text, here.languages[0]),
-        scale=question.scale,
-        level=scale.level,
-        emotion=question.emotion,
-        bounds=scale.bounds(),
-        categories={f"{code:g}": label for code, label in scale.labels().items()},
-    )
+def _question(here: Study, question: Question) -> dict[str, Any]:
+    scale = here.scale_of(question.id)
+    return {
+        "id": question.id,
+        "text": say(question.text, here.languages[0]),
+        "scale": question.scale,
+        "level": scale.level,
+        "emotion": question.emotion,
+        "bounds": scale.bounds(),
+        "categories": {f"{code:g}": label for code, label in scale.labels().items()},
+    }
 
 
 @router.get("/coverage")
 def coverage(request: Request) -> CoverageInfo:
     """Ratings against the quota, what is being rated now, and when it will be complete at the recent rate."""
-    return cast(views.CoverageView, request.app.state.coverage).current()
+    return state_of(request).coverage.current()
 
 
 @router.get("/versions", response_model=VersionsInfo)
@@ -128,7 +123,7 @@ def systems(
 # --- stimuli ----------------------------------------------------------------------------------------------------------
 
 
-@stimuli_router.get("/stimuli")
+@stimuli_router.get("/stimuli", response_model=StimuliInfo)
 def stimuli(
     reader: ReaderDep,
     offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
@@ -136,91 +131,115 @@ def stimuli(
     search: Annotated[
         str, Query(max_length=200, description="part of the id, system, intent or prompt")
     ] = "",
-) -> StimuliInfo:
+) -> Any:
     """Stimuli with their counts and mean ratings so far, fewest ratings first."""
-    return reader.call(views.stimuli, offset, limit, search)
+    return reader.call(_stimuli, offset, limit, search)
 
 
-@stimuli_router.get("/flags")
-def flags(collection: CollectionDep) -> FlagsInfo:
+def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> dict[str, Any]:
+    table = collection.opened.stimuli
+    facts = [name for name in ("system", "intent", "prompt", "media_problem") if name in table.columns]
+    table = table.select("stimulus", pl.col(facts).cast(pl.String))
+    if search:
+        texts = pl.col("stimulus", *facts).fill_null("").str.to_lowercase()
+        table = table.filter(pl.any_horizontal(texts.str.contains(search.lower(), literal=True)))
+    counts = collection.coverage().items.group_by("stimulus")
+    counted = counts.agg(pl.min("complete"), pl.max("leased", "quota"))
+    table = table.join(counted, on="stimulus", how="left").with_columns(
+        pl.col("complete", "leased", "quota").fill_null(0)
+    )
+    page = table.sort("complete", "stimulus").slice(offset, limit)
+    means = _means(collection, page["stimulus"].to_list())
+    rows = [row | {"means": means.get(row["stimulus"], [])} for row in with_media(collection, page)]
+    return {"total": table.height, "stimuli": rows}
+
+
+def _means(collection: Collection, names: list[str]) -> dict[str, list[dict[str, Any]]]:
+    """The mean ratings of stimuli under every question whose answers have a mean."""
+    ratings = collection.ratings().filter(
+        (pl.col("kind") == "rating") & ~pl.col("excluded") & pl.col("stimulus").is_in(names)
+    )
+    means = ratings.group_by("stimulus", "question").agg(pl.mean("value").alias("mean"), pl.len().alias("n"))
+    by_question = {name: rows for (name,), rows in means.partition_by("question", as_dict=True).items()}
+    out: dict[str, list[dict[str, Any]]] = {}
+    for question in collection.study.asked:
+        scale = collection.study.scale_of(question.id)
+        if question.id in by_question and (
+            scale.level in {"interval", "ordinal"} or len(scale.labels()) == 2
+        ):
+            for row in by_question[question.id].iter_rows(named=True):
+                out.setdefault(row["stimulus"], []).append(row)
+    return out
+
+
+@stimuli_router.get("/flags", response_model=FlagsInfo)
+def flags(collection: CollectionDep) -> Any:
     """Problems with stimuli that raters reported, latest first."""
-    return FlagsInfo(flags=views.flags(collection))
+    return {"flags": _latest_first(collection, collection.flags())}
 
 
-@stimuli_router.get("/problems")
-def problems(collection: CollectionDep) -> MediaProblemsInfo:
-    """Media that would not load or play, latest first."""
-    return MediaProblemsInfo(problems=views.media_problems(collection))
+@stimuli_router.get("/problems", response_model=ProblemsInfo)
+def problems(collection: CollectionDep) -> Any:
+    """Media that would not load or play, latest first; those noticed when the study was opened come first."""
+    return {"problems": _latest_first(collection, collection.problems())}
+
+
+def _latest_first(collection: Collection, table: pl.DataFrame) -> list[dict[str, Any]]:
+    return with_media(collection, table.sort("at", descending=True, nulls_last=False))
 
 
 # --- recruiting -------------------------------------------------------------------------------------------------------
 
 
-@recruiting_router.get("/settings", response_model=SettingsInfo)
-def settings(collection: CollectionDep) -> Any:
+@recruiting_router.get("/settings")
+def settings(collection: CollectionDep) -> Settings:
     """How the study admits raters now."""
-    return asdict(collection.settings)
+    return collection.settings
 
 
-@recruiting_router.patch("/settings", response_model=SettingsInfo)
-def change(body: SettingsChange, collection: CollectionDep) -> Any:
+@recruiting_router.patch("/settings")
+def change(body: SettingsChange, collection: CollectionDep) -> Settings:
     """Change settings; those left out stay as they are."""
-    return asdict(collection.do(Change(body.model_dump(exclude_unset=True))))
+    return collection.do(Change(body.model_dump(exclude_unset=True)))
 
 
-@recruiting_router.get("/invitations")
-def invitations(request: Request, collection: CollectionDep, url: StudyUrl) -> InvitationsInfo:
+@recruiting_router.get("/invitations", response_model=InvitationsInfo)
+def invitations(request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
     """Every personal link that was made, with who came by it."""
-    rows = collection.invitations().to_dicts()
-    return InvitationsInfo(invitations=[_invitation(request, url, **row) for row in rows])
+    return _signed_links(request, url, collection.invitations().to_dicts())
 
 
-@recruiting_router.post("/invitations", status_code=201)
-def invite(
-    body: InvitationsRequest, request: Request, collection: CollectionDep, url: StudyUrl
-) -> InvitationsInfo:
+@recruiting_router.post("/invitations", status_code=201, response_model=InvitationsInfo)
+def invite(body: InvitationsRequest, request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
     """Make personal links: each admits one person."""
     made = collection.do(Invite(body.count, body.note))
-    return InvitationsInfo(
-        invitations=[_invitation(request, url, invitation=name, note=body.note) for name in made]
-    )
+    rows = [{"invitation": name, "note": body.note, "at": None, "rater": None} for name in made]
+    return _signed_links(request, url, rows)
 
 
-def _invitation(
-    request: Request,
-    url: str,
-    invitation: str,
-    note: str | None,
-    at: datetime | None = None,
-    rater: str | None = None,
-) -> InvitationInfo:
-    signer: Signer = request.app.state.signer
-    link = f"{url}/i/{signer.sign('invite', invitation, INVITE_SECONDS)}"
-    return InvitationInfo(invitation=invitation, link=link, note=note, at=at, rater=rater)
+def _signed_links(request: Request, url: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    signer = state_of(request).signer
+    links = (f"{url}/i/{signer.sign('invite', row['invitation'], INVITE_SECONDS)}" for row in rows)
+    return {"invitations": [row | {"link": link} for row, link in zip(rows, links, strict=True)]}
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
 
-@tokens_router.get("/tokens")
-def tokens(collection: CollectionDep) -> TokensInfo:
+@tokens_router.get("/tokens", response_model=TokensInfo)
+def tokens(collection: CollectionDep) -> Any:
     """Every valid token; their texts are not stored."""
-    return TokensInfo(tokens=[TokenInfo(**_token(token)) for token in Tokens(collection).all()])
+    return {"tokens": Tokens(collection).all()}
 
 
-@tokens_router.post("/tokens", status_code=201)
-def make_token(body: TokenRequest, collection: CollectionDep) -> TokenMade:
+@tokens_router.post("/tokens", status_code=201, response_model=TokenMade)
+def make_token(body: TokenRequest, collection: CollectionDep) -> Any:
     """Make a token; this is the only time its text is shown."""
-    new = Tokens(collection).make(body.name)
-    return TokenMade(**_token(new.token), token=new.text)
+    token, text = Tokens(collection).make(body.name)
+    return asdict(token) | {"token": text}
 
 
 @tokens_router.delete("/tokens/{id}", status_code=204)
 def revoke_token(id: Annotated[str, Path(min_length=1, max_length=40)], collection: CollectionDep) -> None:
     """Make a token invalid."""
     Tokens(collection).revoke(id)
-
-
-def _token(token: Token) -> dict[str, Any]:
-    made, expires = (datetime.fromtimestamp(at, UTC) for at in (token.made, token.expires))
-    return {"id": token.id, "name": token.name, "made": made, "expires": expires}

@@ -18,6 +18,11 @@ _BLANK = frozenset({b"udta", b"meta", b"uuid", b"free", b"skip", b"wide", b"Xtra
 _DATED = frozenset({b"mvhd", b"tkhd", b"mdhd"})
 _PICTURES = frozenset({b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1"})
 _EMPTY_COMMENTS = struct.pack("<II", 0, 0)
+_OGG_COMMENTS = {
+    b"\x01vorbis": b"\x03vorbis" + _EMPTY_COMMENTS + b"\x01",
+    b"OpusHead": b"OpusTags" + _EMPTY_COMMENTS,
+}
+"""The empty comment packet of a codec, by how its first packet begins; Speex has nothing around the comments."""
 
 
 def mp3(data: bytes) -> Iterator[Piece]:
@@ -29,10 +34,7 @@ def after_tags(data: bytes, at: int) -> int:
     """Where the sound begins after ID3v2 and APE tags."""
     while True:
         if data[at : at + 3] == b"ID3" and at + 10 <= len(data):
-            size = 0
-            for byte in data[at + 6 : at + 10]:
-                size = size << 7 | byte & 0x7F
-            at += 10 + size + (10 if data[at + 5] & 0x10 else 0)
+            at += 10 + _seven_bits(data[at + 6 : at + 10]) + (10 if data[at + 5] & 0x10 else 0)
             while at < len(data) and not data[at]:
                 at += 1
         elif data[at : at + 8] == b"APETAGEX" and at + 32 <= len(data):
@@ -55,27 +57,21 @@ def before_tags(data: bytes) -> int:
         elif data[max(0, stop - 9) : stop] == b"LYRICS200" and data[stop - 15 : stop - 9].isdigit():
             stop -= 15 + int(data[stop - 15 : stop - 9])
         elif data[max(0, stop - 10) : stop][:3] == b"3DI":
-            size = 0
-            for byte in data[stop - 4 : stop]:
-                size = size << 7 | byte & 0x7F
-            stop -= size + 20
+            stop -= _seven_bits(data[stop - 4 : stop]) + 20
         else:
             return max(0, stop)
         if stop <= 0:
             return 0
 
 
-def wav(data: bytes) -> Iterator[Piece]:
+def _seven_bits(size: bytes) -> int:
+    """A size of which every byte gives seven bits, as ID3 writes it."""
+    return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(reversed(size)))
+
+
+def wav_or_aiff(data: bytes) -> Iterator[Piece]:
     """Format and samples; RF64 and files whose sizes were never filled in stay as they are read."""
-    yield from _chunks(data, _WAV_SOUND, "<")
-
-
-def aiff(data: bytes) -> Iterator[Piece]:
-    """The same for AIFF."""
-    yield from _chunks(data, _AIFF_SOUND, ">")
-
-
-def _chunks(data: bytes, sound: frozenset[bytes], order: str) -> Iterator[Piece]:
+    sound, order = (_AIFF_SOUND, ">") if data[8:11] == b"AIF" else (_WAV_SOUND, "<")
     parts: list[Piece] = []
     streamed = data[4:8] in {b"\xff" * 4, b"\0" * 4}
     large = len(data)
@@ -194,7 +190,7 @@ def ogg(data: bytes) -> Iterator[Piece]:
         if data[at + 5] & 2:
             streams[serial] = _Stream()
         stream = streams.get(serial)
-        if stream is None or stream.done:
+        if stream is None or stream.packet > 1:
             yield Span(at, stop)
         else:
             page = bytearray(data[at:stop])
@@ -213,11 +209,7 @@ class _Stream:
         self.packet = 0
         self.codec = b""
         self.written = 0
-        self.whole = b""
-
-    @property
-    def done(self) -> bool:
-        return self.packet > 1
+        self.comments = b""
 
     def blank(self, page: bytearray, at: int, lacing: bytes) -> None:
         """Write the empty comments over the second packet, as far as it lies on this page."""
@@ -225,26 +217,20 @@ class _Stream:
             if self.packet == 0:
                 self.codec = (self.codec + page[at : at + size])[:8]
             elif self.packet == 1:
-                self._fill(page, at, size)
+                if not self.written:
+                    self.comments = self._empty(bytes(page[at : at + size]))
+                content = self.comments[self.written : self.written + size]
+                page[at : at + size] = content.ljust(size, b"\0")
+                self.written += size
             at += size
             if size < 255:
                 self.packet += 1
 
-    def _fill(self, page: bytearray, at: int, size: int) -> None:
-        if not self.written:
-            self.whole = self._comments(bytes(page[at : at + size]))
-        content = self.whole[self.written : self.written + size]
-        page[at : at + size] = content + bytes(size - len(content))
-        self.written += size
-
-    def _comments(self, first: bytes) -> bytes:
-        if self.codec.startswith(b"\x01vorbis"):
-            return b"\x03vorbis" + _EMPTY_COMMENTS + b"\x01"
-        if self.codec.startswith(b"OpusHead"):
-            return b"OpusTags" + _EMPTY_COMMENTS
+    def _empty(self, packet: bytes) -> bytes:
         if self.codec.startswith(b"\x7fFLAC"):
-            return first[:4] + _EMPTY_COMMENTS
-        return _EMPTY_COMMENTS
+            return packet[:4] + _EMPTY_COMMENTS
+        known = (empty for start, empty in _OGG_COMMENTS.items() if self.codec.startswith(start))
+        return next(known, _EMPTY_COMMENTS)
 
 
 # --- MP4: boxes that describe the file are blanked in place, so that every offset stays right --------------------------

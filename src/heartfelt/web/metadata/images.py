@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from heartfelt.web.metadata.pieces import Piece, Span
+from heartfelt.web.metadata.pieces import Piece, Span, length_of
 
 _PNG_SHOWN = frozenset(
     b"IHDR PLTE IDAT IEND tRNS cHRM gAMA sBIT sRGB cICP mDCV cLLI bKGD pHYs hIST acTL fcTL fdAT".split()
@@ -90,34 +90,27 @@ def _segment(data: bytes, marker: int, begin: int, stop: int) -> Iterator[Piece]
 
 def webp(data: bytes) -> Iterator[Piece]:
     """The chunks of the picture; EXIF is cut down to the orientation, XMP left out."""
-    parts: list[Piece] = []
-    at = 12
+    chunks: list[tuple[bytes, int, int]] = []
+    turned, at = None, 12
     while at + 8 <= len(data):
         kind, size = struct.unpack_from("<4sI", data, at)
         stop = min(len(data), at + 8 + size + size % 2)
+        chunks.append((kind, at, stop))
+        if kind == b"EXIF" and turned is None:
+            turned = orientation(data[at + 8 : at + 8 + size].removeprefix(b"Exif\0\0"))
+        at = stop
+    parts: list[Piece] = []
+    for kind, at, stop in chunks:
         if kind in _WEBP_SHOWN:
             parts.append(Span(at, stop))
         elif kind == b"VP8X":
-            turned = _webp_orientation(data)
             flags = data[at + 8] & ~0x0C | (0x08 if turned is not None else 0)
             parts.append(data[at : at + 8] + bytes([flags]) + data[at + 9 : stop])
-        elif kind == b"EXIF" and (turned := _webp_orientation(data)) is not None:
+        elif kind == b"EXIF" and turned is not None:
             block = only_orientation(turned)
             parts.append(struct.pack("<4sI", b"EXIF", len(block)) + block)
-        at = stop
-    size = sum(part.stop - part.start if isinstance(part, Span) else len(part) for part in parts)
-    yield b"RIFF" + struct.pack("<I", size + 4) + b"WEBP"
+    yield b"RIFF" + struct.pack("<I", 4 + sum(map(length_of, parts))) + b"WEBP"
     yield from parts
-
-
-def _webp_orientation(data: bytes) -> int | None:
-    at = 12
-    while at + 8 <= len(data):
-        kind, size = struct.unpack_from("<4sI", data, at)
-        if kind == b"EXIF":
-            return orientation(data[at + 8 : at + 8 + size].removeprefix(b"Exif\0\0"))
-        at += 8 + size + size % 2
-    return None
 
 
 def gif(data: bytes) -> Iterator[Piece]:

@@ -20,4 +20,5 @@ def add_to(app: FastAPI) -> None:
 
     app.state.blinding = presentation.Blinding(app.state.options.secret, app.state.collection.study)
     app.state.rater_pages = pages.Pages(app.state.collection)
+    app.add_exception_handler(pages.Notice, app.state.rater_pages.notice)
     app.router.routes.extend([*routes.routes(), *arrival.routes(), *pages.routes()])

@@ -9,10 +9,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Arrive, Next, Recruiter
+from heartfelt.collect.commands import Arrive, Recruiter
 from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
-from heartfelt.web.rater.pages import Pages
-from heartfelt.web.rater.presentation import language_of
+from heartfelt.web.rater.pages import Notice, current_step
+from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.security.signing import (
     EARLIER_COOKIE,
     RATER_COOKIE,
@@ -21,6 +21,7 @@ from heartfelt.web.security.signing import (
     rater_of,
     set_cookie,
 )
+from heartfelt.web.state import state_of
 
 LONGEST_ID = 200
 MOST_RATERS = 8
@@ -39,7 +40,7 @@ _RECRUITERS: Mapping[Recruiter, tuple[str, Mapping[str, str]]] = {
 
 
 def routes() -> list[Route]:
-    """The two ways in."""
+    """The ways in."""
     return [
         Route("/", open_link, methods=["GET"], name="rater-open-link"),
         Route("/i/{signed}", personal_link, methods=["GET"], name="rater-personal-link"),
@@ -49,45 +50,38 @@ def routes() -> list[Route]:
 
 async def open_link(request: Request) -> Response:
     """The study's own address, with whatever a recruiter put behind it."""
-    if request.query_params.get("assignmentId") == _UNACCEPTED or is_preview(request):
-        pages: Pages = request.app.state.rater_pages
-        return pages.notice(request, "preview", 200)
+    query = request.query_params
+    if query.get("assignmentId") == _UNACCEPTED or is_preview(request):
+        raise Notice("preview", 200)
     for recruiter, (person, facts) in _RECRUITERS.items():
-        if request.query_params.get(person):
-            passed = {
-                name: _parameter(request, key) for name, key in facts.items() if request.query_params.get(key)
-            }
-            return await _enter(request, recruiter, _parameter(request, person), passed)
-    if not request.app.state.options.preview and await _is_known(request):
+        if query.get(person):
+            passed = {name: query[key][:LONGEST_ID] for name, key in facts.items() if query.get(key)}
+            return await _enter(request, recruiter, query[person][:LONGEST_ID], passed)
+    if not state_of(request).options.preview and await _is_known(request):
         return _to_the_page(request)
     return await _enter(request, "open", None, {})
 
 
 async def personal_link(request: Request) -> Response:
     """An address made for one person."""
-    invitation = request.app.state.signer.read("invite", request.path_params["signed"])
-    pages: Pages = request.app.state.rater_pages
-    if invitation is None:
-        return pages.notice(request, "stranger", 404)
-    if is_preview(request):
-        return pages.notice(request, "preview", 200)
-    return await _enter(request, "link", invitation, {})
+    return await _enter(request, "link", _signed_for(request, "invite"), {})
 
 
 async def resume_link(request: Request) -> Response:
     """An address the researcher made for somebody who lost the browser they began in."""
-    state = request.app.state
-    pages: Pages = state.rater_pages
-    rater = state.signer.read("resume", request.path_params["signed"])
-    if rater is None:
-        return pages.notice(request, "stranger", 404)
-    if is_preview(request):
-        return pages.notice(request, "preview", 200)
-    try:
-        await state.collection.ask(Next(rater))
-    except UnknownRater:
-        return pages.notice(request, "stranger", 404)
+    rater = _signed_for(request, "resume")
+    await current_step(request, rater)
     return _signed_in(request, rater)
+
+
+def _signed_for(request: Request, purpose: str) -> str:
+    """What the address was signed for. Addresses that were not, and previews of links, get a page that says so."""
+    value = state_of(request).signer.read(purpose, request.path_params["signed"])
+    if value is None:
+        raise Notice("stranger", 404)
+    if is_preview(request):
+        raise Notice("preview", 200)
+    return value
 
 
 def is_preview(request: Request) -> bool:
@@ -102,12 +96,9 @@ def is_preview(request: Request) -> bool:
 
 async def _is_known(request: Request) -> bool:
     """Whether the cookie is that of a rater the study has; one from another database is not."""
-    rater = rater_of(request)
-    if rater is None:
-        return False
     try:
-        await request.app.state.collection.ask(Next(rater))
-    except UnknownRater:
+        await current_step(request, rater_of(request))
+    except Notice:
         return False
     return True
 
@@ -115,24 +106,22 @@ async def _is_known(request: Request) -> bool:
 async def _enter(
     request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]
 ) -> Response:
-    state = request.app.state
-    pages: Pages = state.rater_pages
-    language = language_of(request, state.collection.study.languages)
+    arrival = Arrive(
+        recruiter, person, facts, request_language(request), device_of(request), earlier_raters(request)
+    )
     try:
-        arrived = await state.collection.ask(
-            Arrive(recruiter, person, facts, language, device_of(request), earlier_raters(request))
-        )
+        arrived = await state_of(request).collection.ask(arrival)
     except StudyClosed as closed:
-        return pages.ending(request, closed.end, 503 if closed.ending == "wait" else 409)
-    except StartedElsewhere:
-        return pages.notice(request, "elsewhere", 409)
-    except UnknownRater:
-        return pages.notice(request, "stranger", 404)
+        raise Notice(closed.end, 503 if closed.ending == "wait" else 409) from closed
+    except StartedElsewhere as error:
+        raise Notice("elsewhere", 409) from error
+    except UnknownRater as error:
+        raise Notice("stranger", 404) from error
     return _signed_in(request, arrived.rater)
 
 
 def _signed_in(request: Request, rater: str) -> Response:
-    state = request.app.state
+    state = state_of(request)
     response = _to_the_page(request)
     signed = state.signer.sign("rater", rater, RATER_SECONDS)
     set_cookie(response, state.options, RATER_COOKIE, signed, RATER_SECONDS)
@@ -146,10 +135,6 @@ def _signed_in(request: Request, rater: str) -> Response:
 def _to_the_page(request: Request) -> Response:
     """Send the browser on, so that a recruiter's ids do not stay in the address."""
     return RedirectResponse(f"{request.scope.get('root_path', '')}/rate", 303, {"cache-control": "no-store"})
-
-
-def _parameter(request: Request, key: str) -> str:
-    return request.query_params[key][:LONGEST_ID]
 
 
 def device_of(request: Request) -> dict[str, str | int | float | bool]:

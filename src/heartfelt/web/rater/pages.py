@@ -5,18 +5,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-from jinja2 import Template
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heartfelt.collect.commands import Next, SessionEnd
+from heartfelt.collect.commands import Next, SessionEnd, Step
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.errors import InputError
 from heartfelt.files import inside
@@ -24,9 +23,16 @@ from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
-from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, demographic, language_of, present, step_json
-from heartfelt.web.rater.texts import Texts, check_languages, texts_for
-from heartfelt.web.security.signing import rater_of
+from heartfelt.web.rater.presentation import (
+    LANGUAGE_COOKIE,
+    demographic,
+    present,
+    request_language,
+    step_json,
+)
+from heartfelt.web.rater.texts import check_languages, texts_for
+from heartfelt.web.security.signing import rater_of, set_cookie
+from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
@@ -38,56 +44,58 @@ _CACHE_FOREVER = "public, max-age=31536000, immutable"
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    return page_environment("heartfelt.web.rater").get_template("rate.html")
+class Notice(Exception):
+    """Somebody cannot continue: the ending, or the name of the one to show, and the status of the page."""
+
+    def __init__(self, ending: SessionEnd | str, status: int) -> None:
+        super().__init__(ending)
+        self.ending = ending
+        self.status = status
 
 
 class Pages:
     """Renders the pages of one study; what is the same for all raters is made once per language."""
 
     def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-        self._texts: dict[str, Texts] = {}
-        self._presented: dict[str, bytes] = {}
-        check_languages(collection.study, collection.folder)
-        for language in collection.study.languages:
-            self._texts[language] = texts_for(language, collection.folder)
+        self._study = study = collection.study
+        check_languages(study, collection.folder)
+        self._texts = {language: texts_for(language, collection.folder) for language in study.languages}
+        self._presented = {language: orjson.dumps(present(study, language)) for language in study.languages}
 
-    def shell(self, request: Request, rater: str, step: dict[str, Any]) -> Response:
-        """The page of a rater at a step."""
-        who = hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12]
-        return self._page(request, step, who)
+    async def notice(self, request: Request, notice: Exception) -> Response:
+        """The page of somebody who cannot continue, with the reason, and a code where there is one."""
+        assert isinstance(notice, Notice)
+        ending = notice.ending
+        end = (
+            asdict(ending)
+            if isinstance(ending, SessionEnd)
+            else {"ending": ending, "code": None, "url": None}
+        )
+        return self.page(request, {"kind": "end", **end}, status=notice.status)
 
-    def notice(self, request: Request, ending: str, status: int) -> Response:
-        """The page of somebody who cannot continue, with the reason."""
-        step = {"kind": "end", "ending": ending, "code": None, "url": None}
-        return self._page(request, step, "", status)
-
-    def ending(self, request: Request, end: SessionEnd, status: int) -> Response:
-        """The page of somebody who is turned away with a code, or who waits while the page asks again."""
-        return self._page(request, {"kind": "end", **asdict(end)}, "", status)
-
-    def _page(self, request: Request, step: dict[str, Any], who: str, status: int = 200) -> Response:
-        study = self._collection.study
-        language = language_of(request, study.languages)
+    def page(self, request: Request, step: dict[str, Any], who: str = "", status: int = 200) -> Response:
+        """The page at a step; ``who`` tells raters who share a browser apart."""
+        study = self._study
+        language = request_language(request)
         texts = self._texts[language]
         base = request.scope.get("root_path", "")
         data = {
             "base": base,
             "who": who,
             "step": step,
-            "study": orjson.Fragment(self._study(language)),
+            "study": orjson.Fragment(self._presented[language]),
             "texts": texts["live"],
         }
-        html = _template().render(
+        known, digest = assets()
+        template = page_environment("heartfelt.web.rater").get_template("rate.html")
+        html = template.render(
             base=base,
-            static=f"{base}/static/rater/{asset_digest()}",
-            modules=modules(),
+            static=f"{base}/static/rater/{digest}",
+            modules=[name for name in known if name.endswith(".js")],
             language=language,
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
-            preview=request.app.state.options.preview,
+            preview=state_of(request).options.preview,
             title=say(study.title, language) or study.name,
             media=study.media,
             audio=study.media != "image",
@@ -100,20 +108,11 @@ class Pages:
         headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
         if step.get("retry_seconds"):
             headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
-        response = compressed(request, html.encode(), "text/html", headers)
+        response = _compressed(request, html.encode(), "text/html", headers)
         response.status_code = status
         if request.query_params.get("lang") == language:
-            options = request.app.state.options
-            response.set_cookie(
-                LANGUAGE_COOKIE, language, _YEAR, path=options.prefix or "/", secure=options.secure_cookies,
-                httponly=True, samesite="lax",
-            )  # fmt: skip
+            set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
         return response
-
-    def _study(self, language: str) -> bytes:
-        if language not in self._presented:
-            self._presented[language] = orjson.dumps(present(self._collection.study, language))
-        return self._presented[language]
 
 
 def routes() -> list[Route]:
@@ -128,24 +127,26 @@ def routes() -> list[Route]:
 
 async def rate(request: Request) -> Response:
     """The page, at the step the rater is at."""
-    pages: Pages = request.app.state.rater_pages
-    rater = rater_of(request)
+    state, rater = state_of(request), rater_of(request)
+    step = step_json(await current_step(request, rater), state.blinding, request_language(request))
+    return state.rater_pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
+
+
+async def current_step(request: Request, rater: str | None) -> Step:
+    """Where the rater of a cookie or a link is; somebody the study does not know gets a page that says so."""
     if rater is None:
-        return pages.notice(request, "stranger", 401)
+        raise Notice("stranger", 401)
     try:
-        step = await request.app.state.collection.ask(Next(rater))
-    except UnknownRater:
-        return pages.notice(request, "stranger", 404)
-    state = request.app.state
-    language = language_of(request, state.collection.study.languages)
-    return pages.shell(request, rater, step_json(step, state.blinding, language))
+        return await state_of(request).collection.ask(Next(rater))
+    except UnknownRater as error:
+        raise Notice("stranger", 404) from error
 
 
 async def picture(request: Request) -> Response:
     """A picture at a point of a scale, where the study brings its own."""
     if rater_of(request) is None:
         raise Refused(401, "This page does not know you.", "Open the link you were given.")
-    collection: Collection = request.app.state.collection
+    collection = state_of(request).collection
     scales, number = list(collection.study.scales.values()), request.path_params["scale"]
     scale = scales[number] if number < len(scales) else None
     name = None
@@ -164,8 +165,7 @@ async def picture(request: Request) -> Response:
 # --- assets -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
+class Asset(NamedTuple):
     """One file, plain and compressed."""
 
     plain: bytes
@@ -174,54 +174,38 @@ class Asset:
 
 
 @lru_cache(maxsize=1)
-def assets() -> dict[str, Asset]:
-    """Every file by name: they are few and small, and nothing else can be asked for."""
-    out = {}
+def assets() -> tuple[dict[str, Asset], str]:
+    """Every file by name (they are few and small, and nothing else can be asked for), and a short digest of them all."""
+    out, digest = {}, hashlib.sha256()
     for path in sorted(files("heartfelt.web.rater").joinpath("static").iterdir(), key=lambda path: path.name):
         content = path.read_bytes()
-        kind = _TYPES.get(path.name[path.name.rfind(".") :]) or mimetypes.guess_type(path.name)[0]
-        out[path.name] = Asset(content, gzip.compress(content, mtime=0), kind or "application/octet-stream")
-    return out
-
-
-@lru_cache(maxsize=1)
-def asset_digest() -> str:
-    """A short digest of all the files, which stands in their addresses."""
-    whole = hashlib.sha256()
-    for name, asset in assets().items():
-        whole.update(name.encode() + b"\0" + asset.plain + b"\0")
-    return whole.hexdigest()[:12]
-
-
-def modules() -> tuple[str, ...]:
-    """The names of the script modules, to be fetched at once rather than one after the other."""
-    return tuple(name for name in assets() if name.endswith(".js"))
+        kind = _TYPES.get(path.name[path.name.rfind(".") :], "application/octet-stream")
+        out[path.name] = Asset(content, gzip.compress(content, mtime=0), kind)
+        digest.update(path.name.encode() + b"\0" + content + b"\0")
+    return out, digest.hexdigest()[:12]
 
 
 async def asset(request: Request) -> Response:
     """A file; one whose address names its version need never be asked for again."""
-    file = assets().get(request.path_params["name"])
+    known, digest = assets()
+    file = known.get(request.path_params["name"])
     if file is None:
         raise Refused(404)
-    current = request.path_params.get("version") == asset_digest()
+    current = request.path_params.get("version") == digest
     headers = {
-        "etag": f'"{asset_digest()}"',
+        "etag": f'"{digest}"',
         "vary": "accept-encoding",
         "cache-control": _CACHE_FOREVER if current else "no-cache",
     }
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
-    return compressed(request, file.plain, file.content_type, headers, file.packed)
+    return _compressed(request, file.plain, file.content_type, headers, file.packed)
 
 
-def compressed(
-    request: Request, content: bytes, media_type: str, headers: dict[str, str], small: bytes | None = None
+def _compressed(
+    request: Request, content: bytes, media_type: str, headers: dict[str, str], packed: bytes | None = None
 ) -> Response:
     """The content, compressed where the browser takes that."""
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(
-            small or gzip.compress(content, 5),
-            headers={**headers, "content-encoding": "gzip"},
-            media_type=media_type,
-        )
+        content, headers = packed or gzip.compress(content, 5), {**headers, "content-encoding": "gzip"}
     return Response(content, headers=headers, media_type=media_type)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -28,10 +28,10 @@ from heartfelt.collect.commands import (
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
 from heartfelt.study import Question, Scale, Study
 from heartfelt.study.design import Demographic
-from heartfelt.study.model import say
-from heartfelt.study.probe import AttentionProbe, HeadphoneProbe
-from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.web.rater.texts import Texts
+from heartfelt.web.state import state_of
 
 V = TypeVar("V")
 MOST_BUTTONS = 11
@@ -41,14 +41,16 @@ LANGUAGE_COOKIE = "heartfelt_language"
 _QUESTION_BYTES = 8
 _MEDIA_BYTES = 12
 _REMEMBERED = 10_000
-_STEP_KINDS: dict[type[Any], str] = {
-    AskConsent: "consent",
-    AskDemographics: "demographics",
-    AskHeadphones: "headphones",
-    ShowInstructions: "instructions",
-    TakeBreak: "break",
-    SessionEnd: "end",
+STEPS: dict[str, type[Any]] = {
+    "consent": AskConsent,
+    "demographics": AskDemographics,
+    "headphones": AskHeadphones,
+    "instructions": ShowInstructions,
+    "break": TakeBreak,
+    "end": SessionEnd,
 }
+"""The steps other than trials, as the page calls them."""
+_KINDS = {step: kind for kind, step in STEPS.items()}
 
 # --- the study --------------------------------------------------------------------------------------------------------
 
@@ -76,12 +78,8 @@ def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any
         "text": say(fact.text, language),
         "type": fact.type,
         "required": fact.required,
-        "choices": [(choice, _choice(choice, texts)) for choice in fact.choices],
+        "choices": [(choice, str(texts["choices"].get(choice.lower(), choice))) for choice in fact.choices],
     }
-
-
-def _choice(name: str, texts: Texts) -> str:
-    return str(texts["choices"].get(name.lower(), name))
 
 
 def form_numbers(study: Study) -> dict[str, int]:
@@ -99,10 +97,8 @@ def _reads(question: Question) -> str:
 
 def _forms(study: Study, language: str) -> list[dict[str, Any]]:
     by_number = {number: study.question(name) for name, number in form_numbers(study).items()}
-    scales = {name: place for place, name in enumerate(study.scales)}
-    return [
-        _form(by_number[number], scales[by_number[number].scale], language) for number in sorted(by_number)
-    ]
+    scales = list(study.scales)
+    return [_form(question, scales.index(question.scale), language) for question in by_number.values()]
 
 
 def _form(question: Question, scale: int, language: str) -> dict[str, Any]:
@@ -122,36 +118,29 @@ def _form(question: Question, scale: int, language: str) -> dict[str, Any]:
 
 
 def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
-    if isinstance(scale, Points) and scale.points > MOST_BUTTONS:
-        return {
-            "type": "numeric", "low": scale.first, "high": scale.last, "step": 1, "unit": None, "whole": True,
-            "anchors": [[point, say(text, language)] for point, text in scale.anchors.items()],
-        }  # fmt: skip
-    if isinstance(scale, Points):
-        pictures = scale.pictures
+    if isinstance(scale, Points | Numeric):
+        anchors = [[place, say(text, language)] for place, text in scale.anchors.items()]
+        if isinstance(scale, Numeric):
+            limits = {"low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit}
+            return {"type": "numeric", **limits, "anchors": anchors}
+        if scale.points > MOST_BUTTONS:
+            limits = {"low": scale.first, "high": scale.last, "step": 1, "unit": None}
+            return {"type": "numeric", **limits, "whole": True, "anchors": anchors}
         out: dict[str, Any] = {
             "type": "points",
             "options": [[point, str(point)] for point in range(scale.first, scale.last + 1)],
-            "anchors": {str(point): say(text, language) for point, text in scale.anchors.items()},
+            "anchors": {str(point): text for point, text in anchors},
         }
-        if isinstance(pictures, str):
-            out["figures"] = pictures
-        elif pictures:
-            out["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in pictures}
+        if isinstance(scale.pictures, str):
+            out["figures"] = scale.pictures
+        elif scale.pictures:
+            out["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in scale.pictures}
         return out
-    if isinstance(scale, Numeric):
-        return {
-            "type": "numeric", "low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit,
-            "anchors": [[place, say(text, language)] for place, text in scale.anchors.items()],
-        }  # fmt: skip
     if isinstance(scale, Ordered | Categories):
-        options = [_option(category, language) for category in scale.categories]
-        return {"type": scale.type, "options": options}
+        return {"type": scale.type, "options": [_option(each, language) for each in scale.categories]}
     if isinstance(scale, YesNo):
-        return {
-            "type": "yes-no",
-            "options": [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]],
-        }
+        options = [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]
+        return {"type": "yes-no", "options": options}
     if isinstance(scale, FreeText):
         return {"type": "text", "least": scale.min_words, "most": scale.max_words}
     assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
@@ -159,7 +148,7 @@ def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
     return {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
 
 
-def _option(option: Category | Tag | str, language: str) -> list[str]:
+def _option(option: Tag | str, language: str) -> list[str]:
     """A category or tag: its value in data files, and what raters read."""
     if isinstance(option, str):
         return [option, option]
@@ -278,7 +267,7 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
     fields = {name: getattr(step, name) for name in type(step).__dataclass_fields__}
     if isinstance(step, AskHeadphones):
         fields["probe"] = HEADPHONES
-    return {"kind": _STEP_KINDS[type(step)], **fields}
+    return {"kind": _KINDS[type(step)], **fields}
 
 
 def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str, Any]:
@@ -302,8 +291,9 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
 # --- language ---------------------------------------------------------------------------------------------------------
 
 
-def language_of(request: Request, offered: Sequence[str]) -> str:
+def request_language(request: Request) -> str:
     """The language chosen in the address, else the one chosen before, else what the browser asks for, else the first."""
+    offered = state_of(request).collection.study.languages
     for wish in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
         if wish is not None and wish in offered:
             return wish

@@ -36,8 +36,9 @@ from heartfelt.collect.commands import (
 )
 from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.web.errors import Refused
-from heartfelt.web.rater.presentation import Blinding, language_of, step_json
+from heartfelt.web.rater.presentation import Blinding, request_language, step_json
 from heartfelt.web.security.signing import rater_of
+from heartfelt.web.state import state_of
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
@@ -179,21 +180,21 @@ def routes() -> list[Route]:
 
 async def step(request: Request) -> Response:
     """Where the rater is."""
-    current = await request.app.state.collection.ask(Next(authenticated_rater(request)))
-    return _json({"step": step_json(current, request.app.state.blinding, _language(request))})
+    current = await state_of(request).collection.ask(Next(authenticated_rater(request)))
+    return _json({"step": step_json(current, state_of(request).blinding, request_language(request))})
 
 
 async def answer(request: Request) -> Response:
     """Store the answers to a trial durably; the next step comes from the same transaction."""
-    state, rater = request.app.state, authenticated_rater(request)
-    blinding: Blinding = state.blinding
+    state, rater = state_of(request), authenticated_rater(request)
+    blinding = state.blinding
     body = await AnswerRequest.of(request)
     try:
         receipt = await state.collection.ask(_answer_command(rater, body, blinding))
     except InvalidAnswer as error:
-        raise blinding.readable(error, _language(request)) from error
+        raise blinding.readable(error, request_language(request)) from error
     following = receipt.next_step
-    then = None if following is None else step_json(following, blinding, _language(request))
+    then = None if following is None else step_json(following, blinding, request_language(request))
     return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
 
 
@@ -211,23 +212,19 @@ async def heartbeat(request: Request) -> Response:
     """Keep a trial reserved for a rater who is still there."""
     rater = authenticated_rater(request)
     body = await TrialRequest.of(request)
-    return _json({"seconds": await request.app.state.collection.ask(Heartbeat(rater, body.trial))})
+    return _json({"seconds": await state_of(request).collection.ask(Heartbeat(rater, body.trial))})
 
 
 def _step_endpoint(
     model: type[RaterRequest], command: Callable[[str, Any, Blinding], Command[Step]]
 ) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        state, rater = request.app.state, authenticated_rater(request)
+        state, rater = state_of(request), authenticated_rater(request)
         body = await model.of(request)
         following = await state.collection.ask(command(rater, body, state.blinding))
-        return _json({"step": step_json(following, state.blinding, _language(request))})
+        return _json({"step": step_json(following, state.blinding, request_language(request))})
 
     return endpoint
-
-
-def _language(request: Request) -> str:
-    return language_of(request, request.app.state.collection.study.languages)
 
 
 def authenticated_rater(request: Request) -> str:

@@ -11,7 +11,7 @@ import yaml
 
 from heartfelt.errors import InputError, StudyError, suggestion
 from heartfelt.study import Study
-from heartfelt.study.languages import check_texts
+from heartfelt.study.load import check_texts
 
 Texts: TypeAlias = Mapping[str, Any]
 BUILT_IN = ("en", "ko", "zh")

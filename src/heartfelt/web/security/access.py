@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
@@ -24,7 +25,8 @@ from heartfelt.collect import Collection
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.web.errors import Refused
 from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
-from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, Signer, is_password, set_cookie
+from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, is_password, set_cookie
+from heartfelt.web.state import state_of
 
 TOKEN_DAYS = 365
 TOKEN_HEADER = "x-heartfelt-token"
@@ -92,14 +94,13 @@ def _session_key(session: str) -> str:
 
 def login_of(request: HTTPConnection) -> str | None:
     """The session of a login cookie that is valid and was not logged out."""
-    signer: Signer = request.app.state.signer
-    session = signer.read("study", request.cookies.get(STUDY_COOKIE))
-    return None if session is None or request.app.state.ended_logins.has_ended(session) else session
+    session = state_of(request).signer.read("study", request.cookies.get(STUDY_COOKIE))
+    return None if session is None or state_of(request).ended_logins.has_ended(session) else session
 
 
 async def check_password(request: Request, password: str) -> None:
     """Refuse a wrong password, and every password from an address that tried too many."""
-    state, address = request.app.state, _address_of(request)
+    state, address = state_of(request), _address_of(request)
     _refuse_if_limited(state.login_limit, address, "Too many wrong passwords.", take=True)
     if not await run_in_threadpool(is_password, state.options.password, password):
         raise Refused(
@@ -110,25 +111,24 @@ async def check_password(request: Request, password: str) -> None:
 
 def log_in(request: Request, response: Response) -> None:
     """Give the browser the cookie of a login."""
-    state = request.app.state
+    state = state_of(request)
     signed = state.signer.sign("study", secrets.token_urlsafe(16), STUDY_SECONDS)
     set_cookie(response, state.options, STUDY_COOKIE, signed, STUDY_SECONDS)
 
 
 async def log_out(request: Request, session: str) -> None:
     """End a login: copies of its cookie are invalid too."""
-    await run_in_threadpool(request.app.state.ended_logins.end, session, STUDY_SECONDS)
+    await run_in_threadpool(state_of(request).ended_logins.end, session, STUDY_SECONDS)
 
 
 def form_token(request: Request, session: str) -> str:
     """What the dashboard's page sends with every change; only a page of this session has it."""
-    signer: Signer = request.app.state.signer
-    return signer.sign("page", session, STUDY_SECONDS)
+    return state_of(request).signer.sign("page", session, STUDY_SECONDS)
 
 
 def check_form_token(request: Request, session: str, given: str | None) -> None:
     """Refuse a change that does not come from the session's own page."""
-    owner = request.app.state.signer.read("page", given)
+    owner = state_of(request).signer.read("page", given)
     if owner is None or not hmac.compare_digest(owner, session):
         raise Refused(
             403,
@@ -141,7 +141,7 @@ def researcher(request: Request) -> str:
     """The requester: the name of a token, or the researcher at the dashboard. Anybody else is refused."""
     kind, _, text = request.headers.get("authorization", "").partition(" ")
     if text:
-        state, address = request.app.state, _address_of(request)
+        state, address = state_of(request), _address_of(request)
         _refuse_if_limited(state.token_limit, address, "Too many wrong tokens.", take=False)
         token = Tokens(state.collection).find(text) if kind.lower() == "bearer" else None
         if token is None:
@@ -171,8 +171,7 @@ class Token:
     expires: float
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(NamedTuple):
     """A new token; its text is nowhere else."""
 
     token: Token

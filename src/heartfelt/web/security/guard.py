@@ -194,7 +194,7 @@ class Guard:
             host = headers.get(b"host", b"").decode("latin-1")
             local = host not in {"", _network_location(self._options.origin or "")}
             same = not origin or (local and _network_location(origin) == host)
-        if not same and not (origin and origin == self._options.origin):
+        if not same and origin != self._options.origin:
             raise Refused(403, "The request comes from another site.", "Reload the page and try again.")
 
     def _limited(self, receive: Receive) -> Receive:

@@ -23,6 +23,7 @@ from starlette.responses import Response
 from heartfelt.collect import Collection
 from heartfelt.errors import InputError
 from heartfelt.web.options import WebOptions
+from heartfelt.web.state import state_of
 
 RATER_COOKIE = "heartfelt_rater"
 EARLIER_COOKIE = "heartfelt_earlier"
@@ -115,14 +116,12 @@ def delete_cookie(response: Response, options: WebOptions, name: str) -> None:
 
 def rater_of(request: HTTPConnection) -> str | None:
     """The rater whose cookie comes with a request."""
-    signer: Signer = request.app.state.signer
-    return signer.read("rater", request.cookies.get(RATER_COOKIE))
+    return state_of(request).signer.read("rater", request.cookies.get(RATER_COOKIE))
 
 
 def earlier_raters(request: HTTPConnection) -> tuple[str, ...]:
     """Every rater who used this browser: the one of its cookie, and those before."""
-    signer: Signer = request.app.state.signer
-    before = (signer.read("earlier", request.cookies.get(EARLIER_COOKIE)) or "").split()
+    before = (state_of(request).signer.read("earlier", request.cookies.get(EARLIER_COOKIE)) or "").split()
     current = rater_of(request)
     return tuple(dict.fromkeys([*([current] if current else []), *before]))
 

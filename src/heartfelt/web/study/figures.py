@@ -1,6 +1,7 @@
-"""The dashboard's heavier figures: computed once per state of the study, and at most every few seconds.
+"""The dashboard's figures and coverage, computed once for any number of dashboards.
 
-Requests that come while they are being computed get the previous ones, with the number of the state they describe.
+The heavier figures are computed once per state of the study, and at most every few seconds. Requests that come while they
+are being computed get the previous ones, with the number of the state they describe.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import polars as pl
 
@@ -24,10 +26,14 @@ from heartfelt.analysis.material import prepare
 from heartfelt.collect import Collection
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
+from heartfelt.web.api.models import CoverageBin, CoverageInfo
 from heartfelt.web.study.background import Reader
 
 IDLE_SHARE = 5
 """After computing for a second the figures rest for five, so that raters never wait for them."""
+LARGE = 10_000
+"""Stimuli or items from which a study is large: there coverage rests too; below, it is always current."""
+_LAST_MOMENT = 253_370_764_800
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,16 +68,16 @@ class Figures:
         self._lock = threading.Lock()
         self._last: Board | None = None
 
-    def board(self, *, fresh: bool = False) -> Board:
-        """The figures of now, or of a moment ago; ``fresh`` waits for those of now."""
+    def board(self) -> Board:
+        """The figures of now, or of a moment ago."""
         last = self._last
-        if last is not None and not self._due(last, fresh):
+        if last is not None and not self._due(last):
             return last
-        if not self._lock.acquire(blocking=last is None or fresh):
+        if not self._lock.acquire(blocking=last is None):
             assert last is not None
             return last
         try:
-            if self._last is None or self._due(self._last, fresh):
+            if self._last is None or self._due(self._last):
                 board = self._reader.call(make_board)
                 # The first time includes loading the libraries, which says nothing about the next.
                 took = 0.0 if self._last is None else board.took
@@ -80,8 +86,8 @@ class Figures:
         finally:
             self._lock.release()
 
-    def _due(self, last: Board, fresh: bool) -> bool:
-        rest = 0.0 if fresh else max(self._seconds, IDLE_SHARE * last.took)
+    def _due(self, last: Board) -> bool:
+        rest = max(self._seconds, IDLE_SHARE * last.took)
         return self._clock() - last.at >= rest and self._collection.change() != last.change
 
 
@@ -135,3 +141,65 @@ def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:
         return everybody, everybody
     ratings = everybody.ratings.filter(~pl.col("rater").is_in(excluded))
     return Snapshot.build(everybody.study, stimuli=everybody.stimuli, ratings=ratings), everybody
+
+
+# --- coverage ----------------------------------------------------------------------------------------------------------
+
+
+class CoverageView:
+    """Coverage for any number of dashboards: counted again when something changed, and not all the time."""
+
+    def __init__(self, collection: Collection, clock: Callable[[], float] = time.monotonic) -> None:
+        self._collection = collection
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last: CoverageInfo | None = None
+        self._until = 0.0
+
+    def current(self) -> CoverageInfo:
+        """How far the study is, now or a moment ago."""
+        with self._lock:
+            began = self._clock()
+            if self._last is None or began >= self._until:
+                self._last = coverage_info(self._collection)
+                now = self._clock()
+                self._until = now + (IDLE_SHARE * (now - began) if self._last.units >= LARGE else 0.0)
+            return self._last
+
+
+def coverage_info(collection: Collection) -> CoverageInfo:
+    """How far the study is. Counts are of trials: with all questions on one page, a stimulus counts once."""
+    change, coverage = collection.change(), collection.coverage()
+    whole = collection.study.design.questions_per_page == "all"
+    units = coverage.items.unique("stimulus", maintain_order=True) if whole else coverage.items
+    waiting = coverage.complete < coverage.wanted
+    finish = coverage.forecast.finish if waiting else None
+    return CoverageInfo(
+        change=change,
+        of="stimuli" if whole else "items",
+        **{
+            name: getattr(coverage, name)
+            for name in ("quota", "units", "wanted", "complete", "extra", "leased")
+        },
+        full=int((units["complete"] >= coverage.quota).sum()),
+        histogram=_histogram(units, coverage.quota),
+        per_hour=coverage.forecast.per_hour,
+        finish=None if finish is None else datetime.fromtimestamp(min(finish, _LAST_MOMENT), UTC),
+        why_no_finish=coverage.forecast.reason if waiting else "every item has its ratings",
+        raters={
+            "all": coverage.raters,
+            "active": coverage.raters_now,
+            "complete": coverage.raters_complete,
+            "excluded": coverage.raters_excluded,
+        },
+    )
+
+
+def _histogram(units: pl.DataFrame, quota: int) -> list[CoverageBin]:
+    """How many units have so many ratings, from none to the quota and beyond; with and without those coming."""
+    now: dict[int, int] = dict(units["complete"].value_counts().iter_rows())
+    then: dict[int, int] = dict((units["complete"] + units["leased"]).value_counts().iter_rows())
+    return [
+        CoverageBin(ratings=n, units=now.get(n, 0), units_with_leases=then.get(n, 0))
+        for n in range(max(quota, *now, *then) + 1 if now else quota + 1)
+    ]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from jinja2 import Environment
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from heartfelt.collect import Collection
@@ -31,6 +29,7 @@ from heartfelt.web.security.access import (
     login_of,
 )
 from heartfelt.web.security.signing import STUDY_COOKIE, delete_cookie
+from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
@@ -43,17 +42,14 @@ _BEFORE_LOGIN = "before login"
 
 def add_to(app: FastAPI) -> None:
     """Add the dashboard's routes."""
-    app.router.routes.extend(_routes())
-
-
-def _routes() -> list[BaseRoute]:
-    return [
+    static = StaticFiles(directory=Path(__file__).parent / "static")
+    app.router.routes += [
         Route("/study", page, methods=["GET"], name="study"),
         Route("/study/login", login_page, methods=["GET"]),
         Route("/study/login", login, methods=["POST"]),
         Route("/study/logout", logout, methods=["POST"]),
         Route("/study/events", events, methods=["GET"]),
-        Mount("/static/study", StaticFiles(directory=Path(__file__).parent / "static"), name="study-static"),
+        Mount("/static/study", static, name="study-static"),
     ]
 
 
@@ -93,7 +89,7 @@ async def logout(request: Request) -> Response:
         check_form_token(request, session, (await _fields(request)).get("page"))
         await log_out(request, session)
     response = _redirect(request, "/study/login")
-    delete_cookie(response, request.app.state.options, STUDY_COOKIE)
+    delete_cookie(response, state_of(request).options, STUDY_COOKIE)
     return response
 
 
@@ -112,23 +108,19 @@ def _form(
 
 
 def _redirect(request: Request, path: str) -> Response:
-    return RedirectResponse(request.app.state.options.prefix + path, 303)
+    return RedirectResponse(state_of(request).options.prefix + path, 303)
 
 
 def _rendered(request: Request, name: str, status: int = 200, /, **values: str) -> Response:
-    title = study_title(request.app.state.collection.study)
-    base = request.app.state.options.prefix
-    return HTMLResponse(_environment().get_template(name).render(title=title, base=base, **values), status)
+    title = study_title(state_of(request).collection.study)
+    base = state_of(request).options.prefix
+    template = page_environment("heartfelt.web.study").get_template(name)
+    return HTMLResponse(template.render(title=title, base=base, **values), status)
 
 
 def study_title(study: Study) -> str:
     """The study's title in its first language, or its name."""
     return say(study.title, study.languages[0]) or study.name
-
-
-@cache
-def _environment() -> Environment:
-    return page_environment("heartfelt.web.study")
 
 
 # --- server-sent events -----------------------------------------------------------------------------------------------
@@ -163,7 +155,7 @@ async def events(request: Request) -> Response:
 
 
 async def _stream(request: Request) -> AsyncIterator[str]:
-    counter: ChangeCounter = request.app.state.change_counter
+    counter = state_of(request).change_counter
     last: int | None = -1
     sent = time.monotonic()
     yield "retry: 2000\n\n"

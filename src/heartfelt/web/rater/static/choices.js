@@ -71,10 +71,10 @@ export class Choices {
     this.scale.options.forEach(([value], place) => {
       const words = this.scale.anchors[value];
       if (!words) return;
-      const one = make("span", { text: words });
-      one.style.setProperty("--at", place + 1);
-      one.dataset.place = place === 0 ? "first" : place === this.scale.options.length - 1 ? "last" : "mid";
-      row.append(one);
+      const label = make("span", { text: words });
+      label.style.setProperty("--at", place + 1);
+      label.dataset.place = place === 0 ? "first" : place === this.scale.options.length - 1 ? "last" : "mid";
+      row.append(label);
     });
     return row;
   }

@@ -11,7 +11,7 @@ export function make(tag, facts = {}, ...inner) {
     else if (name === "text") node.textContent = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...inner.filter((one) => one !== null && one !== undefined));
+  node.append(...inner.filter((child) => child !== null && child !== undefined));
   return node;
 }
 
@@ -37,5 +37,5 @@ export function freshKey() {
 }
 
 export function tell(words) {
-  find("#told").textContent = words;
+  find("#announcement").textContent = words;
 }

@@ -43,9 +43,9 @@ export class NumberEntry {
     const even = places.every(([value], place) => Math.abs((value - low) / (high - low) - place / (places.length - 1)) < 0.01);
     const marks = make("div", { class: even && places.length <= 3 ? "marks three" : "marks many" });
     for (const [value, text] of places) {
-      const one = make("span", { text });
-      one.style.setProperty("--at", Math.round((100 * (value - low)) / (high - low)));
-      marks.append(one);
+      const label = make("span", { text });
+      label.style.setProperty("--at", Math.round((100 * (value - low)) / (high - low)));
+      marks.append(label);
     }
     marks.id = `marks-${(made += 1)}`;
     this.slider.setAttribute("aria-describedby", marks.id);
@@ -218,18 +218,18 @@ export class TagEntry {
   }
 
   #turn(tag) {
-    if (this.chosen.includes(tag)) this.chosen = this.chosen.filter((one) => one !== tag);
+    if (this.chosen.includes(tag)) this.chosen = this.chosen.filter((chosen) => chosen !== tag);
     else this.chosen.push(tag);
     this.#show(true);
   }
 
-  #show(told) {
+  #show(notify) {
     for (const chip of this.offered.children) chip.setAttribute("aria-pressed", this.chosen.includes(chip.dataset.tag));
     const own = this.chosen.filter((tag) => !this.scale.tags.some(([offered]) => offered === tag));
     this.list.replaceChildren(...own.map((tag) => make("button", {
       type: "button", class: "chip own", "aria-label": words("remove_tag", { tag }), text: tag, onclick: () => this.#turn(tag),
     })));
-    if (told) this.changed(this, this.chosen);
+    if (notify) this.changed(this, this.chosen);
   }
 
   get value() {

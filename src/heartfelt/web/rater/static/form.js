@@ -19,28 +19,28 @@ function control(id, number, study, machine, changed) {
   return verify;
 }
 
-function fieldset(one) {
-  const legend = make("legend", {}, make("span", { class: "asks", text: one.form.text }));
-  if (!one.form.required) legend.append(make("small", { class: "optional", text: words("optional") }));
-  if (one.form.help) legend.append(make("small", { class: "help", text: one.form.help }));
-  one.note = make("p", { class: "note", role: "alert", hidden: true });
-  one.node = make("fieldset", { class: `question ${one.kind}`, "data-form": one.form.number, tabindex: "-1" }, legend,
-    ...one.body.filter(Boolean), one.note);
-  return one.node;
+function fieldset(field) {
+  const legend = make("legend", {}, make("span", { class: "asks", text: field.form.text }));
+  if (!field.form.required) legend.append(make("small", { class: "optional", text: words("optional") }));
+  if (field.form.help) legend.append(make("small", { class: "help", text: field.form.help }));
+  field.note = make("p", { class: "note", role: "alert", hidden: true });
+  field.node = make("fieldset", { class: `question ${field.kind}`, "data-form": field.form.number, tabindex: "-1" }, legend,
+    ...field.body.filter(Boolean), field.note);
+  return field.node;
 }
 
-export const answered = (one) => (one instanceof Verify ? one.answered : one.value !== undefined);
-const open = (one) => !answered(one) || one.problem !== null;
-export const settled = (one) => one.problem === null && (answered(one) || !one.form.required);
+export const answered = (field) => (field instanceof Verify ? field.answered : field.value !== undefined);
+const open = (field) => !answered(field) || field.problem !== null;
+export const settled = (field) => field.problem === null && (answered(field) || !field.form.required);
 
 export class Form {
   constructor(root, step, study, changed) {
     this.root = root;
     this.study = study;
-    this.room = part("questions", root);
-    this.controls = step.questions.map((id, place) => control(id, step.forms[place], study, step.machine[id], (one, ...told) => {
+    this.container = part("questions", root);
+    this.controls = step.questions.map((id, place) => control(id, step.forms[place], study, step.machine[id], (field, ...details) => {
       this.grid?.draw();
-      changed(one, ...told);
+      changed(field, ...details);
     }));
     this.units = this.#units();
     this.page = 0;
@@ -49,21 +49,21 @@ export class Form {
 
   #units() {
     const units = [];
-    const [x, y] = this.study.grid.map((number) => this.controls.find((one) => one.form.number === number));
-    for (const one of this.controls) {
-      if (x && y && one === y) continue;
-      if (x && y && one === x) {
-        this.grid = new Grid(x, y, this.room.dataset.grid);
-        const rows = make("div", { class: "rows" }, make("p", { class: "soft", text: this.room.dataset.rows }), fieldset(x), fieldset(y));
+    const [x, y] = this.study.grid.map((number) => this.controls.find((field) => field.form.number === number));
+    for (const field of this.controls) {
+      if (x && y && field === y) continue;
+      if (x && y && field === x) {
+        this.grid = new Grid(x, y, this.container.dataset.grid);
+        const rows = make("div", { class: "rows" }, make("p", { class: "soft", text: this.container.dataset.rows }), fieldset(x), fieldset(y));
         units.push({ controls: [x, y], node: make("div", { class: "gridded" }, this.grid.node, rows), machine: false });
         this.grid.draw();
-      } else units.push({ controls: [one], node: fieldset(one), machine: Boolean(one.form.machine) });
+      } else units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine) });
     }
     this.judged = units.filter((unit) => !unit.machine);
     this.verified = units.filter((unit) => unit.machine);
-    const told = this.verified.some((unit) => unit.controls[0] instanceof Verify);
-    this.heading = told ? make("h2", { class: "phase", text: words("verify") }) : null;
-    this.room.append(...this.judged.map((unit) => unit.node), ...(this.heading ? [this.heading] : []), ...this.verified.map((unit) => unit.node));
+    const verifying = this.verified.some((unit) => unit.controls[0] instanceof Verify);
+    this.heading = verifying ? make("h2", { class: "phase", text: words("verify") }) : null;
+    this.container.append(...this.judged.map((unit) => unit.node), ...(this.heading ? [this.heading] : []), ...this.verified.map((unit) => unit.node));
     return [...this.judged, ...this.verified];
   }
 
@@ -132,65 +132,65 @@ export class Form {
     return this.page >= this.pages.length - 1;
   }
 
-  activate(one) {
-    this.active = one;
-    for (const other of this.controls) other.node.classList.toggle("active", other === one);
+  activate(field) {
+    this.active = field;
+    for (const other of this.controls) other.node.classList.toggle("active", other === field);
   }
 
   lock(locked) {
-    for (const one of this.controls) one.node.disabled = locked;
+    for (const field of this.controls) field.node.disabled = locked;
     if (locked) this.root.dataset.locked = "";
     else delete this.root.dataset.locked;
   }
 
   // The question that comes next on this page: the first open one further down, else a needed one left behind.
-  following(one) {
+  following(field) {
     const here = this.here;
-    const place = here.indexOf(one);
+    const place = here.indexOf(field);
     return here.slice(place + 1).find(open) ?? here.slice(0, place).find((other) => !settled(other)) ?? null;
   }
 
-  focus(one) {
-    this.activate(one);
+  focus(field) {
+    this.activate(field);
     // A slider rather than its field, where a digit would be typed and a phone would open its keyboard.
-    const place = one.slider ?? one.entry ?? one.node;
+    const place = field.slider ?? field.entry ?? field.node;
     place.focus({ preventScroll: true });
-    one.node.scrollIntoView({ block: "nearest" });
+    field.node.scrollIntoView({ block: "nearest" });
   }
 
   // Says in words what is still wrong on this page; the first question with a problem, or null.
   check() {
     let first = null;
-    for (const one of this.here) {
-      const missing = !answered(one) && one.form.required;
-      const problem = one.problem ?? (missing ? words("missing_one", { question: one.form.text }) : null);
-      one.note.hidden = problem === null;
-      one.note.textContent = problem ?? "";
-      if (problem !== null) first ??= one;
+    for (const field of this.here) {
+      const missing = !answered(field) && field.form.required;
+      const problem = field.problem ?? (missing ? words("missing_one", { question: field.form.text }) : null);
+      field.note.hidden = problem === null;
+      field.note.textContent = problem ?? "";
+      if (problem !== null) first ??= field;
     }
     return first;
   }
 
-  clear(one) {
-    one.note.hidden = true;
+  clear(field) {
+    field.note.hidden = true;
   }
 
   get values() {
     const given = {};
-    for (const one of this.controls) if (one.value !== undefined) given[one.id] = one.value;
+    for (const field of this.controls) if (field.value !== undefined) given[field.id] = field.value;
     return given;
   }
 
   get verdicts() {
     const given = {};
-    for (const one of this.controls) if (one instanceof Verify && one.verdict) given[one.id] = one.verdict;
+    for (const field of this.controls) if (field instanceof Verify && field.verdict) given[field.id] = field.verdict;
     return given;
   }
 
   restore(values, verdicts) {
-    for (const one of this.controls) {
-      if (one instanceof Verify) one.set({ verdict: verdicts[one.id], value: values[one.id] });
-      else if (values[one.id] !== undefined) one.set(values[one.id]);
+    for (const field of this.controls) {
+      if (field instanceof Verify) field.set({ verdict: verdicts[field.id], value: values[field.id] });
+      else if (values[field.id] !== undefined) field.set(values[field.id]);
     }
     this.grid?.draw();
     this.active = this.units.flatMap((unit) => unit.controls).find(open) ?? this.active;
@@ -198,6 +198,6 @@ export class Form {
 
   of(node) {
     const set = node.closest?.("fieldset.question");
-    return set ? this.controls.find((one) => one.node === set) : null;
+    return set ? this.controls.find((field) => field.node === set) : null;
   }
 }

@@ -2,7 +2,7 @@
 import { askUntilAnswered } from "./server.js";
 
 async function fetched(id) {
-  const blob = await askUntilAnswered(`/media/${encodeURIComponent(id)}`, undefined, { kept: true, patience: 120_000 });
+  const blob = await askUntilAnswered(`/media/${encodeURIComponent(id)}`, undefined, { cached: true, patience: 120_000 });
   return URL.createObjectURL(blob);
 }
 
@@ -24,7 +24,7 @@ async function picture(url) {
 }
 
 export class Library {
-  #kept = new Map();
+  #loads = new Map();
   #ready = new Set();
 
   constructor(media) {
@@ -33,12 +33,12 @@ export class Library {
 
   // The clip or picture, once it can be shown.
   get(id) {
-    if (!this.#kept.has(id)) {
+    if (!this.#loads.has(id)) {
       const held = fetched(id).then((url) => this.make(url));
-      held.then(() => this.#ready.add(id)).catch(() => this.#kept.delete(id));
-      this.#kept.set(id, held);
+      held.then(() => this.#ready.add(id)).catch(() => this.#loads.delete(id));
+      this.#loads.set(id, held);
     }
-    return this.#kept.get(id);
+    return this.#loads.get(id);
   }
 
   // Whether it can be shown without asking the server.
@@ -49,9 +49,9 @@ export class Library {
   // Fetches what comes next and lets go of what is past.
   ahead(now, next) {
     const wanted = new Set([now, ...next].filter(Boolean));
-    for (const [id, held] of this.#kept) {
+    for (const [id, held] of this.#loads) {
       if (!wanted.has(id)) {
-        this.#kept.delete(id);
+        this.#loads.delete(id);
         this.#ready.delete(id);
         held.then((media) => URL.revokeObjectURL(media.src)).catch(() => {});
       }

@@ -43,11 +43,11 @@ export class Log {
   }
 
   change(question, value) {
-    const told = Array.isArray(value) ? value.join(";") : String(value ?? "");
+    const text = Array.isArray(value) ? value.join(";") : String(value ?? "");
     const last = this.changes.at(-1);
     // Typing is one change, not one a letter.
     if (last && last[1] === question && last[3] && this.elapsed - last[0] < 30) this.changes.pop();
-    this.changes.push([round(this.elapsed), question, told]);
+    this.changes.push([round(this.elapsed), question, text]);
   }
 
   typed(question, value) {

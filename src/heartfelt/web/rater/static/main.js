@@ -52,8 +52,8 @@ class Page {
     const { receipt, refused } = await this.queue.drain(() => {
       if (this.screen.sent || !(this.screen instanceof Trial)) this.#without();
     });
-    if (refused.some((one) => one.status === 401)) return this.#stranger();
-    for (const one of refused) notice(words("refused", { problem: one.problem }), "away", 12);
+    if (refused.some((refusal) => refusal.status === 401)) return this.#stranger();
+    for (const refusal of refused) notice(words("refused", { problem: refusal.problem }), "away", 12);
     // Whoever went on without the server is in the middle of a trial: it stays, and what is said of it is taken over.
     if (this.screen instanceof Trial && !this.screen.sent) {
       if (receipt?.then?.trial === this.screen.step.trial) {

@@ -82,7 +82,7 @@ export class FactsScreen extends Screen {
       if (problem !== null) wrong ??= input;
       if (!given) continue;
       if (type === "number") answers[fact.dataset.fact] = Number(given.replace(",", "."));
-      else if (type === "languages") answers[fact.dataset.fact] = given.split(/[,，、;]/).map((one) => one.trim()).filter(Boolean);
+      else if (type === "languages") answers[fact.dataset.fact] = given.split(/[,，、;]/).map((name) => name.trim()).filter(Boolean);
       else answers[fact.dataset.fact] = given;
     }
     wrong?.focus();
@@ -197,7 +197,7 @@ export class EndScreen extends Screen {
 
 export class WaitScreen {
   constructor(text) {
-    this.node = make("section", { class: "card screen kept" }, make("p", { class: "prose", text }));
+    this.node = make("section", { class: "card screen wait" }, make("p", { class: "prose", text }));
   }
 
   show(stage) {

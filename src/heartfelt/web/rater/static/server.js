@@ -29,7 +29,7 @@ async function once(path, body, options) {
       headers: body === undefined ? {} : { "content-type": "application/json" },
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: "same-origin",
-      cache: body === undefined && !options.kept ? "no-store" : "default",
+      cache: body === undefined && !options.cached ? "no-store" : "default",
       signal: AbortSignal.timeout(options.patience ?? PATIENCE),
     });
   } catch (error) {
@@ -37,11 +37,11 @@ async function once(path, body, options) {
   }
   if (passing(response.status)) throw new Away(`status ${response.status}`);
   if (!response.ok) {
-    const told = await response.json().catch(() => ({}));
-    throw new Refused(response.status, told.problem ?? `status ${response.status}`, told.fix ?? "");
+    const reply = await response.json().catch(() => ({}));
+    throw new Refused(response.status, reply.problem ?? `status ${response.status}`, reply.fix ?? "");
   }
   try {
-    return options.kept ? await response.blob() : await response.json();
+    return options.cached ? await response.blob() : await response.json();
   } catch (error) {
     throw new Away(String(error));
   }
@@ -49,9 +49,9 @@ async function once(path, body, options) {
 
 // One try.
 export async function ask(path, body, options = {}) {
-  const found = await once(path, body, options);
+  const result = await once(path, body, options);
   reached();
-  return found;
+  return result;
 }
 
 // As many tries as it takes; only a refusal ends them.

@@ -20,7 +20,7 @@ export class Trial {
     this.node = copy("screen-trial");
     this.part = (name) => part(name, this.node);
     this.draft = this.#draft();
-    this.form = new Form(this.node, step, this.study, (...told) => this.#changed(...told));
+    this.form = new Form(this.node, step, this.study, (...details) => this.#changed(...details));
   }
 
   async show(stage) {
@@ -35,8 +35,8 @@ export class Trial {
     does("enlarge", node).addEventListener("click", () => enlarge(find("img", does("enlarge", node))));
     does("comment", node).addEventListener("click", () => this.#comment());
     node.addEventListener("focusin", (event) => {
-      const one = this.form.of(event.target);
-      if (one) this.form.activate(one);
+      const field = this.form.of(event.target);
+      if (field) this.form.activate(field);
     });
     const audio = step.media && study.media !== "image";
     if (audio) this.#player();
@@ -47,8 +47,8 @@ export class Trial {
     stage.replaceChildren(node);
     this.work = this.part("work");
     this.#lay();
-    this.room = new ResizeObserver(() => this.#lay());
-    this.room.observe(stage);
+    this.resizing = new ResizeObserver(() => this.#lay());
+    this.resizing.observe(stage);
     this.part("hint").textContent = step.media ? words("loading") : "";
     this.log = new Log(this.draft.log);
     if (!(await this.#load(audio))) return;
@@ -76,15 +76,15 @@ export class Trial {
     fill("rubric", [...new Set(forms.map((form) => form.rubric).filter(Boolean))].join("\n"));
     // Where felt and perceived are both asked in one trial, each question says which; else one line says it for all.
     this.mixed = new Set(forms.map((form) => form.emotion).filter(Boolean)).size > 1;
-    for (const one of this.mixed ? this.form.controls : []) {
-      if (one.form.emotion) {
-        find("legend", one.node).append(make("small", { class: "help", text: this.part("about").dataset[one.form.emotion] }));
+    for (const field of this.mixed ? this.form.controls : []) {
+      if (field.form.emotion) {
+        find("legend", field.node).append(make("small", { class: "help", text: this.part("about").dataset[field.form.emotion] }));
       }
     }
   }
 
   #about() {
-    const kind = this.mixed ? null : this.form.here.find((one) => one.form.emotion)?.form.emotion;
+    const kind = this.mixed ? null : this.form.here.find((field) => field.form.emotion)?.form.emotion;
     const place = this.part("about");
     place.hidden = !kind;
     place.textContent = kind ? place.dataset[kind] : "";
@@ -174,29 +174,29 @@ export class Trial {
     this.part("hint").textContent = this.locked || !ready || !form.last ? "" : words("complete");
   }
 
-  #changed(one, value, typed = false, quiet = false) {
-    this.form.clear(one);
+  #changed(field, value, typed = false, quiet = false) {
+    this.form.clear(field);
     this.#stay();
-    if (typed) this.log.typed(one.id, value);
-    else this.log.change(one.id, value);
+    if (typed) this.log.typed(field.id, value);
+    else this.log.change(field.id, value);
     this.#keep();
     this.#foot();
-    if (!typed && !quiet && (one.inputs || this.keyed)) {
+    if (!typed && !quiet && (field.inputs || this.keyed)) {
       // A field that is opened for correction may take more space.
-      if (one.editor) this.#lay();
-      this.#moveOn(one);
-      this.#advance(one);
+      if (field.editor) this.#lay();
+      this.#moveOn(field);
+      this.#advance(field);
     }
   }
 
   // Where one choice is all that is asked, the trial may go on by itself, after a moment to think again.
   get single() {
-    const [one, ...others] = this.form.controls;
-    return this.study.advance !== "off" && !others.length && one instanceof Choices;
+    const [field, ...others] = this.form.controls;
+    return this.study.advance !== "off" && !others.length && field instanceof Choices;
   }
 
-  #advance(one) {
-    if (!this.single || !wish("advance", this.study.advance === "on") || !settled(one)) return;
+  #advance(field) {
+    if (!this.single || !wish("advance", this.study.advance === "on") || !settled(field)) return;
     this.log.pause();
     does("undo", this.node).hidden = false;
     this.part("hint").textContent = words("advancing");
@@ -216,11 +216,11 @@ export class Trial {
 
   // After a choice the next open question becomes the active one. Focus goes to its fieldset, not to a radio button,
   // where the space bar would answer instead of play.
-  #moveOn(one) {
-    const next = this.form.following(one);
-    if (one.editor && one.entry) this.form.focus(one);
-    else if (this.keyed) this.form.focus(next ?? one);
-    else this.form.activate(next ?? one);
+  #moveOn(field) {
+    const next = this.form.following(field);
+    if (field.editor && field.entry) this.form.focus(field);
+    else if (this.keyed) this.form.focus(next ?? field);
+    else this.form.activate(next ?? field);
   }
 
   #turn(page) {
@@ -238,7 +238,7 @@ export class Trial {
       this.player?.button.focus();
       return;
     }
-    for (const one of this.form.here) (one.editor ?? one).take?.();
+    for (const field of this.form.here) (field.editor ?? field).take?.();
     const wrong = this.form.check();
     if (wrong) {
       this.form.focus(wrong);
@@ -270,9 +270,9 @@ export class Trial {
     const typing = target.matches?.("input[type=text], textarea, select");
     if (key === "Enter") {
       if (event.isComposing || target.matches?.("button, a, summary, select") || (target.matches?.("textarea") && event.shiftKey)) return false;
-      const one = this.form.of(target);
-      if (typing && (one?.editor ?? one)?.take?.()) return true;
-      const next = typing && one && one.problem === null && settled(one) ? this.form.following(one) : null;
+      const field = this.form.of(target);
+      if (typing && (field?.editor ?? field)?.take?.()) return true;
+      const next = typing && field && field.problem === null && settled(field) ? this.form.following(field) : null;
       if (next && !this.locked) this.form.focus(next);
       else this.goOn();
       return true;
@@ -296,14 +296,14 @@ export class Trial {
       this.#tellLocked();
       return true;
     }
-    const one = this.form.active;
-    if (!one) return false;
+    const field = this.form.active;
+    if (!field) return false;
     this.keyed = true;
-    const used = one.key(key);
+    const used = field.key(key);
     this.keyed = false;
-    if (!used && one.entry && document.activeElement !== one.entry) {
+    if (!used && field.entry && document.activeElement !== field.entry) {
       // The digit goes on into the field that is now in focus.
-      one.entry.focus({ preventScroll: true });
+      field.entry.focus({ preventScroll: true });
       return false;
     }
     return used;
@@ -375,7 +375,7 @@ export class Trial {
     this.closed = true;
     clearInterval(this.beating);
     clearTimeout(this.advancing);
-    this.room?.disconnect();
+    this.resizing?.disconnect();
     this.player?.close();
     this.log?.close();
   }

@@ -23,10 +23,10 @@ export class Verify {
     const tags = new Map(editor.kind === "tags" ? editor.scale.tags : []);
     const shown = editor.kind === "tags" ? machine.split(editor.scale.separator).map((tag) => tag.trim()) : [machine.trim()];
     const chips = shown.map((text) => make("span", { class: "chip machine", text: tags.get(text) ?? text }));
-    this.said = make("p", { class: "said" }, make("span", { class: "sr", text: words("machine_says") }), ...chips);
+    this.suggestion = make("p", { class: "suggestion" }, make("span", { class: "sr", text: words("machine_says") }), ...chips);
     // The field to mend it takes the place of what the machine said, so that nothing else on the page moves.
-    this.room = make("div", { class: "editor", hidden: true }, ...editor.body.filter(Boolean));
-    this.body = [make("div", { class: "row" }, this.said, this.room, make("div", { class: "options" }, ...options))];
+    this.correction = make("div", { class: "editor", hidden: true }, ...editor.body.filter(Boolean));
+    this.body = [make("div", { class: "row" }, this.suggestion, this.correction, make("div", { class: "options" }, ...options))];
   }
 
   get verdict() {
@@ -41,8 +41,8 @@ export class Verify {
 
   #open() {
     const fixing = this.verdict === "fixed";
-    this.room.hidden = !fixing;
-    this.said.hidden = fixing;
+    this.correction.hidden = !fixing;
+    this.suggestion.hidden = fixing;
   }
 
   get value() {
@@ -55,7 +55,7 @@ export class Verify {
   }
 
   set({ verdict, value }) {
-    const input = this.inputs.find((one) => one.value === verdict);
+    const input = this.inputs.find((each) => each.value === verdict);
     if (!input) return;
     input.checked = true;
     this.#open();

@@ -11,15 +11,15 @@ const bars = (svg, data, width, height) => {
     node("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, svg, whole(value));
   }
   const every = Math.ceil(26 / step), thin = Math.min(4, step * 0.12);
-  for (const one of data.histogram) {
-    const x = left + one.ratings * step, kind = one.ratings < data.quota ? "below" : one.ratings === data.quota ? "full" : "over";
+  for (const bin of data.histogram) {
+    const x = left + bin.ratings * step, kind = bin.ratings < data.quota ? "below" : bin.ratings === data.quota ? "full" : "over";
     const mark = node("g", {}, svg);
     node("rect", { x, y: top, width: step, height: bottom - top, class: "hit" }, mark);
-    node("rect", { x: x + thin, y: y(one.units), width: step - 2 * thin, height: bottom - y(one.units), class: kind, rx: 2 }, mark);
-    if (one.units_with_leases && one.units_with_leases !== one.units) node("rect", { x: x + thin, y: y(one.units_with_leases), width: step - 2 * thin, height: bottom - y(one.units_with_leases), class: "ghost", rx: 2 }, mark);
-    if (one.units && step > 24) node("text", { x: x + step / 2, y: y(one.units) - 4, "text-anchor": "middle", class: "strong" }, mark, whole(one.units));
-    if (one.ratings % every === 0) node("text", { x: x + step / 2, y: bottom + 15, "text-anchor": "middle" }, svg, one.ratings);
-    tells(mark, `${whole(one.units)} ${data.of} have ${one.ratings} rating${one.ratings === 1 ? "" : "s"}\n${whole(one.units_with_leases)} once those being rated now are in`);
+    node("rect", { x: x + thin, y: y(bin.units), width: step - 2 * thin, height: bottom - y(bin.units), class: kind, rx: 2 }, mark);
+    if (bin.units_with_leases && bin.units_with_leases !== bin.units) node("rect", { x: x + thin, y: y(bin.units_with_leases), width: step - 2 * thin, height: bottom - y(bin.units_with_leases), class: "ghost", rx: 2 }, mark);
+    if (bin.units && step > 24) node("text", { x: x + step / 2, y: y(bin.units) - 4, "text-anchor": "middle", class: "strong" }, mark, whole(bin.units));
+    if (bin.ratings % every === 0) node("text", { x: x + step / 2, y: bottom + 15, "text-anchor": "middle" }, svg, bin.ratings);
+    tells(mark, `${whole(bin.units)} ${data.of} have ${bin.ratings} rating${bin.ratings === 1 ? "" : "s"}\n${whole(bin.units_with_leases)} once those being rated now are in`);
   }
   const at = left + (data.quota + 1) * step;
   if (at < right + 1) node("line", { x1: at, x2: at, y1: top - 6, y2: bottom, class: "quota" }, svg);

@@ -1,4 +1,4 @@
-// Dialogs: one at a time, closed by Escape, by its button, or by a click beside it.
+// Dialogs: one at a time, closed by Escape, by its button, or by a click outside it.
 import { button, element } from "./draw.js";
 
 export const dialog = (title, className = "") => {
@@ -22,7 +22,7 @@ export const field = (parent, words, type, value, className = "field") => {
   return input;
 };
 export const status = (parent) => {
-  const made = element("p", "said", parent);
+  const made = element("p", "feedback", parent);
   made.setAttribute("role", "status");
   return made;
 };

@@ -83,22 +83,22 @@ export const rove = (svg) => {
 
 // A picture that fills its host and is drawn again when the host changes size or new data come.
 export const picture = (host, label, draw) => {
-  const room = element("div", "room", host);
+  const frame = element("div", "", host);
   let data = null, drawn = "";
   const paint = (force) => {
-    const width = Math.round(room.clientWidth), height = Math.floor(host.clientHeight - rest());
+    const width = Math.round(frame.clientWidth), height = Math.floor(host.clientHeight - rest());
     if (data === null || width < 40 || (!force && drawn === `${width}x${height}`)) return;
     drawn = `${width}x${height}`;
-    const held = room.contains(document.activeElement);
-    room.replaceChildren();
-    const svg = node("svg", { role: "group", "aria-label": label }, room);
+    const held = frame.contains(document.activeElement);
+    frame.replaceChildren();
+    const svg = node("svg", { role: "group", "aria-label": label }, frame);
     const tall = draw(svg, data, width, Math.max(110, height));
     svg.setAttribute("viewBox", `0 0 ${width} ${tall}`);
     svg.setAttribute("height", tall);
     rove(svg);
     if (held) svg.querySelector('[tabindex="0"]')?.focus();
   };
-  const rest = () => [...host.children].filter((one) => one !== room).reduce((sum, one) => sum + one.getBoundingClientRect().height + 4, 0);
+  const rest = () => [...host.children].filter((child) => child !== frame).reduce((sum, child) => sum + child.getBoundingClientRect().height + 4, 0);
   new ResizeObserver(() => paint(false)).observe(host);
   return (fresh) => { data = fresh; paint(true); };
 };
@@ -116,7 +116,7 @@ ruler.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", 
 export const wide = (text) => ruler.measureText(text).width;
 export const cut = (text, most) => {
   if (wide(text) <= most) return text;
-  let kept = text;
-  while (kept.length > 1 && wide(`${kept}…`) > most) kept = kept.slice(0, -1);
-  return `${kept}…`;
+  let short = text;
+  while (short.length > 1 && wide(`${short}…`) > most) short = short.slice(0, -1);
+  return `${short}…`;
 };

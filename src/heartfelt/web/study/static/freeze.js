@@ -6,25 +6,25 @@ import { base, complain, get, say, send } from "./net.js";
 const listed = (list, snapshots) => {
   list.replaceChildren();
   if (!snapshots.length) element("li", "note", list, "None yet.");
-  for (const one of snapshots) {
-    const item = element("li", "", list, `${moment(one.made)}, ${whole(one.ratings)} ratings by ${whole(one.raters)} raters, ${one.hash.slice(0, 12)} `);
+  for (const snapshot of snapshots) {
+    const item = element("li", "", list, `${moment(snapshot.made)}, ${whole(snapshot.ratings)} ratings by ${whole(snapshot.raters)} raters, ${snapshot.hash.slice(0, 12)} `);
     const link = element("a", "", item, "download");
-    link.href = `${base}/api/v1/snapshots/${encodeURIComponent(one.name)}/download`;
-    link.setAttribute("aria-label", `Download the snapshot of ${moment(one.made)}`);
+    link.href = `${base}/api/v1/snapshots/${encodeURIComponent(snapshot.name)}/download`;
+    link.setAttribute("aria-label", `Download the snapshot of ${moment(snapshot.made)}`);
   }
 };
 
 // A format that cannot hold this study says so here rather than on a page of its own.
-const take = async (href, told) => {
-  say("Writing…", told);
+const take = async (href, feedback) => {
+  say("Writing…", feedback);
   const answer = await fetch(`${base}/api/v1/${href}`, { credentials: "same-origin" });
-  if (!answer.ok) { const why = await answer.json().catch(() => ({})); say(`${why.problem || "The snapshot could not be written."} ${why.fix || ""}`, told); return; }
+  if (!answer.ok) { const why = await answer.json().catch(() => ({})); say(`${why.problem || "The snapshot could not be written."} ${why.fix || ""}`, feedback); return; }
   const link = element("a", "");
   link.href = URL.createObjectURL(await answer.blob());
   link.download = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") || "")?.[1] || "export.zip";
   link.click();
   URL.revokeObjectURL(link.href);
-  say("Written.", told);
+  say("Written.", feedback);
 };
 
 export const freeze = async () => {
@@ -33,7 +33,7 @@ export const freeze = async () => {
   element("p", "", box, "A snapshot is the study at this moment: complete, hashed, and stored in the study folder. Raters can continue meanwhile.");
   const now = element("button", "main", element("div", "row", box), "Freeze now");
   now.type = "button";
-  const told = status(box);
+  const feedback = status(box);
   element("h3", "", box, "Snapshots");
   const list = element("ul", "", box);
   element("h3", "", box, "Export the current ratings");
@@ -41,8 +41,8 @@ export const freeze = async () => {
   const refresh = async () => listed(list, (await get("snapshots")).snapshots);
   now.addEventListener("click", async () => {
     now.disabled = true;
-    say("Freezing…", told);
-    try { const made = await send("POST", "snapshots"); say(`Frozen: ${made.name}.`, told); await refresh(); } catch (problem) { complain(problem, told); }
+    say("Freezing…", feedback);
+    try { const made = await send("POST", "snapshots"); say(`Frozen: ${made.name}.`, feedback); await refresh(); } catch (problem) { complain(problem, feedback); }
     now.disabled = false;
   });
   try {
@@ -52,7 +52,7 @@ export const freeze = async () => {
       const link = element("a", "", row, words);
       link.href = `${base}/api/v1/${href}`;
       link.title = about;
-      if (href.startsWith("export/")) link.addEventListener("click", (event) => { event.preventDefault(); take(href, told); });
+      if (href.startsWith("export/")) link.addEventListener("click", (event) => { event.preventDefault(); take(href, feedback); });
     }
-  } catch (problem) { complain(problem, told); }
+  } catch (problem) { complain(problem, feedback); }
 };

@@ -11,13 +11,13 @@ export const machine = (section) => {
     for (const words of ["question", "verified", "accepted", "fixed", "rejected", "planted errors accepted"]) {
       element("th", words === "question" ? "" : "number", head, words).scope = "col";
     }
-    for (const one of data.fields) {
+    for (const field of data.fields) {
       const line = element("tr", "", body);
-      element("th", "", line, one.question).scope = "row";
-      element("td", "number", line, whole(one.verified));
+      element("th", "", line, field.question).scope = "row";
+      element("td", "number", line, whole(field.verified));
       for (const name of ["accepted", "fixed", "rejected", "planted_accepted"]) {
-        const cell = element("td", "number", line, one[name].value === null ? "–" : estimate(one[name], 2));
-        cell.title = one[name].why_missing || `${one[name].interval}`;
+        const cell = element("td", "number", line, field[name].value === null ? "–" : estimate(field[name], 2));
+        cell.title = field[name].why_missing || `${field[name].interval}`;
       }
     }
     element("p", "note", host, "Shares of verifications with 95% intervals over raters and stimuli. Planted errors are wrong values shown on purpose.");

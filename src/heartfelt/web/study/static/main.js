@@ -1,4 +1,4 @@
-// The dashboard: one screen, fed by the API, told of changes by server-sent events.
+// The dashboard: one screen, fed by the API; server-sent events report changes.
 import { coverage } from "./coverage.js";
 import { element, moment, number, whole } from "./draw.js";
 import { freeze } from "./freeze.js";
@@ -32,8 +32,8 @@ const facts = (data) => {
   const add = (name, value, more) => {
     const part = element("div", "", host);
     element("dt", "", part, name);
-    const said = element("dd", "", part, value);
-    if (more) { said.append(" "); element("small", "", said, more); }
+    const entry = element("dd", "", part, value);
+    if (more) { entry.append(" "); element("small", "", entry, more); }
   };
   add("trials answered", whole(data.complete), `of ${whole(data.wanted)}`);
   add(`${data.of} at quota`, whole(data.full), `of ${whole(data.units)}`);
@@ -92,9 +92,9 @@ id("theme").addEventListener("click", () => {
 });
 
 const live = id("live");
-const told = (words, kind) => { live.textContent = words; live.className = `live ${kind}`; };
+const showConnection = (words, kind) => { live.textContent = words; live.className = `live ${kind}`; };
 const events = new EventSource(`${base}/study/events`);
-events.addEventListener("change", (event) => { change = Number(event.data); told("live", "on"); light(); heavy(); });
-events.addEventListener("away", () => told("the store cannot be reached", "off"));
-events.addEventListener("error", () => told("reconnecting", "off"));
+events.addEventListener("change", (event) => { change = Number(event.data); showConnection("live", "on"); light(); heavy(); });
+events.addEventListener("away", () => showConnection("the store cannot be reached", "off"));
+events.addEventListener("error", () => showConnection("reconnecting", "off"));
 addEventListener("pagehide", () => events.close());

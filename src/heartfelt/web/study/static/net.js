@@ -17,19 +17,19 @@ const asked = async (method, path, body) => {
     throw new Problem(0, "The server cannot be reached.", "It will be retried automatically.");
   }
   if (answer.status === 401) { location.assign(`${base}/study/login`); }
-  const told = answer.status === 204 ? null : await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Problem(answer.status, told?.problem || `The server answered ${answer.status}.`, told?.fix || "");
-  return told;
+  const reply = answer.status === 204 ? null : await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Problem(answer.status, reply?.problem || `The server answered ${answer.status}.`, reply?.fix || "");
+  return reply;
 };
 
 export const get = (path) => asked("GET", path);
 export const send = (method, path, body) => asked(method, path, body ?? {});
 
-const said = document.getElementById("said");
+const feedback = document.getElementById("feedback");
 let fading = 0;
-export const say = (words, where = said) => {
+export const say = (words, where = feedback) => {
   where.textContent = words;
   clearTimeout(fading);
-  if (where === said && words) fading = setTimeout(() => { said.textContent = ""; }, 6000);
+  if (where === feedback && words) fading = setTimeout(() => { feedback.textContent = ""; }, 6000);
 };
 export const complain = (problem, where) => say(`${problem.message} ${problem.fix || ""}`.trim(), where);

@@ -9,7 +9,7 @@ const short = (name) => (name.length > 12 ? `${name.slice(0, 10)}…` : name);
 const cell = (row, words, className) => element("td", className || "", row, words);
 
 // Means and alphas before and after, largest change first.
-const changes = (parent, found) => {
+const changes = (parent, effect) => {
   element("h3", "", parent, "Effect on the results");
   const table = element("table", "", parent), head = element("tr", "", element("thead", "", table));
   for (const words of ["", "now", "then", "change"]) { const th = element("th", words && "number", head, words); th.scope = "col"; }
@@ -22,10 +22,10 @@ const changes = (parent, found) => {
     const moved = before?.value === null || after?.value === null || !before || !after ? null : after.value - before.value;
     cell(line, moved === null ? "–" : `${moved > 0 ? "+" : ""}${number(moved, 3)}`, "number");
   };
-  for (const one of found.alpha) row(`α ${one.question}`, one.before, one.after, 3);
-  const size = (one) => (one.before?.value === null || one.after?.value === null || !one.before || !one.after ? 0 : Math.abs(one.after.value - one.before.value));
-  for (const one of found.systems.toSorted((a, b) => size(b) - size(a)).slice(0, 8)) row(`mean ${one.question}, ${one.system}`, one.before, one.after, 2);
-  if (found.systems.length > 8) element("p", "note", parent, `The 8 system means that change most, of ${found.systems.length}.`);
+  for (const item of effect.alpha) row(`α ${item.question}`, item.before, item.after, 3);
+  const size = (item) => (item.before?.value === null || item.after?.value === null || !item.before || !item.after ? 0 : Math.abs(item.after.value - item.before.value));
+  for (const item of effect.systems.toSorted((a, b) => size(b) - size(a)).slice(0, 8)) row(`mean ${item.question}, ${item.system}`, item.before, item.after, 2);
+  if (effect.systems.length > 8) element("p", "note", parent, `The 8 system means that change most, of ${effect.systems.length}.`);
 };
 
 const judge = async (rater, reload) => {
@@ -42,7 +42,7 @@ const judge = async (rater, reload) => {
   if (reason) { reason.required = true; reason.maxLength = 500; }
   const go = element("button", "main", row, out ? "Exclude" : "Restore");
   go.type = "submit";
-  const told = status(form);
+  const feedback = status(form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     go.disabled = true;
@@ -51,18 +51,18 @@ const judge = async (rater, reload) => {
       box.close();
       say(out ? `${rater.rater} is left out; ${whole(done.slots)} slots are open again.` : `${rater.rater} is back; ${whole(done.slots)} ratings count again.`);
       reload();
-    } catch (problem) { go.disabled = false; complain(problem, told); }
+    } catch (problem) { go.disabled = false; complain(problem, feedback); }
   });
   try {
-    const found = await get(`raters/${encodeURIComponent(rater.rater)}/effect`);
+    const effect = await get(`raters/${encodeURIComponent(rater.rater)}/effect`);
     const part = element("div", "");
-    element("p", "", part, out ? `${whole(found.ratings.before - found.ratings.after)} of ${whole(found.ratings.before)} ratings would no longer count; their slots open again.` : `${whole(found.ratings.after - found.ratings.before)} ratings would count again.`);
-    changes(part, found);
+    element("p", "", part, out ? `${whole(effect.ratings.before - effect.ratings.after)} of ${whole(effect.ratings.before)} ratings would no longer count; their slots open again.` : `${whole(effect.ratings.after - effect.ratings.before)} ratings would count again.`);
+    changes(part, effect);
     wait.replaceWith(part);
   } catch (problem) { wait.textContent = `${problem.message} ${problem.fix}`; }
 };
 
-// Deleting everything one person said, after the rater's id was typed.
+// Deleting everything about a person, after the rater's id was typed.
 const erase = (rater, reload) => {
   const box = dialog(`Erase ${rater.rater}?`);
   box.id = "erase";
@@ -73,10 +73,10 @@ const erase = (rater, reload) => {
   typed.autocomplete = "off";
   const go = element("button", "main", row, "Erase");
   go.type = "submit";
-  const told = status(form);
+  const feedback = status(form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (typed.value.trim() !== rater.rater) { say("That is not this rater's id.", told); return; }
+    if (typed.value.trim() !== rater.rater) { say("That is not this rater's id.", feedback); return; }
     go.disabled = true;
     try {
       const done = await send("POST", `raters/${encodeURIComponent(rater.rater)}/erase`);
@@ -85,7 +85,7 @@ const erase = (rater, reload) => {
         element("p", "warn", form, `Erased. These earlier snapshots still contain this person; delete them: ${done.snapshots.join(", ")}`);
       } else { box.close(); say(`${rater.rater} was erased.`); }
       reload();
-    } catch (problem) { go.disabled = false; complain(problem, told); }
+    } catch (problem) { go.disabled = false; complain(problem, feedback); }
   });
 };
 
@@ -97,47 +97,47 @@ const trials = async (rater, reload, image) => {
   element("p", "note", box, facts.map(([name, words]) => `${name} ${words}`).join(" · "));
   if (rater.reason) element("p", "warn", box, `Excluded: ${rater.reason}`);
   for (const words of rater.reasons) element("p", "", box, words);
-  const acts = element("div", "row", box), told = status(box);
+  const acts = element("div", "row", box), feedback = status(box);
   button(rater.excluded ? "Restore…" : "Exclude…", acts, () => { box.close(); judge(rater, reload); });
   button("Link to continue", acts, async () => {
     try {
       const made = await send("POST", `raters/${encodeURIComponent(rater.rater)}/resume-link`);
-      say("For this rater only, valid for 14 days:", told);
-      copyable(told, made.link);
-    } catch (problem) { complain(problem, told); }
+      say("For this rater only, valid for 14 days:", feedback);
+      copyable(feedback, made.link);
+    } catch (problem) { complain(problem, feedback); }
   });
   button("Erase…", acts, () => { box.close(); erase(rater, reload); });
   const wait = element("p", "note", box, "Loading the trials…");
   try {
-    const found = await get(`raters/${encodeURIComponent(rater.rater)}/trials`);
-    wait.textContent = `${found.trials.length} trials`;
+    const reply = await get(`raters/${encodeURIComponent(rater.rater)}/trials`);
+    wait.textContent = `${reply.trials.length} trials`;
     const table = element("table", "", box), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
     for (const words of ["#", "stimulus", "kind", "answers", "seconds", "plays", "heard", "left the page", "when", "comment"]) element("th", "", head, words).scope = "col";
-    for (const one of found.trials) {
-      const line = element("tr", one.late ? "late" : "", body);
-      cell(line, one.position ?? "–", "number");
+    for (const trial of reply.trials) {
+      const line = element("tr", trial.late ? "late" : "", body);
+      cell(line, trial.position ?? "–", "number");
       const what = cell(line, null);
-      if (one.media) button("▶", what, () => play(one.media, one.stimulus, image), "media").setAttribute("aria-label", `Play ${one.stimulus}`);
-      what.append(one.stimulus || "–");
-      cell(line, one.kind + (one.late ? ", late" : ""));
-      cell(line, Object.entries(one.answers).map(([name, value]) => `${name} ${value ?? "–"}`).join(", ") || one.status || "–");
-      cell(line, number(one.seconds, 1), "number");
-      cell(line, one.plays ?? "–", "number");
-      const part = one.heard === null ? "–" : `${Math.round(100 * one.heard)}%`;
-      cell(line, one.heard_flag ? `${part}, ${one.heard_flag}` : part, one.heard_flag ? "number warn" : "number");
-      cell(line, one.focus_losses ?? "–", "number");
-      cell(line, moment(one.at));
-      cell(line, one.comment || "", "long").title = one.comment || "";
+      if (trial.media) button("▶", what, () => play(trial.media, trial.stimulus, image), "media").setAttribute("aria-label", `Play ${trial.stimulus}`);
+      what.append(trial.stimulus || "–");
+      cell(line, trial.kind + (trial.late ? ", late" : ""));
+      cell(line, Object.entries(trial.answers).map(([name, value]) => `${name} ${value ?? "–"}`).join(", ") || trial.status || "–");
+      cell(line, number(trial.seconds, 1), "number");
+      cell(line, trial.plays ?? "–", "number");
+      const part = trial.heard === null ? "–" : `${Math.round(100 * trial.heard)}%`;
+      cell(line, trial.heard_flag ? `${part}, ${trial.heard_flag}` : part, trial.heard_flag ? "number warn" : "number");
+      cell(line, trial.focus_losses ?? "–", "number");
+      cell(line, moment(trial.at));
+      cell(line, trial.comment || "", "long").title = trial.comment || "";
     }
   } catch (problem) { wait.textContent = `${problem.message} ${problem.fix}`; }
 };
 
 const CHIPS = 2;
-const chips = (parent, one) => {
-  const said = (rule) => one.reasons.filter((r) => r.startsWith(`${rule}:`)).join("\n");
-  for (const rule of one.flagged_by.slice(0, CHIPS)) element("span", "chip", parent, rule).title = said(rule);
-  const more = one.flagged_by.slice(CHIPS);
-  if (more.length) element("span", "chip", parent, `+${more.length}`).title = more.map(said).join("\n");
+const chips = (parent, rater) => {
+  const reasons = (rule) => rater.reasons.filter((r) => r.startsWith(`${rule}:`)).join("\n");
+  for (const rule of rater.flagged_by.slice(0, CHIPS)) element("span", "chip", parent, rule).title = reasons(rule);
+  const more = rater.flagged_by.slice(CHIPS);
+  if (more.length) element("span", "chip", parent, `+${more.length}`).title = more.map(reasons).join("\n");
 };
 
 export const raters = (host, hint, reload, image) => {
@@ -153,29 +153,29 @@ export const raters = (host, hint, reload, image) => {
     const held = document.activeElement?.dataset?.rater, kind = document.activeElement?.className;
     const top = host.scrollTop;
     body.replaceChildren();
-    for (const one of data.raters) {
-      const line = element("tr", one.excluded ? "out" : "", body);
-      cell(line, one.rank ?? "–", "number");
+    for (const rater of data.raters) {
+      const line = element("tr", rater.excluded ? "out" : "", body);
+      cell(line, rater.rank ?? "–", "number");
       const name = element("th", "", line);
       name.scope = "row";
-      const open = button(short(one.rater), name, () => trials(one, reload, image), "link");
-      open.title = one.rater;
-      open.dataset.rater = one.rater;
-      open.setAttribute("aria-label", `Every trial of ${one.rater}`);
+      const open = button(short(rater.rater), name, () => trials(rater, reload, image), "link");
+      open.title = rater.rater;
+      open.dataset.rater = rater.rater;
+      open.setAttribute("aria-label", `Every trial of ${rater.rater}`);
       const evidence = cell(line, null, "tight");
       const bar = element("span", "evidence", evidence);
       bar.setAttribute("aria-hidden", "true");
-      element("i", "", bar).style.width = `${(100 * (one.score || 0)) / most}%`;
-      evidence.append(one.score === null ? "–" : number(one.score, 1));
+      element("i", "", bar).style.width = `${(100 * (rater.score || 0)) / most}%`;
+      evidence.append(rater.score === null ? "–" : number(rater.score, 1));
       const why = cell(line, null, "plain chips");
-      if (one.excluded && one.reason) element("span", "chip", why, `excluded: ${one.reason.length > 40 ? `${one.reason.slice(0, 38)}…` : one.reason}`).title = one.reason;
-      else chips(why, one);
-      cell(line, whole(one.trials), "number");
-      cell(line, one.state, "tight");
-      cell(line, ago(one.seen), "tight");
-      const act = button(one.excluded ? "Restore" : "Exclude", cell(line, null, "number"), () => judge(one, reload));
-      act.dataset.rater = one.rater;
-      act.setAttribute("aria-label", `${one.excluded ? "Restore" : "Exclude"} ${one.rater}`);
+      if (rater.excluded && rater.reason) element("span", "chip", why, `excluded: ${rater.reason.length > 40 ? `${rater.reason.slice(0, 38)}…` : rater.reason}`).title = rater.reason;
+      else chips(why, rater);
+      cell(line, whole(rater.trials), "number");
+      cell(line, rater.state, "tight");
+      cell(line, ago(rater.seen), "tight");
+      const act = button(rater.excluded ? "Restore" : "Exclude", cell(line, null, "number"), () => judge(rater, reload));
+      act.dataset.rater = rater.rater;
+      act.setAttribute("aria-label", `${rater.excluded ? "Restore" : "Exclude"} ${rater.rater}`);
     }
     host.scrollTop = top;
     if (held) [...body.querySelectorAll("button")].find((b) => b.dataset.rater === held && b.className === kind)?.focus();

@@ -26,12 +26,12 @@ const settings = (box, now, study, changed) => {
   const code = ["complete", "screened_out", "no_consent", "full", "partial"].map((name) => field(codes, `Code: ${name.replaceAll("_", " ")}`, "text", now[`code_${name}`]));
   const save = element("button", "main", element("div", "row", form), "Save");
   save.type = "submit";
-  const told = status(form);
+  const feedback = status(form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const wanted = { open: open.checked, cap: cap.value ? Number(cap.value) : null, return_url: back.value || null, code_complete: code[0].value, code_screened_out: code[1].value, code_no_consent: code[2].value, code_full: code[3].value, code_partial: code[4].value };
     if (Number(quota.value) > wanted_now) wanted.ratings_per_item = Number(quota.value);
-    try { await send("PATCH", "settings", wanted); say("Saved.", told); changed(); } catch (problem) { complain(problem, told); }
+    try { await send("PATCH", "settings", wanted); say("Saved.", feedback); changed(); } catch (problem) { complain(problem, feedback); }
   });
 };
 
@@ -52,19 +52,19 @@ const invite = (box) => {
   count.max = 1000;
   count.required = true;
   element("button", "", row, "Make links").type = "submit";
-  const told = status(form), out = element("div", "", box);
+  const feedback = status(form), out = element("div", "", box);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
       const made = await send("POST", "invitations", { count: Number(count.value), note: note.value || null });
-      const text = made.invitations.map((one) => one.link).join("\n");
+      const text = made.invitations.map((invitation) => invitation.link).join("\n");
       out.replaceChildren();
       const area = element("pre", "code", out, text);
       area.tabIndex = 0;
       area.setAttribute("aria-label", "Personal links");
       button("Copy all", out, async (event) => { try { await navigator.clipboard.writeText(text); event.target.textContent = "Copied"; } catch { say("Select and copy them."); } });
-      say(`${whole(made.invitations.length)} links made.`, told);
-    } catch (problem) { complain(problem, told); }
+      say(`${whole(made.invitations.length)} links made.`, feedback);
+    } catch (problem) { complain(problem, feedback); }
   });
 };
 

@@ -16,8 +16,8 @@ const rows = (svg, data, width, height) => {
   const bounds = list[0].bounds || [Math.min(...ends, 0), Math.max(...ends, 1)];
   const spread = ends.length ? [Math.min(...ends), Math.max(...ends)] : bounds, pad = 0.12 * (spread[1] - spread[0] || 1);
   const low = Math.max(bounds[0], spread[0] - pad), high = Math.min(bounds[1], spread[1] + pad);
-  const room = Math.min(width * 0.34, Math.max(...list.map((r) => wide(r.system))) + 12), side = Math.max(64, ...list.map((r) => wide(needs(r).short) + 16)), told = Math.max(...list.map((r) => wide(shown(r)) + 14));
-  const left = room, right = width - side - told, top = 20, foot = height - 22, step = Math.max(17, Math.min(60, (foot - top) / list.length)), bottom = top + step * list.length;
+  const nameWidth = Math.min(width * 0.34, Math.max(...list.map((r) => wide(r.system))) + 12), side = Math.max(64, ...list.map((r) => wide(needs(r).short) + 16)), meanWidth = Math.max(...list.map((r) => wide(shown(r)) + 14));
+  const left = nameWidth, right = width - side - meanWidth, top = 20, foot = height - 22, step = Math.max(17, Math.min(60, (foot - top) / list.length)), bottom = top + step * list.length;
   const x = linear(low, high, left + 4, right - 6);
   for (const value of ticks(low, high, Math.max(3, width / 110))) {
     node("line", { x1: x(value), x2: x(value), y1: top - 4, y2: bottom, class: "grid" }, svg);
@@ -28,7 +28,7 @@ const rows = (svg, data, width, height) => {
   list.forEach((row, place) => {
     const y = top + step * (place + 0.5), mark = node("g", { class: "k0" }, svg), more = needs(row);
     node("rect", { x: 0, y: y - step / 2, width, height: step, class: "hit" }, mark);
-    node("text", { x: left - 8, y: y + 4, "text-anchor": "end", class: "strong" }, mark, cut(row.system, room - 10));
+    node("text", { x: left - 8, y: y + 4, "text-anchor": "end", class: "strong" }, mark, cut(row.system, nameWidth - 10));
     if (row.mean.value === null) node("text", { x: left + 6, y: y + 4 }, mark, cut(`undefined, because ${row.mean.why_missing}`, right - left));
     else {
       if (row.mean.low !== null && row.mean.low !== undefined) node("line", { x1: x(Math.max(low, row.mean.low)), x2: x(Math.min(high, row.mean.high)), y1: y, y2: y, class: "reach" }, mark);

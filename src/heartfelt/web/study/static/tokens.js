@@ -15,16 +15,16 @@ export const tokens = async () => {
   name.maxLength = 100;
   name.placeholder = "nightly backup";
   element("button", "main", row, "Make a token").type = "submit";
-  const told = status(form), made = element("div", "", box);
+  const feedback = status(form), made = element("div", "", box);
   element("h3", "", box, "Tokens");
   const list = element("ul", "", box);
   const refresh = async () => {
-    const found = (await get("tokens")).tokens;
+    const valid = (await get("tokens")).tokens;
     list.replaceChildren();
-    if (!found.length) element("li", "note", list, "None yet.");
-    for (const one of found) {
-      const item = element("li", "", list, `${one.name}, until ${moment(one.expires)} `);
-      button("Revoke", item, async () => { try { await send("DELETE", `tokens/${one.id}`); await refresh(); } catch (problem) { complain(problem, told); } }).setAttribute("aria-label", `Revoke ${one.name}`);
+    if (!valid.length) element("li", "note", list, "None yet.");
+    for (const token of valid) {
+      const item = element("li", "", list, `${token.name}, until ${moment(token.expires)} `);
+      button("Revoke", item, async () => { try { await send("DELETE", `tokens/${token.id}`); await refresh(); } catch (problem) { complain(problem, feedback); } }).setAttribute("aria-label", `Revoke ${token.name}`);
     }
   };
   form.addEventListener("submit", async (event) => {
@@ -34,10 +34,10 @@ export const tokens = async () => {
       made.replaceChildren();
       element("p", "", made, "Copy it now: it is not shown again.");
       copyable(made, done.token);
-      say("Made.", told);
+      say("Made.", feedback);
       name.value = "";
       await refresh();
-    } catch (problem) { complain(problem, told); }
+    } catch (problem) { complain(problem, feedback); }
   });
-  try { await refresh(); } catch (problem) { complain(problem, told); }
+  try { await refresh(); } catch (problem) { complain(problem, feedback); }
 };

@@ -1,0 +1,145 @@
+"""What the commands share: the application, their options, reading any source, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.progress import Progress as Bars
+from rich.progress import TimeElapsedColumn as Elapsed
+from rich.progress import TimeRemainingColumn as Remaining
+from rich.text import Text
+
+from heartfelt import __version__
+from heartfelt.errors import InputError
+from heartfelt.progress import Progress
+
+if TYPE_CHECKING:
+    from heartfelt.snapshot import Snapshot
+
+app = typer.Typer(
+    name="heartfelt", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False)
+
+Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="A snapshot, published data or a table.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")]
+Format = Annotated[
+    str | None, typer.Option("--format", "-f", help="The source's format; detected if left out.")
+]
+Map = Annotated[
+    list[str] | None,
+    typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
+]
+Policy = Annotated[str, typer.Option(help="How flagged raters are treated: see docs/screening.md.")]
+Layout = Annotated[
+    str | None, typer.Option("--as", metavar="LAYOUT", help="Also write the files of a published system.")
+]
+StudyFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; it may be running.")]
+Database = Annotated[
+    str | None,
+    typer.Option(help="URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
+]
+TrainedFolder = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="DIR", help="A model of 'heartfelt train' in place of the shipped one."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Browser = Annotated[bool, typer.Option("--open", help="Open the first page in a browser.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+    """Find out what generated media makes people feel, and how well a machine can tell."""
+    if version:
+        print(f"heartfelt {__version__}")
+        raise typer.Exit()
+
+
+def parse_map(pairs: list[str] | None) -> dict[str, str]:
+    """``["rater=user", "value=valence,arousal"]`` as a mapping."""
+    options: dict[str, str] = {}
+    for pair in pairs or ():
+        name, _, value = (part.strip() for part in pair.partition("="))
+        if not name or not value:
+            raise InputError(
+                f"'{pair}' is not of the form OPTION=VALUE.", "Write for example --map rater=user_id."
+            )
+        if name in options:
+            raise InputError(
+                f"The option '{name}' is given twice.", "Give it once; several columns go with commas."
+            )
+        options[name] = value
+    return options
+
+
+def read_source(
+    source: Path,
+    format: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Snapshot:
+    """Read ``source``. A study folder that ratings were collected for is read with its ratings."""
+    from heartfelt.formats.format import candidates, read_with
+    from heartfelt.formats.manifest import is_study
+
+    if format is None and source.is_dir() and is_study(source) and not candidates(source):
+        from heartfelt.collect.collection import collected_snapshot, has_collected
+
+        if has_collected(source):
+            return collected_snapshot(source, progress)
+    return read_with(source, format, options or {}, progress)
+
+
+def read_parts(
+    source: Path, format: str | None, given: list[str] | None, layout: str | None, progress: Progress
+) -> list[Snapshot]:
+    """Read ``source`` once, or once in each of the formats that a published layout is made of."""
+    from heartfelt.formats.format import candidates
+    from heartfelt.scoring.layouts import LAYOUTS
+
+    formats = LAYOUTS[layout].formats_of(candidates(source)) if layout and format is None else ()
+    options = parse_map(given)
+    return [read_source(source, name, options, progress) for name in formats or (format,)]
+
+
+def say(*lines: str) -> None:
+    """Print lines as they are."""
+    for line in lines:
+        out.print(line, markup=False)
+
+
+def bar(share: float, width: int) -> str:
+    """A horizontal bar for a share between 0 and 1, in eighths of a character."""
+    full, rest = divmod(round(max(0.0, min(1.0, share)) * width * 8), 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+class _Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once there is one."""
+        return Text("" if not task.speed else f"{task.speed:.3g}/s", style="progress.data.speed")
+
+
+@contextmanager
+def progress_bar(first: str) -> Iterator[Progress]:
+    """A progress bar on standard error; call what it yields with (doing, done, total)."""
+    text = TextColumn("{task.description}")
+    columns = (SpinnerColumn(), text, BarColumn(), MofNCompleteColumn(), _Rate(), Elapsed(), Remaining())
+    with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        tasks = {first: bars.add_task(first, total=None)}
+
+        def report(doing: str, done: int, total: int) -> None:
+            if doing not in tasks:
+                tasks[doing] = bars.add_task(doing, total=total)
+            bars.update(tasks[doing], completed=done, total=total)
+
+        yield report

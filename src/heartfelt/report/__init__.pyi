@@ -1,0 +1,19 @@
+from .analysis import write_analysis
+from .bench.write import write_bench
+from .conveyance import write_conveyance
+from .figures import FIGURES
+from .leaderboard import write_leaderboard
+from .overview import write_overview
+from .plotting import plot
+from .training import write_evaluation
+
+__all__ = [
+    "FIGURES",
+    "plot",
+    "write_analysis",
+    "write_bench",
+    "write_conveyance",
+    "write_evaluation",
+    "write_leaderboard",
+    "write_overview",
+]

@@ -1,0 +1,204 @@
+"""Scoring: predictions compared with labels, every metric with its interval, its ceiling and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.labels import Benchmark, Labels
+from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.progress import Progress
+from heartfelt.scoring.binary import binary
+from heartfelt.scoring.categories import categories, ordinal
+from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
+from heartfelt.scoring.measure import Marked, Measure
+from heartfelt.scoring.metrics import METRICS, Kind
+from heartfelt.scoring.numbers import numbers
+from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.scores import (
+    Comparison,
+    Coverage,
+    ModelInfo,
+    Rank,
+    Score,
+    Scores,
+    Slice,
+    Task,
+    TaskDetails,
+)
+from heartfelt.scoring.sheet import Sheet, sheet_of
+from heartfelt.scoring.texts import texts
+from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
+from heartfelt.snapshot import Snapshot
+from heartfelt.study.model import say
+
+MOST_VALUES = 60
+"""A column with more values than this is not sliced by unless asked for."""
+MARKING: dict[Kind, Callable[[Sheet, Measure], Marked]] = {
+    "binary": binary,
+    "categories": categories,
+    "ordinal": ordinal,
+    "numbers": numbers,
+    "text": texts,
+}
+
+
+def score(
+    source: Snapshot | Benchmark | Labels | Truth,
+    predictions: pl.DataFrame,
+    options: ScoreOptions | None = None,
+    *,
+    snapshot: Snapshot | None = None,
+    progress: Progress | None = None,
+    about: Mapping[str, ModelInfo] | None = None,
+) -> Scores:
+    """Score a table of predictions (``heartfelt.predictors.predictor.PREDICTIONS``) of one or more models.
+
+    ``about`` says what is known about the models; it is written to ``scores.json``.
+    """
+    options, about = options or ScoreOptions(), about or {}
+    claims = {name: info.interval_confidence for name, info in about.items() if info.interval_confidence}
+    options = replace(options, claimed={**claims, **options.claimed})
+    truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
+    study, measure = truth.study, Measure(options, truth)
+    predictions = PREDICTIONS.check(predictions, "predictions")
+    models = predictions["model"].unique(maintain_order=True).to_list()
+    known = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi")
+    if not known.height:
+        raise InputError(
+            f"No prediction is about a scored item of '{study.name}'.",
+            "Stimulus and question of the predictions must match the source; check both, and the selection.",
+        )
+    present = set(truth.items["question"].unique())
+    every_task, unscored = tasks_of(study, [q.id for q in study.asked if q.id in present])
+    able = {task.id: _attempted(task, known) for task in every_task}
+    tasks = [task for task in every_task if able[task.id]]
+    notes = [*truth.notes, *unscored]
+    notes += [f"No model predicts '{task.id}'." for task in every_task if not able[task.id]]
+    notes += [
+        f"{model} does not predict '{task.id}'."
+        for task in tasks
+        for model in models
+        if model not in able[task.id]
+    ]
+    if predictions.height > known.height:
+        left = predictions.height - known.height
+        notes.append(
+            f"{left:,} predictions are about items without ratings, or left out, and are not scored."
+        )
+    scores: list[Score] = []
+    by_slice: list[Slice] = []
+    comparisons: list[Comparison] = []
+    places: list[Rank] = []
+    coverage: dict[str, dict[str, Coverage]] = {}
+    details: dict[str, TaskDetails] = {}
+    rows: list[pl.DataFrame] = []
+    done, total = 0, sum(len(able[task.id]) for task in tasks)
+    for task in tasks:
+        columns = columns_of(truth, task, options.slices)
+        entrants, of_models = [], {}
+        for model in [model for model in models if model in able[task.id]]:
+            sheet = sheet_of(truth, known, task, model)
+            marked = MARKING[task.kind](sheet, measure)
+            rows.append(_rows(sheet, marked))
+            entrants.append(_entrant(sheet, rows[-1], marked.scores))
+            of_models[model] = marked.details
+            scores += marked.scores
+            by_slice += _slices(sheet, marked, measure, columns)
+            notes += marked.notes
+            coverage.setdefault(model, {})[task.id] = sheet.coverage
+            done += 1
+            if progress is not None:
+                progress("scoring", done, total)
+        pairs = compare(entrants, task, options.confidence)
+        comparisons += pairs
+        places += ranks(entrants, pairs, task, options.confidence)
+        details[task.id] = TaskDetails(of_models, measure.human(task, task.headline))
+    metrics = {each.metric for each in scores}
+    return Scores(
+        study=study.name,
+        title=say(study.title) or study.name,
+        hash=truth.hash,
+        models=tuple(models),
+        about={name: about.get(name, ModelInfo(name, name)) for name in models},
+        options=options,
+        tasks=tuple(tasks),
+        metrics={name: info for name, info in METRICS.items() if name in metrics},
+        coverage=coverage,
+        ranks=tuple(places),
+        scores=tuple(scores),
+        comparisons=tuple(comparisons),
+        slices=tuple(by_slice),
+        details=details,
+        notes=tuple(notes),
+        ledger=truth.ledger,
+        rows=pl.concat(rows, how="vertical") if rows else pl.DataFrame(),
+    )
+
+
+def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
+    """The models that predict a task; degrees are predicted by values, answers or shares, not by scores."""
+    mine = known.filter(pl.col("question").is_in(task.questions))
+    if task.kind == "ordinal":
+        mine = mine.filter(pl.any_horizontal(pl.col("value", "answer", "shares").is_not_null()))
+    return set(mine["model"].unique())
+
+
+def _rows(sheet: Sheet, marked: Marked) -> pl.DataFrame:
+    """A sheet as pages show it: ``said`` is what the headline is made of, ``counted`` the same with failures counted."""
+    return sheet.rows.select(
+        pl.lit(sheet.task.id).alias("task"),
+        pl.lit(sheet.model).alias("model"),
+        *ITEM,
+        pl.col("system", "intent").cast(pl.String),
+        "truth",
+        "code",
+        "score",
+        "answer",
+        pl.Series("said", np.where(sheet.answered, marked.predicted, np.nan)).fill_nan(None),
+        pl.Series("counted", np.where(sheet.answered, marked.predicted, marked.fallback)).fill_nan(None),
+        pl.Series("answered", sheet.answered),
+        "problem",
+    )
+
+
+def _entrant(sheet: Sheet, rows: pl.DataFrame, scores: Sequence[Score]) -> Entrant:
+    headline = next(each for each in scores if each.metric == sheet.task.headline)
+    ranked = headline.with_failures
+    why = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
+    beyond, p = headline.beyond_chance.value, headline.p_chance.value
+    return Entrant(sheet.model, rows, ranked.value, why, beyond, p)
+
+
+def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
+    """The columns a task is sliced by."""
+    rows = truth.items.filter(pl.col("question").is_in(task.questions))
+    if wanted is not None:
+        return [name for name in wanted if rows[name].n_unique() > 1]
+    out = []
+    for name in truth.slices:
+        column = rows[name].drop_nulls()
+        distinct = column.n_unique() if column.dtype in (pl.String, pl.Boolean) else 0
+        if 2 <= distinct <= MOST_VALUES and distinct < rows.height:
+            out.append(name)
+    return out
+
+
+def _slices(sheet: Sheet, marked: Marked, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
+    """Metrics by each value of each column, over answered items, with intervals over stimuli."""
+    for column in columns if marked.sliced else ():
+        cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
+        for value in cells.drop_nulls().unique().sort().to_list():
+            inside = (cells == value).fill_null(False).to_numpy()
+            for metric, y in marked.sliced.items():
+                rows = inside & sheet.answered & np.isfinite(y)
+                group = None if sheet.stimulus is None else sheet.stimulus[rows]
+                if group is not None and np.unique(group).size == group.size:
+                    group = None
+                estimate = measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0]
+                counts = int(inside.sum()), int(rows.sum())
+                yield Slice(sheet.model, sheet.task.id, column, value, metric, *counts, estimate)

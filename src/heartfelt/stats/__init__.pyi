@@ -1,0 +1,75 @@
+from .aggregate.central import mean, median, mode
+from .aggregate.dawid_skene import dawid_skene
+from .aggregate.opinion_scores import bt500, p913
+from .aggregate.p910 import p910
+from .agreement import (
+    cohen_kappa,
+    exact_agreement,
+    fleiss_kappa,
+    fleiss_kappa_counts,
+    gwet_ac1,
+    gwet_ac2,
+    leave_one_out,
+    pairwise_accuracy,
+    pairwise_balanced_accuracy,
+    prior_against_majority,
+)
+from .agreement.alpha import alpha
+from .association import (
+    accuracy,
+    auroc,
+    average_precision,
+    balanced_accuracy,
+    ccc,
+    confusion,
+    f1,
+    kendall,
+    macro_f1,
+    mae,
+    metric_difference,
+    mse,
+    pearson,
+    precision,
+    quadratic_kappa,
+    recall,
+    rmse,
+    spearman,
+)
+from .estimate import Estimate
+from .geometry import ellipse, overlap
+from .inference import (
+    equivalence_correlation,
+    equivalence_mean,
+    games_howell,
+    holm,
+    mixed_model,
+    permutation_correlation,
+    permutation_paired,
+    permutation_two_sample,
+    prediction_powered_mean,
+    prediction_powered_slope,
+    tukey,
+)
+from .inference.anova import anova
+from .jackknife import jackknife_metric
+from .noise_ceiling import ceiling
+from .probability import brier, calibration, expected_calibration_error
+from .regression import shrinkage_slope
+from .reliability.components import variance_components
+from .reliability.icc import icc
+from .reliability.spearman_brown import raters_needed, reliability_with
+from .reliability.split_half import split_half
+from .resample import bootstrap, bootstrap_difference, bootstrap_metric
+
+__all__ = [
+    "Estimate", "accuracy", "alpha", "anova", "auroc", "average_precision", "balanced_accuracy", "bootstrap",
+    "bootstrap_difference", "bootstrap_metric", "brier", "bt500", "calibration", "ccc", "ceiling", "cohen_kappa", "confusion",
+    "dawid_skene", "ellipse", "equivalence_correlation", "equivalence_mean", "exact_agreement", "expected_calibration_error",
+    "f1", "fleiss_kappa", "fleiss_kappa_counts", "games_howell", "gwet_ac1", "gwet_ac2", "holm", "icc", "jackknife_metric",
+    "kendall", "leave_one_out", "macro_f1", "mae", "mean", "median", "metric_difference",
+    "mixed_model", "mode", "mse", "overlap", "p910", "p913",
+    "pairwise_accuracy", "pairwise_balanced_accuracy", "pearson", "permutation_correlation", "permutation_paired",
+    "permutation_two_sample", "precision", "prediction_powered_mean", "prediction_powered_slope",
+    "prior_against_majority", "quadratic_kappa", "raters_needed", "recall", "reliability_with", "rmse", "shrinkage_slope",
+    "spearman", "split_half", "tukey", "variance_components",
+]  # fmt: skip

@@ -1,0 +1,98 @@
+"""Columns of categories as codes: numbers, words or anything hashable, in an order, with missing answers marked.
+
+Without a list, the categories are those that occur, ascending where they can be compared, else as they appear. A list gives
+them all in order, which matters where unused categories count or where words have an order. ``None``, NaN and infinities are
+missing answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+from heartfelt.stats.triples import Floats, Ints, code
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """``codes`` index ``names``, -1 for a missing answer; ``given`` when the caller fixed the list."""
+
+    codes: Ints
+    names: list[Any]
+    given: bool
+
+    @property
+    def count(self) -> int:
+        """How many categories there are."""
+        return len(self.names)
+
+    def scores(self) -> Floats:
+        """Where each category lies: numbers at their value, words at their place in the list given."""
+        if all(isinstance(name, (int, float, np.number, np.bool_)) for name in self.names):
+            return np.array([float(name) for name in self.names], dtype=np.float64)
+        if not self.given:
+            raise InputError(
+                "Weights need an order, and these categories are words.",
+                "Pass categories=[...] from lowest to highest, or code the categories as numbers.",
+            )
+        return np.arange(self.count, dtype=np.float64)
+
+
+def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> Categories:
+    """Code answers by category, ascending or in the order given."""
+    codes, names = answer_codes(column)
+    if given is None:
+        try:
+            order = sorted(names)
+        except TypeError:
+            order = names
+    else:
+        order = list(given)
+        strange = [name for name in names if name not in order]
+        if len(set(order)) != len(order):
+            raise InputError("The list of categories names one twice.", "Name each category once.")
+        if strange:
+            raise InputError(
+                f"The answer {strange[0]!r} is not among the categories {order!r}.",
+                "Add it to categories=, or leave such answers out first.",
+            )
+    if order == names:
+        return Categories(codes, order, given is not None)
+    place = {name: at for at, name in enumerate(order)}
+    lookup = np.array([*(place[name] for name in names), -1], dtype=np.int64)
+    return Categories(lookup[codes], order, given is not None)
+
+
+def answer_codes(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:
+    """Codes of the answers, -1 where missing, and their names."""
+    if column.dtype.kind == "f":
+        finite = np.isfinite(column)
+        values = column[finite]
+        small = np.abs(values).max(initial=0.0) < 2**53 and bool((values == np.floor(values)).all())
+        coded = code(values.astype(np.int64) if small else values)
+        codes = np.full(column.size, -1, dtype=np.int64)
+        codes[finite] = coded.codes
+        return codes, [float(name) for name in coded.names]
+    coded = code(column)
+    names = [bool(name) for name in coded.names] if column.dtype.kind == "b" else list(coded.names)
+    known = np.array([not absent(name) for name in names], dtype=np.bool_)
+    if known.all():
+        return coded.codes, names
+    lookup = np.where(known, np.cumsum(known) - 1, -1)
+    return lookup[coded.codes], [name for name, there in zip(names, known, strict=True) if there]
+
+
+def absent(thing: Any) -> bool:
+    """Whether an answer is missing: ``None``, NaN, an infinity, or a table library's own mark."""
+    if thing is None or (isinstance(thing, float) and not math.isfinite(thing)):
+        return True
+    try:
+        return bool(thing != thing)
+    except (TypeError, ValueError):
+        return True

@@ -1,0 +1,347 @@
+"""Texts: how close captions are to what raters wrote, and how rich their words are.
+
+The words of a text are in lower case, without punctuation. BLEU, ROUGE-L and CIDEr-D follow the definitions of the COCO caption
+evaluation, on these words. METEOR and SPICE need external word lists and a parser and are not included.
+
+*BLEU* (Papineni et al. 2002): how many n-grams of the candidates occur in a reference, over the whole corpus. Matches are
+clipped at the most often the n-gram occurs in one reference; the reference nearest in length (the shorter of two equally near)
+decides the penalty for brevity. The value is a property of the corpus, not a mean over items, and has no smoothing: it is 0
+where no n-gram of the longest order matches. Range 0 to 1. It is our own rather than sacrebleu's because its interval needs the
+counts of every item and its words are those of the other metrics here.
+
+*ROUGE-L* (Lin 2004): the longest sequence of words that candidate and reference share, gaps allowed. Precision is its length
+over the candidate's, recall over the reference's; each takes its best reference, and the two make an F with recall counting 1.2
+times. Range 0 to 1.
+
+*CIDEr-D* (Vedantam et al. 2015): how far a caption uses the words that raters used for this item and not for others. N-grams of
+one to four words are weighted by how few items' references contain them; candidate and reference are compared by the cosine of
+their weighted counts, the candidate's counts clipped at the reference's, with a Gaussian penalty (sigma 6 words) for a
+difference in length; the mean over references and orders is multiplied by 10. A value belongs to its corpus: the same caption
+scores differently among other items. With a single item nothing tells its words from others, and all values are 0.
+
+*MTLD* (McCarthy and Jarvis 2010) is the mean number of words over which the share of different words stays above 0.72, reading
+forwards and backwards. *Distinct* is the share of n-grams that are different (Li et al. 2016), which falls as texts get longer,
+so compare it between sets of one size only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats import _bounds
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.streams import stream
+
+BETA = 1.2
+ORDERS = 4
+SIGMA = 6.0
+THRESHOLD = 0.72
+_BATCH = 200
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: lower case, no punctuation, apostrophes inside words stay."""
+    return [word.replace("\u2019", "'") for word in _WORD.findall(text.casefold())]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """Texts in one array; text ``i`` is ``tokens[starts[i]:starts[i + 1]]`` and belongs to item ``item[i]``."""
+
+    tokens: Ints
+    starts: Ints
+    item: Ints
+
+    @property
+    def lengths(self) -> Ints:
+        """Words in each text."""
+        return np.diff(self.starts)
+
+    @property
+    def size(self) -> int:
+        """How many texts there are."""
+        return int(self.item.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """One candidate and one or more references for each item, in one vocabulary."""
+
+    candidates: Texts
+    references: Texts
+    items: int
+    vocabulary: int
+
+    def grams(self, orders: int) -> Iterator[tuple[Grams, Grams]]:
+        """For n-grams of one word up to ``orders``: how often each occurs in each candidate and in each reference."""
+        sides = (self.candidates, self.references)
+        cut = self.candidates.tokens.size
+        tokens = np.concatenate([side.tokens for side in sides])
+        text = np.concatenate([np.repeat(np.arange(side.size), side.lengths) for side in sides])
+        last = np.concatenate([np.repeat(side.starts[1:], side.lengths) for side in sides])
+        last[cut:] += cut
+        first, codes = np.arange(tokens.size), tokens
+        for order in range(1, orders + 1):
+            if order > 1:
+                inside = first + order <= last[first]
+                first, codes = first[inside], codes[inside]
+                # An n-gram is the one before it and one more word.
+                codes = np.unique(codes * self.vocabulary + tokens[first + order - 1], return_inverse=True)[1]
+            kinds = int(codes.max()) + 1 if codes.size else 0
+            own = first < cut
+            yield (
+                _counted(codes[own], text[first[own]], kinds),
+                _counted(codes[~own], text[first[~own]], kinds),
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grams:
+    """Counts of n-grams by text, sorted by text and gram: ``times`` of ``gram`` in ``text``; ``kinds`` in all."""
+
+    text: Ints
+    gram: Ints
+    times: Ints
+    kinds: int
+
+
+def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Corpus:
+    """Number the words of the candidates and of their references."""
+    if len(candidates) != len(references):
+        raise InputError(
+            f"There are {len(candidates)} candidates and references for {len(references)}.",
+            "Pass one list of references per candidate.",
+        )
+    if any(not own for own in references):
+        raise InputError("A candidate has no reference.", "Leave out items without a text.")
+    known: dict[str, int] = {}
+    first = _texts(candidates, np.arange(len(candidates)), known)
+    flat = [text for own in references for text in own]
+    item = np.repeat(np.arange(len(references)), [len(own) for own in references])
+    return Corpus(first, _texts(flat, item, known), len(candidates), max(len(known), 1))
+
+
+def texts(sentences: Sequence[str]) -> tuple[Texts, int]:
+    """Texts without references, and how many words they use."""
+    known: dict[str, int] = {}
+    coded = _texts(sentences, np.arange(len(sentences)), known)
+    return coded, len(known)
+
+
+def _texts(sentences: Sequence[str], item: Ints, known: dict[str, int]) -> Texts:
+    tokens: list[int] = []
+    starts = [0]
+    for text in sentences:
+        tokens += [known.setdefault(word, len(known)) for word in words(text)]
+        starts.append(len(tokens))
+    return Texts(np.array(tokens, np.int64), np.array(starts, np.int64), np.asarray(item, np.int64))
+
+
+def _counted(codes: Ints, text: Ints, kinds: int) -> Grams:
+    if not codes.size:
+        nothing = np.zeros(0, np.int64)
+        return Grams(nothing, nothing, nothing, kinds)
+    keys, times = np.unique(text * kinds + codes, return_counts=True)
+    return Grams(keys // kinds, keys % kinds, times, kinds)
+
+
+def bleu(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    order: int = 4,
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Estimate:
+    """BLEU of a corpus up to n-grams of ``order``, with a percentile interval over items."""
+    name = f"BLEU-{order}"
+    if not len(candidates):
+        return Estimate.missing("no texts", name, {"items": 0})
+    table = bleu_counts(corpus(candidates, references), order)
+    counts = {"items": table.shape[0]}
+    plain = Estimate(float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
+    if table.shape[0] < 2:
+        return _bounds.bounded(plain, None, "", confidence, "one item: nothing to resample")
+    drawn = _resampled(table, resamples, seed)
+    plain = replace(plain, counts=counts | {"resamples": resamples})
+    bounds = _bounds.percentile(drawn, confidence) if float(np.ptp(drawn)) > 0 else None
+    why = "every resample gives the same value"
+    return _bounds.bounded(plain, bounds, "percentile bootstrap over items", confidence, why)
+
+
+def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
+    """BLEU of resampled items, from their counts."""
+    draw, n = stream(seed, "bootstrap", "bleu"), table.shape[0]
+    out = []
+    for start in range(0, resamples, _BATCH):
+        times = draw.multinomial(n, np.full(n, 1 / n), size=min(_BATCH, resamples - start))
+        out.append(bleu_value(times @ table))
+    return np.concatenate(out)
+
+
+def bleu_counts(texts: Corpus, order: int = 4) -> Floats:
+    """For each item: matches by order, n-grams by order, words of the candidate, words of the nearest reference."""
+    own = texts.candidates.lengths
+    matches, totals = [], []
+    for n, (candidate, reference) in enumerate(texts.grams(order), start=1):
+        matches.append(_clipped(candidate, reference, texts))
+        totals.append(np.maximum(own - n + 1, 0))
+    return np.column_stack([*matches, *totals, own, _nearest(texts)]).astype(np.float64)
+
+
+def bleu_value(sums: Floats) -> Floats:
+    """BLEU of each row of summed counts."""
+    order = (sums.shape[1] - 2) // 2
+    matches, totals = sums[:, :order], sums[:, order : 2 * order]
+    length, nearest = sums[:, -2], sums[:, -1]
+    some = (matches > 0).all(axis=1) & (length > 0)
+    shares = np.where(some[:, None], matches / np.maximum(totals, 1), 1.0)
+    brevity = np.exp(np.minimum(0.0, 1 - nearest / np.maximum(length, 1)))
+    return np.asarray(np.where(some, brevity * np.exp(np.log(shares).mean(axis=1)), 0.0))
+
+
+def _clipped(candidate: Grams, reference: Grams, texts: Corpus) -> Ints:
+    """Matches of each candidate, each n-gram at most as often as in the reference that has it most."""
+    item = texts.references.item[reference.text]
+    keys = item * max(reference.kinds, 1) + reference.gram
+    order = np.lexsort((reference.times, keys))
+    keys, times = keys[order], reference.times[order]
+    last = np.flatnonzero(np.append(keys[1:] != keys[:-1], True)) if keys.size else np.zeros(0, np.int64)
+    keys, most = keys[last], times[last]
+    place, shared = _places(keys, candidate.text * max(candidate.kinds, 1) + candidate.gram)
+    hits = np.minimum(candidate.times[shared], most[place[shared]])
+    return np.bincount(candidate.text[shared], weights=hits, minlength=texts.items).astype(np.int64)
+
+
+def _nearest(texts: Corpus) -> Ints:
+    """The length of each item's nearest reference."""
+    item, length = texts.references.item, texts.references.lengths
+    away = np.abs(length - texts.candidates.lengths[item])
+    order = np.lexsort((length, away, item))
+    first = np.searchsorted(item[order], np.arange(texts.items))
+    return np.asarray(length[order][first])
+
+
+def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
+    """The ROUGE-L of each item; their mean is the corpus's."""
+    if not len(candidates):
+        return np.zeros(0)
+    from heartfelt.stats._kernels_text import common_lengths
+
+    texts = corpus(candidates, references)
+    own, other = texts.candidates, texts.references
+    shared = common_lengths(own.tokens, own.starts, other.tokens, other.starts, other.item)
+    precision, recall = np.zeros(texts.items), np.zeros(texts.items)
+    np.maximum.at(precision, other.item, shared / np.maximum(own.lengths[other.item], 1))
+    np.maximum.at(recall, other.item, shared / np.maximum(other.lengths, 1))
+    below = recall + BETA**2 * precision
+    return np.asarray((1 + BETA**2) * precision * recall / np.where(below > 0, below, 1.0))
+
+
+def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Floats:
+    """The CIDEr-D of each item; their mean is the corpus's. Zeros throughout for a single item."""
+    if not len(candidates):
+        return np.zeros(0)
+    texts = corpus(candidates, references)
+    item = texts.references.item
+    gap = texts.candidates.lengths[item] - texts.references.lengths
+    penalty = np.exp(-(gap.astype(np.float64) ** 2) / (2 * SIGMA**2))
+    total = np.zeros(texts.references.size)
+    for candidate, reference in texts.grams(ORDERS):
+        total += _similarity(candidate, reference, texts) * penalty
+    per_item = np.bincount(item, weights=total, minlength=texts.items)
+    return np.asarray(per_item / np.bincount(item, minlength=texts.items) / ORDERS * 10.0)
+
+
+def _similarity(candidate: Grams, reference: Grams, texts: Corpus) -> Floats:
+    """The clipped cosine of each reference with its item's candidate."""
+    item = texts.references.item
+    kinds = max(candidate.kinds, 1)
+    seen = np.unique(item[reference.text] * kinds + reference.gram) % kinds
+    rarity = np.log(float(texts.items)) - np.log(np.maximum(np.bincount(seen, minlength=kinds), 1.0))
+    own, other = candidate.times * rarity[candidate.gram], reference.times * rarity[reference.gram]
+    own_norm = np.sqrt(np.bincount(candidate.text, weights=own**2, minlength=texts.items))
+    other_norm = np.sqrt(np.bincount(reference.text, weights=other**2, minlength=item.size))
+    place, there = _places(
+        candidate.text * kinds + candidate.gram, item[reference.text] * kinds + reference.gram
+    )
+    shared = np.minimum(own[place[there]], other[there]) * other[there]
+    dot = np.bincount(reference.text[there], weights=shared, minlength=item.size)
+    below = own_norm[item] * other_norm
+    return np.asarray(np.where(below > 0, dot / np.where(below > 0, below, 1.0), 0.0))
+
+
+def _places(sorted_keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """The place of each wanted key among the sorted ones, and which of them are present."""
+    if not sorted_keys.size:
+        return np.zeros(wanted.size, np.int64), np.zeros(0, np.int64)
+    place = np.minimum(np.searchsorted(sorted_keys, wanted), sorted_keys.size - 1)
+    return place, np.flatnonzero(sorted_keys[place] == wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """Figures of one set of texts; None where there are no words."""
+
+    texts: int
+    words: int
+    kinds: int
+    words_per_text: float | None
+    type_token_ratio: float | None
+    mtld: float | None
+    distinct_1: float | None
+    distinct_2: float | None
+
+
+def mtld(sentences: Sequence[str], threshold: float = THRESHOLD) -> Floats:
+    """The MTLD of each text; NaN for a text without words, its length where no word comes twice."""
+    coded, kinds = texts(sentences)
+    return _mtld(coded, kinds, threshold)
+
+
+def distinct(sentences: Sequence[str], order: int = 1) -> float | None:
+    """The share of n-grams over all texts that are different."""
+    coded, kinds = texts(sentences)
+    none = Texts(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
+    whole = Corpus(coded, none, coded.size, max(kinds, 1))
+    *_, (grams, _) = whole.grams(order)
+    total = int(grams.times.sum())
+    return grams.kinds / total if total else None
+
+
+def lexical(sentences: Sequence[str]) -> Lexical:
+    """All figures; MTLD is that of the texts read one after the other."""
+    coded, kinds = texts(sentences)
+    total = int(coded.tokens.size)
+    if not total:
+        return Lexical(len(sentences), 0, 0, None, None, None, None, None)
+    whole = Texts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
+    return Lexical(
+        len(sentences),
+        total,
+        kinds,
+        total / len(sentences),
+        kinds / total,
+        float(_mtld(whole, kinds, THRESHOLD)[0]),
+        distinct(sentences, 1),
+        distinct(sentences, 2),
+    )
+
+
+def _mtld(coded: Texts, kinds: int, threshold: float) -> Floats:
+    from heartfelt.stats._kernels_text import factors
+
+    lengths = coded.lengths.astype(np.float64)
+    sides = [factors(coded.tokens, coded.starts, kinds, threshold, back) for back in (False, True)]
+    forwards, backwards = (
+        np.where(side > 0, lengths / np.where(side > 0, side, 1.0), lengths) for side in sides
+    )
+    return np.asarray(np.where(lengths > 0, (forwards + backwards) / 2, np.nan))

@@ -1,0 +1,210 @@
+"""Parts of an analysis recomputed by hand from a small study: quadrants, mixed models, slopes, checks, ceilings, verifications."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats
+
+from heartfelt.analysis import rater_groups, sensitivity
+from heartfelt.analysis.counts import checks
+from heartfelt.analysis.effects import loudness_of, mixed_tables, model_pairs, pairwise, variance_tables
+from heartfelt.analysis.failures import Failures
+from heartfelt.analysis.live import effective_size, verdict_share
+from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.means import Scores, slopes, stimulus_scores
+from heartfelt.analysis.quadrants import quadrants
+from heartfelt.analysis.reliability import reliability
+from heartfelt.analysis.sensitivity import crossfit
+from heartfelt.screening.panel import Panel
+from tests.analysis.made import INTENTS, Row, answers, snapshot, stimuli
+
+TABLE = stimuli(24, 2)
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    return prepare(snapshot("conveyance", TABLE, answers("conveyance", TABLE)))
+
+
+@pytest.fixture(scope="module")
+def scores(material: Material) -> Scores:
+    return {question.id: stimulus_scores(question) for question in material.questions}
+
+
+def test_quadrants_are_those_of_both_means(material: Material, scores: Scores) -> None:
+    result = quadrants(material, scores, 0)
+    assert result is not None
+    x, y = (question.items.sort("stimulus") for question in material.questions)
+    hits = 0
+    for intent, valence, arousal in zip(x["intent"], x["mean"], y["mean"], strict=True):
+        meant = INTENTS[intent]
+        hits += (valence > 5, arousal > 5) == (meant[0] > 5, meant[1] > 5) and 5 not in (valence, arousal)
+    assert result.hit_rate.value == pytest.approx(hits / x.height)
+    assert sum(map(sum, result.confusion.counts)) == x.height
+    assert sum(row[place] for place, row in enumerate(result.confusion.counts)) == hits
+    assert len(result.names) == 4
+    assert {row.system for row in result.by_quadrant} == {"all"}
+    assert {row.system for row in result.by_system_quadrant} == {"M0", "M1"}
+    assert len(result.by_quadrant) == 4 * 2
+
+
+def test_the_mixed_model_names_its_outcome_and_variances(material: Material) -> None:
+    rows = mixed_tables(material)
+    assert [(row.outcome, row.effect) for row in rows] == [
+        (question, effect) for question in ("valence", "arousal") for effect in ("system", "intent")
+    ]
+    for row in rows:
+        assert set(row.variances) == {"rater", "stimulus", "residual"}
+        assert row.model == "system + intent + (1 | rater) + (1 | stimulus)"
+        assert row.deviation == "signed"
+        assert row.n == sum(
+            question.ratings.height for question in material.questions if question.id == row.outcome
+        )
+
+
+def test_lines_meet_what_was_intended_at_the_neutral_point(material: Material, scores: Scores) -> None:
+    rows = slopes(scores)
+    assert [(row.question, row.system) for row in rows] == [
+        (question, system) for question in ("valence", "arousal") for system in ("all", "M0", "M1")
+    ]
+    line = rows[0]
+    items = material.questions[0].items
+    fitted = scipy_stats.linregress([INTENTS[name][0] for name in items["intent"]], items["mean"].to_list())
+    assert line.slope.value == pytest.approx(fitted.slope)
+    assert line.neutral == pytest.approx(fitted.intercept / (1 - fitted.slope))
+    opinion = prepare(snapshot("opinion", TABLE, answers("opinion", TABLE)))
+    assert slopes({question.id: stimulus_scores(question) for question in opinion.questions}) == ()
+
+
+def test_means_without_a_spread_have_unknown_noise(material: Material) -> None:
+    from dataclasses import replace
+
+    question = material.questions[0]
+    gap = pl.when(pl.col("stimulus") == "s0").then(None).otherwise("sd").alias("sd")
+    noise = stimulus_scores(replace(question, items=question.items.with_columns(gap))).noise
+    known = question.items.filter((pl.col("stimulus") != "s0") & (pl.col("n") > 1))
+    n, sd = (known[name].to_numpy() for name in ("n", "sd"))
+    within = float(((n - 1) * sd**2).sum() / (n - 1).sum())
+    assert noise.tolist() == pytest.approx((within / question.items["n"]).to_list())
+
+
+def test_pairs_belong_to_the_effect_with_the_same_model(material: Material, scores: Scores) -> None:
+    effect = next(row for row in variance_tables(material, {}) if row.effect == "system")
+    pairs = pairwise(scores, {}, Failures())
+    own = model_pairs(pairs, effect)
+    assert [(pair.outcome, pair.model, pair.a, pair.b) for pair in own] == [
+        ("valence", "system + intent", "M0", "M1")
+    ]
+    assert model_pairs(None, effect) == []
+
+
+def test_one_rating_is_not_a_question_whose_answers_are_all_equal() -> None:
+    table = stimuli(6, 2)
+    rows: list[Row] = [("r0", "s0", "quality", 3.0)]
+    rows += [(f"r{r}", f"s{s}", "alignment", 4.0) for r in range(2) for s in range(6)]
+    assert checks(prepare(snapshot("opinion", table, rows))).constant_questions == ("alignment",)
+
+
+def test_counts_are_compared_within_raters_where_they_are_known() -> None:
+    rng = np.random.default_rng(2)
+    table = stimuli(40, 1)
+    rows: list[Row] = []
+    for place in range(40):
+        for rater in range(3 + place % 5):
+            bias = 1.5 * (rater >= 4)
+            rows.append(
+                (f"r{rater}", f"s{place}", "quality", float(np.clip(round(2 + bias + rng.normal()), 1, 5)))
+            )
+    named = checks(prepare(snapshot("opinion", table, rows))).ratings_per_item["quality"]
+    unnamed: list[Row] = [(None, *rest) for _, *rest in rows]  # type: ignore[misc]  # a row has four entries
+    anonymous = checks(prepare(snapshot("opinion", table, unnamed))).ratings_per_item["quality"]
+    assert named.answers.p is not None
+    assert anonymous.answers.p is not None
+    # Generous raters answered the stimuli with more ratings: that is no dependence once raters are known.
+    assert anonymous.answers.p < 0.01 < named.answers.p
+
+
+def test_ceilings_within_cells_need_two_cells() -> None:
+    table = stimuli(12, 1).with_columns(intent=pl.lit(None, pl.String), system=pl.lit("M0"))
+    one_cell = prepare(snapshot("opinion", table, answers("opinion", table)))
+    top = reliability(one_cell, 0)["quality"].ceiling
+    assert top.within_cells is not None
+    assert top.within_cells.is_missing
+    assert top.accuracy_cell_means is None
+    assert top.accuracy_human is None
+
+
+def test_categories_have_ceilings_of_accuracy() -> None:
+    table = stimuli(12, 2)
+    top = reliability(prepare(snapshot("yes-no", table, answers("yes-no", table))), 0)["match"].ceiling
+    assert top.accuracy_human is not None
+    assert top.accuracy_cell_means is not None
+    assert top.metric == "correlation"
+
+
+@pytest.mark.parametrize(("systems", "compared"), [(1, 0), (2, 2), (30, 30), (31, 0)])
+def test_groups_are_compared_for_two_to_thirty_systems(systems: int, compared: int) -> None:
+    table = stimuli(62, systems)
+    question = prepare(snapshot("opinion", table, answers("opinion", table, raters=3))).questions[0]
+    assert len(rater_groups._systems(question)) == compared
+
+
+def test_nobody_left_out_leaves_nothing_to_cross_fit() -> None:
+    nobody = cast(Panel, SimpleNamespace(dropped=()))
+    panel = cast(Panel, SimpleNamespace(source=None))
+    assert crossfit(panel, nobody, 0) == "the default policy leaves nobody out"
+
+
+def test_a_cross_fit_needs_alpha_on_both_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = snapshot("opinion", TABLE, answers("opinion", TABLE))
+    someone = cast(Panel, SimpleNamespace(dropped=("r0",), source=made))
+    monkeypatch.setattr(sensitivity, "_halves", lambda *_: [made, made])
+    monkeypatch.setattr(sensitivity, "screen", lambda *_, **__: someone)
+    result = crossfit(someone, someone, 0)
+    assert not isinstance(result, str)
+    assert [row.question for row in result.questions] == ["quality", "alignment"]
+    assert result.left_out == (1, 1)
+    monkeypatch.setattr(sensitivity, "_held_out", lambda *_: None)
+    assert crossfit(someone, someone, 0) == "alpha cannot be computed on both halves"
+
+
+def test_no_media_have_no_loudness(material: Material) -> None:
+    assert material.snapshot.source.media_root is None
+    with_path = TABLE.with_columns(path=pl.lit("a.wav"))
+    assert loudness_of(snapshot("conveyance", with_path, answers("conveyance", with_path))) == {}
+
+
+def verified(verdicts: list[str], raters: list[str]) -> pl.DataFrame:
+    names = [f"s{place}" for place in range(len(verdicts))]
+    given: dict[str, Any] = {"verdict": verdicts, "verified_by": raters, "stimulus": names}
+    return pl.DataFrame(given | {"final": "a", "machine": "a"})
+
+
+def test_shares_of_verdicts_at_their_ends() -> None:
+    all_of_them = verdict_share(verified(["accepted"] * 4, ["p", "p", "q", "q"]), "accepted")
+    assert (all_of_them.value, all_of_them.high) == (1.0, 1.0)
+    assert all_of_them.low is not None
+    assert 0 < all_of_them.low < 1
+    none_of_them = verdict_share(verified(["accepted"] * 4, ["p", "p", "q", "q"]), "fixed")
+    assert (none_of_them.value, none_of_them.low) == (0.0, 0.0)
+    assert none_of_them.high == pytest.approx(1 - all_of_them.low)
+
+
+def test_effective_sizes_by_hand() -> None:
+    hit, stimulus = np.array([1.0, 1.0, 0.0, 0.0]), np.arange(4)
+    assert effective_size(np.ones(4), np.array([0, 0, 1, 1]), stimulus) == 2
+    assert effective_size(hit, np.zeros(4, np.int64), stimulus) == 1
+    # Clustered variances: the squared sum of each cluster's residuals, over n squared, times clusters / (clusters - 1).
+    by_rater = 2 * 1.0 / 16 * 2
+    by_stimulus = 4 * 0.25 / 16 * 4 / 3
+    single = 4 * 0.25 / 16
+    variance = max(by_rater + by_stimulus - single, by_rater)
+    assert effective_size(hit, np.array([0, 0, 1, 1]), stimulus) == pytest.approx(max(0.25 / variance, 1.0))
+    mixed = np.array([1.0, 0.0, 1.0, 0.0])
+    by_stimulus_only = max(0.0 + by_stimulus - single, by_stimulus)
+    assert effective_size(mixed, np.array([0, 0, 1, 1]), stimulus) == pytest.approx(0.25 / by_stimulus_only)

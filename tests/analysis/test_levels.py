@@ -1,0 +1,149 @@
+"""Levels and sides: at which confidence pairs and groups are called different, and which pairs differ on one side only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from heartfelt.analysis import effects, rater_groups
+from heartfelt.analysis.failures import Failures
+from heartfelt.analysis.material import prepare
+from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
+from heartfelt.analysis.reliability import reliability
+from heartfelt.analysis.results import Ceilings, Outcome, Pair, Reliability
+from heartfelt.analysis.sensitivity import Side, sensitivity, sensitivity_pairs
+from heartfelt.analysis.summary import SideCounts
+from heartfelt.analysis.verdict import _ceiling, _needed, fitness
+from heartfelt.stats.estimate import Estimate
+from tests.analysis.made import answers, snapshot, stimuli
+
+EMPTY = Side(SideCounts(0, 0, 0, 0), {}, (), (), (), (), None)
+
+
+@pytest.mark.parametrize(
+    ("alone", "adjusted", "significant"),
+    [
+        ((0.01, 0.02, 0.04), (0.03, 0.04, 0.04), (True, True, True)),
+        ((0.02, 0.03, 0.08), (0.06, 0.06, 0.08), (False, False, False)),
+        ((0.015, 0.03, 0.03), (0.045, 0.06, 0.06), (True, False, False)),
+    ],
+)
+def test_pairs_differ_at_95_percent_after_holm(
+    monkeypatch: pytest.MonkeyPatch,
+    alone: tuple[float, ...],
+    adjusted: tuple[float, ...],
+    significant: tuple[bool, ...],
+) -> None:
+    given: Iterator[float] = iter(alone)
+    monkeypatch.setattr(effects, "p_value", lambda _: next(given))
+    table = stimuli(12, 3)
+    material = prepare(snapshot("opinion", table, answers("opinion", table)))
+    question = material.questions[0]
+    rows = effects.pairwise({question.id: stimulus_scores(question)}, {}, Failures())
+    jackknife = [row for row in rows if row.method == JACKKNIFE]
+    assert [row.p_alone for row in jackknife] == list(alone)
+    assert [row.p for row in jackknife] == pytest.approx(adjusted)
+    assert [row.significant for row in jackknife] == list(significant)
+
+
+@pytest.mark.parametrize(("p", "significant"), [(0.0499, True), (0.0501, False), (0.09, False)])
+def test_groups_of_raters_differ_at_95_percent(
+    monkeypatch: pytest.MonkeyPatch, p: float, significant: bool
+) -> None:
+    monkeypatch.setattr(rater_groups, "p_value", lambda _: p)
+    table = stimuli(12, 1)
+    question = prepare(snapshot("opinion", table, answers("opinion", table, raters=6))).questions[0]
+    first = pl.col("rater").is_in(["r0", "r1", "r2"])
+    parts = {"a": question.ratings.filter(first), "b": question.ratings.filter(~first)}
+    (row,) = rater_groups._differences(question, parts)
+    assert (row.system, row.a, row.b, row.p_alone, row.p) == ("all", "a", "b", p, p)
+    assert row.significant is significant
+
+
+def pair(a: str, b: str, significant: bool | None, outcome: Outcome = "value") -> Pair:
+    return Pair("quality", outcome, "system", None, JACKKNIFE, a, b, Estimate(0.0), 0.5, significant)
+
+
+def test_pairs_that_differ_on_one_side_only_are_named_on_that_side() -> None:
+    left = (pair("A", "B", True), pair("A", "C", False), pair("B", "C", True), pair("C", "D", True))
+    right = (pair("A", "B", False), pair("A", "C", True), pair("B", "C", True))
+    other = (pair("A", "B", None, "absolute"),)
+    rows = sensitivity_pairs(replace(EMPTY, pairwise=left + other), replace(EMPTY, pairwise=right))
+    assert [(row.question, row.deviation, row.factor, row.method, row.model) for row in rows] == [
+        ("quality", "value", "system", JACKKNIFE, None),
+        ("quality", "absolute", "system", JACKKNIFE, None),
+    ]
+    assert (rows[0].pairs, rows[0].with_all, rows[0].without) == (4, 3, 2)
+    assert rows[0].only_with_all == (("A", "B"),)
+    assert rows[0].only_without == (("A", "C"),)
+    assert (rows[1].pairs, rows[1].with_all, rows[1].without, rows[1].only_with_all) == (1, 0, 0, ())
+
+
+def test_a_figure_of_one_side_is_missing_on_the_other() -> None:
+    material = prepare(snapshot("opinion", stimuli(12, 2), answers("opinion", stimuli(12, 2))))
+    trust = reliability(material, 0, brief=True)
+    rows = sensitivity(replace(EMPTY, reliability=trust), EMPTY)
+    assert {row.question for row in rows} == {"quality", "alignment"}
+    for row in rows:
+        assert isinstance(row.without, Estimate)
+        assert row.without.why_missing == "it cannot be computed from these raters"
+        assert isinstance(row.with_all, Estimate)
+        assert not row.with_all.is_missing
+
+
+def test_an_interval_half_as_wide_as_the_scale_still_says_something() -> None:
+    assert "groups of stimuli" in fitness(Estimate(0.875, 0.375, 0.875))
+    assert "too uncertain" in fitness(Estimate(0.875, 0.375, 0.8751))
+
+
+@pytest.mark.parametrize(("systems", "compared"), [(1, 0), (2, 2), (60, 60), (61, 0)])
+def test_two_to_sixty_systems_are_compared_in_pairs(systems: int, compared: int) -> None:
+    items = pl.DataFrame({"system": [f"m{k:02d}" for k in range(systems)] + [None]})
+    assert len(effects._groups(items, "system")) == compared
+
+
+@pytest.mark.parametrize(("systems", "fitted"), [(200, 200), (201, 0)])
+def test_factors_have_at_most_two_hundred_levels(systems: int, fitted: int) -> None:
+    question = prepare(snapshot("opinion", stimuli(4, 2), answers("opinion", stimuli(4, 2)))).questions[0]
+    names = pl.DataFrame({"system": [f"m{k}" for k in range(systems)], "mean": 1.0})
+    frame = effects.Model("value", ("system",)).frame(replace(question, items=names), {})
+    assert frame.height == fitted
+
+
+def missing_reliability(**known: object) -> Reliability:
+    gone = Estimate.missing("not needed here")
+    bare = Reliability(gone, gone, gone, gone, gone, gone, gone, gone, gone, gone, Ceilings(gone))
+    return replace(bare, **known)  # type: ignore[arg-type]  # the fields are the caller's
+
+
+@pytest.mark.parametrize(
+    ("between", "words"),
+    [
+        ((8, 1000), "; .9 would take 12 raters per stimulus (8 to 1,000)"),
+        ((12, 12), "; .9 would take 12 raters per stimulus"),
+        ((8, 1001), "; .9 would take 8 raters per stimulus or more"),
+        ((None, 1001), ""),
+        ((8, None), ""),
+    ],
+)
+def test_more_than_a_thousand_raters_are_not_named(
+    between: tuple[int | None, int | None], words: str
+) -> None:
+    trust = missing_reliability(raters_needed={"0.9": 12}, raters_needed_between={"0.9": between})
+    assert _needed(trust) == words
+
+
+@pytest.mark.parametrize(
+    ("top", "words"),
+    [
+        (0.05, "correlate above .05 with the labels of valence"),
+        (0.0499, "show no difference between stimuli"),
+    ],
+)
+def test_a_ceiling_below_a_twentieth_is_none(top: float, words: str) -> None:
+    single = Estimate(0.3, 0.1, 0.5)
+    (sentence,) = _ceiling("valence", missing_reliability(icc2=single, ceiling=Ceilings(Estimate(top))), "")
+    assert words in sentence
