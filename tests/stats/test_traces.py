@@ -94,20 +94,21 @@ def test_the_weights_of_evaluators_follow_their_agreement() -> None:
 
 def test_the_ceiling_is_what_the_true_course_reaches() -> None:
     rng = np.random.default_rng(4)
-    reached, expected = [], []
+    reached: list[float] = []
+    expected: list[float] = []
     for _ in range(60):
         course = np.cumsum(rng.normal(0, 0.3, 400))
         course -= course.mean()
         rows = course + rng.normal(0, 0.6, 8)[:, None] + rng.normal(0, 1.0, (8, 400))
-        reached.append(concordance(course, rows.mean(axis=0)))
-        expected.append(course_ceiling(*variances(rows), 8))
+        reached.append(concordance(course, rows.mean(axis=0)) or 0.0)
+        expected.append(course_ceiling(*variances(rows), 8) or 0.0)
     assert np.mean(reached) == pytest.approx(np.mean(expected), abs=0.01)
 
 
 def test_agreement_over_time_shows_where_raters_part() -> None:
     together = np.tile(np.linspace(0, 1, 40), (4, 1))
     apart = together + np.arange(4)[:, None]
-    data = traces("abcd", np.hstack([together, apart]), rate=4.0)
+    data = traces("abcd", list(np.hstack([together, apart])), rate=4.0)
     seconds, spread = agreement_over_time(data, window=2.0)
     assert spread[0] == pytest.approx(0.0, abs=1e-12)
     assert spread[-1] == pytest.approx(np.std(np.arange(4), ddof=1))

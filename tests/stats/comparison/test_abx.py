@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.comparison.abx import abx, clopper_pearson, d_prime_of_share, share_of_d_prime
+from heartfelt.stats.comparison.abx import abx, d_prime_of_share, exact_bounds, share_of_d_prime
 
 SOURCE = "R 4.2: binom.test(14, 20, .5, 'greater') and its two-sided interval; pbinom(14, 20, .6)"
 
@@ -68,7 +68,7 @@ def test_raters_who_differ_widen_the_interval() -> None:
 
 def test_each_rater_has_an_exact_interval() -> None:
     result = abx(["a", "a", "b"], [1, 0, 1])
-    assert result.raters["a"].low == pytest.approx(clopper_pearson(1, 2, 0.95)[0])
+    assert result.raters["a"].low == pytest.approx(exact_bounds(1, 2, 0.95)[0])
     assert result.raters["b"].counts == {"answers": 1}
 
 

@@ -355,5 +355,8 @@ def test_intervals_over_raters_and_stimuli_cover() -> None:
         rater, first, second, value, stimulus = study(20, 30, 30)
         result = bradley_terry(rater, first, second, value, stimulus=stimulus)
         bounds = [(s.low, s.high) for s in result.strengths]
-        hits += [low is not None and low <= t <= high for (low, high), t in zip(bounds, truth, strict=True)]
+        hits += [
+            low is not None and high is not None and low <= t <= high
+            for (low, high), t in zip(bounds, truth, strict=True)
+        ]
     assert 0.92 < np.mean(hits) < 0.98

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats._bounds import check_confidence, t_quantile
+from heartfelt.stats._bounds import check_confidence, clopper_pearson, t_quantile
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Ids, Values, triples
+from heartfelt.stats.triples import Ids, Values, as_array, as_floats, code
 
 GUESSING = 0.5
 _METHOD = "ABX"
@@ -50,27 +50,36 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     check_confidence(confidence)
     if not 0 < margin < GUESSING:
         raise InputError(f"margin must lie between 0 and 0.5; got {margin:g}.", "Use 0.1: up to 60% correct.")
+    values = as_floats(correct, "correct")
     alone = rater is None
-    data = triples(np.arange(len(correct)) if alone else rater, np.zeros(len(correct), np.int64), correct)
-    odd = data.value[(data.value != 0) & (data.value != 1)]
+    ids = np.arange(values.size) if rater is None else as_array(rater)
+    if ids.size != values.size:
+        raise InputError(
+            f"The columns differ in length: rater {ids.size}, correct {values.size}.",
+            "Pass parallel arrays: one entry per answer in each.",
+        )
+    keep = np.isfinite(values)
+    left_out = int(values.size - keep.sum())
+    values, raters = values[keep], code(ids[keep])
+    odd = values[(values != 0) & (values != 1)]
     if odd.size:
         raise InputError(
             f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0."
         )
-    trials, right = int(data.value.size), int(data.value.sum())
-    counts = {"answers": trials} | ({} if alone else {"raters": len(data.raters)})
-    if data.left_out:
-        counts["left_out"] = data.left_out
+    trials, right = int(values.size), int(values.sum())
+    counts = {"answers": trials} | ({} if alone else {"raters": raters.count})
+    if left_out:
+        counts["left_out"] = left_out
     if not trials:
         none = Estimate.missing("there are no answers", _METHOD, counts)
         return Abx(none, none, None, margin, None, {})
-    per_rater = np.bincount(data.rater)
-    exact = clopper_pearson(right, trials, confidence)
+    per_rater = np.bincount(raters.codes)
+    exact = exact_bounds(right, trials, confidence)
     share = Estimate(right / trials, *exact, _METHOD, "Clopper-Pearson", confidence, counts)
     if not alone and int(per_rater.max()) > 1:
-        share = _over_raters(share, data.rater, data.value, confidence)
-    names = {} if alone else {name: number for number, name in enumerate(data.raters)}
-    rights = np.bincount(data.rater, data.value)
+        share = _over_raters(share, raters.codes, values, confidence)
+    names = {} if alone else {name: number for number, name in enumerate(raters.names)}
+    rights = np.bincount(raters.codes, values)
     single = {
         name: _share(int(rights[number]), int(per_rater[number]), confidence)
         for name, number in names.items()
@@ -86,7 +95,7 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
 
 
 def _share(right: int, trials: int, confidence: float) -> Estimate:
-    bounds = clopper_pearson(right, trials, confidence)
+    bounds = exact_bounds(right, trials, confidence)
     return Estimate(right / trials, *bounds, _METHOD, "Clopper-Pearson", confidence, {"answers": trials})
 
 
@@ -107,14 +116,12 @@ def _over_raters(share: Estimate, rater: Any, correct: Any, confidence: float) -
     )
 
 
-def clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:
     """The exact interval of a proportion."""
-    from scipy.special import betaincinv
-
-    tail = (1 - check_confidence(confidence)) / 2
-    low = 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
-    high = 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
-    return low, high
+    low, high = clopper_pearson(
+        np.array(float(successes)), np.array(float(trials)), (1 - check_confidence(confidence)) / 2
+    )
+    return float(low), float(high)
 
 
 def binomial_upper(successes: int, trials: int, share: float) -> float:

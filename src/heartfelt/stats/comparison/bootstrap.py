@@ -110,7 +110,7 @@ class _Resampler:
                 np.bincount(self._cell, r[data.rater] * s[data.stimulus], minlength=self._cells)
                 for r, s in zip(raters, stimuli, strict=True)
             ]
-            sums = np.stack(rows)
+            sums = np.stack(rows).astype(np.float64)
         elif self._units is not None and self._units.shape[0] > 1:
             sums = _counts(self._units.shape[0], lanes, rng) @ self._units
         else:

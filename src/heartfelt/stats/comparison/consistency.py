@@ -150,7 +150,7 @@ def zeta(data: Comparisons, rows: Ints, circular: int) -> float | None:
     return 1.0 - circular / most
 
 
-def _side(firsts: Floats, decisions: Ints, number: int) -> float | None:
+def _side(firsts: Any, decisions: Ints, number: int) -> float | None:
     """Fisher's exact test of a rater's share of first choices against the other raters'."""
     from scipy.stats import fisher_exact
 
@@ -158,7 +158,7 @@ def _side(firsts: Floats, decisions: Ints, number: int) -> float | None:
     rest, all_rest = int(firsts.sum()) - own, int(decisions.sum()) - all_own
     if not all_own or not all_rest:
         return None
-    return float(fisher_exact([[own, all_own - own], [rest, all_rest - rest]]).pvalue)
+    return float(fisher_exact(np.array([[own, all_own - own], [rest, all_rest - rest]])).pvalue)
 
 
 def _with_others(data: Comparisons, number: int, own: Ints) -> tuple[float | None, float | None]:

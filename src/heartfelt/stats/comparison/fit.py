@@ -229,7 +229,7 @@ def _step(problem: Problem, point: _Point) -> tuple[Floats, Floats]:
     if not problem.borders:
         return solve(point.matrix, point.slope[:, None])[:, 0], np.zeros(0)
     solved = solve(point.matrix, np.column_stack([point.slope, point.crosses.T]))
-    border: Floats = np.linalg.solve(
+    border = np.linalg.solve(
         point.own - point.crosses @ solved[:, 1:], point.border_slopes - point.crosses @ solved[:, 0]
     )
-    return solved[:, 0] - solved[:, 1:] @ border, border
+    return np.asarray(solved[:, 0] - solved[:, 1:] @ border), np.asarray(border, np.float64)

@@ -155,7 +155,7 @@ def add_up(data: Comparisons, *, graded: bool = False, ordered: bool = False) ->
     occurring = np.flatnonzero(total)
     sums = np.column_stack([column[occurring] for column in columns])
     pairs = occurring if pairs is None else pairs
-    return Cells(pairs // size, pairs % size, sums)
+    return Cells(pairs // size, pairs % size, np.asarray(sums, np.float64))
 
 
 @dataclass(frozen=True, slots=True)

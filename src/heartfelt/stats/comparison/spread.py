@@ -124,7 +124,7 @@ def covariance(
 
     ``dispersion`` is the variance of an answer where the model leaves it open, estimated with ``df`` degrees of freedom.
     """
-    inverse: Floats = np.linalg.inv(information)
+    inverse = np.asarray(np.linalg.inv(information), np.float64)
     alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
     raters, stimuli = (_over(answers, information, inverse, unit) for unit in (rater, stimulus))
     return Covariance(dispersion * _centred(inverse, answers), df, alone, *raters, *stimuli)

@@ -259,7 +259,7 @@ def _estimate(
     problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
     result = fit(problem)
     if not result.converged:
-        why = _divergence(result, [data.names[i] for i in core], with_order)
+        why = _divergence(result, [data.names[i] for i in core.tolist()], with_order)
         return no_strengths(link.name, method, data.names, data.counts, why)
     reasons = (None,) * len(data.names) if penalty else linked.why
     return _result(link, problem, result, inner, data.names, core, reasons, method, confidence)
@@ -271,7 +271,7 @@ def _within(data: Comparisons, core: Ints) -> Comparisons:
     place[core] = np.arange(core.size)
     first, second = place[data.first], place[data.second]
     keep = (first >= 0) & (second >= 0)
-    names = [data.names[i] for i in core]
+    names = [data.names[i] for i in core.tolist()]
     rater = None if data.rater is None else data.rater[keep]
     stimulus = None if data.stimulus is None else data.stimulus[keep]
     inner = as_comparisons(rater, first[keep], second[keep], data.value[keep], stimulus)
