@@ -76,7 +76,7 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
         )
     arrays = [np.asarray([math.nan if v is None else v for v in each], np.float64) for each in samples]
     longest = max((array.size for array in arrays), default=0)
-    kept: list[Any] = []
+    retained: list[Any] = []
     rows: list[Floats] = []
     left_out: dict[Any, str] = {}
     for rater, array in zip(raters, arrays, strict=True):
@@ -87,12 +87,12 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
         if cover < LEAST_COVER:
             left_out[rater] = f"covers {cover:.0%} of the longest trace, less than half"
         else:
-            kept.append(rater)
+            retained.append(rater)
             rows.append(bridged)
     values = np.vstack(rows) if rows else np.zeros((0, longest))
     common = np.isfinite(values).all(axis=0) if rows else np.zeros(longest, bool)
     inside = _longest_run(common)
-    return Traces(values[:, inside], tuple(kept), rate, inside.start / rate, left_out)
+    return Traces(values[:, inside], tuple(retained), rate, inside.start / rate, left_out)
 
 
 def _bridge(values: Floats, most: int) -> Floats:

@@ -136,8 +136,8 @@ def mushra(
     hidden = _number(data, reference, "hidden reference")
     anchor = None if mid_anchor is None else _number(data, mid_anchor, "mid-range anchor")
     listeners = tuple(_listener(data, number, hidden, anchor) for number in range(len(data.listeners)))
-    kept = np.array([not (screening and listener.excluded) for listener in listeners], bool)
-    used = kept[data.listener] if kept.size else np.zeros(0, bool)
+    retained = np.array([not (screening and listener.excluded) for listener in listeners], bool)
+    used = retained[data.listener] if retained.size else np.zeros(0, bool)
     conditions = [
         _condition(data, number, hidden, used, confidence)
         for number in range(len(data.conditions))
