@@ -35,13 +35,24 @@ def test_every_public_name_of_association_is_documented(name: str) -> None:
     assert re.search(rf"`{name}[`(]", _text("association.md"))
 
 
+COMPARISON = [
+    "abx", "best_worst", "best_worst_counts", "bootstrap_strengths", "bradley_terry", "cmos", "davidson", "first_choices",
+    "mushra", "plackett_luce", "rao_kupper", "rater_consistency", "thurstone", "transitivity", "win_matrix",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPARISON)
+def test_every_public_name_of_comparison_is_documented(name: str) -> None:
+    assert re.search(rf"`{name}[`(]", _text("comparison.md"))
+
+
 def test_every_metric_that_can_be_resampled_is_documented() -> None:
     text = _text("association.md")
     assert [name for name in resample.metric_names() if not re.search(rf"`{name}[`(]", text)] == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["association.md", "inference.md"])
+@pytest.mark.parametrize("page", ["association.md", "comparison.md", "inference.md"])
 def test_the_examples_run(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", _text(page), re.DOTALL)
     assert blocks

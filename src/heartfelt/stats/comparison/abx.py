@@ -1,0 +1,165 @@
+"""ABX tests: can people tell A from B, how well, and if not, is that more than a lack of data?
+
+A trial presents A, B and X, which is one of the two; an answer is correct or not. Guessing is correct half the time. The test of
+guessing is the exact binomial test, one-sided. The interval of the share correct is Clopper and Pearson's (1934) where every answer
+stands for itself, and a jackknife over raters where raters gave several. d' follows from the share correct by the
+differencing model (Macmillan and Creelman 2005, eq. 9.10):
+
+    share = Phi(d'/sqrt 2) Phi(d'/sqrt 6) + Phi(-d'/sqrt 2) Phi(-d'/sqrt 6)
+
+A large p-value does not show that nobody hears a difference. Equivalence does: the exact test that the share correct is below
+one half plus a margin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats._bounds import check_confidence, clopper_pearson, t_quantile
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Ids, Values, as_array, as_floats, code
+
+GUESSING = 0.5
+_METHOD = "ABX"
+
+
+@dataclass(frozen=True, slots=True)
+class Abx:
+    """The result of an ABX test."""
+
+    share: Estimate
+    """Share of correct answers; guessing gives one half."""
+    d_prime: Estimate
+    p_value: float | None
+    """Of the hypothesis that everyone guesses, by the exact binomial test."""
+    margin: float
+    equivalence_p_value: float | None
+    """Of the hypothesis that the share is one half plus ``margin`` or more."""
+    raters: Mapping[Any, Estimate]
+    """The share of each rater, with its exact interval."""
+
+
+def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: float = 0.95) -> Abx:
+    """Test whether the answers (1 correct, 0 not) are better than guessing."""
+    check_confidence(confidence)
+    if not 0 < margin < GUESSING:
+        raise InputError(f"margin must lie between 0 and 0.5; got {margin:g}.", "Use 0.1: up to 60% correct.")
+    values = as_floats(correct, "correct")
+    alone = rater is None
+    ids = np.arange(values.size) if rater is None else as_array(rater)
+    if ids.size != values.size:
+        raise InputError(
+            f"The columns differ in length: rater {ids.size}, correct {values.size}.",
+            "Pass parallel arrays: one entry per answer in each.",
+        )
+    keep = np.isfinite(values)
+    left_out = int(values.size - keep.sum())
+    values, raters = values[keep], code(ids[keep])
+    odd = values[(values != 0) & (values != 1)]
+    if odd.size:
+        raise InputError(
+            f"{odd[0]:g} is not an answer of an ABX test.", "Code correct as 1, not correct as 0."
+        )
+    trials, right = int(values.size), int(values.sum())
+    counts = {"answers": trials} | ({} if alone else {"raters": raters.count})
+    if left_out:
+        counts["left_out"] = left_out
+    if not trials:
+        none = Estimate.missing("there are no answers", _METHOD, counts)
+        return Abx(none, none, None, margin, None, {})
+    per_rater = np.bincount(raters.codes)
+    exact = exact_bounds(right, trials, confidence)
+    share = Estimate(right / trials, *exact, _METHOD, "Clopper-Pearson", confidence, counts)
+    if not alone and int(per_rater.max()) > 1:
+        share = _over_raters(share, raters.codes, values, confidence)
+    names = {} if alone else {name: number for number, name in enumerate(raters.names)}
+    rights = np.bincount(raters.codes, values)
+    single = {
+        name: _share(int(rights[number]), int(per_rater[number]), confidence)
+        for name, number in names.items()
+    }
+    return Abx(
+        share,
+        _d_prime(share),
+        binomial_upper(right, trials, GUESSING),
+        margin,
+        1.0 - binomial_upper(right + 1, trials, GUESSING + margin),
+        single,
+    )
+
+
+def _share(right: int, trials: int, confidence: float) -> Estimate:
+    bounds = exact_bounds(right, trials, confidence)
+    return Estimate(right / trials, *bounds, _METHOD, "Clopper-Pearson", confidence, {"answers": trials})
+
+
+def _over_raters(share: Estimate, rater: Any, correct: Any, confidence: float) -> Estimate:
+    """The share with a jackknife interval over raters, never narrower than the exact one of single answers allows."""
+    units = int(rater.max()) + 1
+    if units < 2:
+        return share.without_interval("one rater: the answers of one person are not a sample of people")
+    right, given = np.bincount(rater, correct), np.bincount(rater)
+    without = (right.sum() - right) / (given.sum() - given)
+    error = math.sqrt((units - 1) / units * float(np.sum((without - without.mean()) ** 2)))
+    half = t_quantile(confidence, units - 1) * error
+    value = float(share)
+    if half == 0:
+        return share
+    return replace(
+        share, low=max(value - half, 0.0), high=min(value + half, 1.0), interval="jackknife over raters"
+    )
+
+
+def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+    """The exact interval of a proportion."""
+    low, high = clopper_pearson(
+        np.array(float(successes)), np.array(float(trials)), (1 - check_confidence(confidence)) / 2
+    )
+    return float(low), float(high)
+
+
+def binomial_upper(successes: int, trials: int, share: float) -> float:
+    """The probability of at least so many successes."""
+    from scipy.special import bdtrc
+
+    return 1.0 if successes <= 0 else float(bdtrc(successes - 1, trials, share))
+
+
+def share_of_d_prime(d_prime: float) -> float:
+    """The share correct that a d' gives by the differencing model."""
+    from scipy.special import ndtr
+
+    a, b = d_prime / math.sqrt(2), d_prime / math.sqrt(6)
+    return float(ndtr(a) * ndtr(b) + ndtr(-a) * ndtr(-b))
+
+
+def d_prime_of_share(share: float) -> float | None:
+    """The d' behind a share correct: 0 at one half or less, None at 1, where it is infinite."""
+    from scipy.optimize import brentq
+
+    if share <= GUESSING:
+        return 0.0
+    if share >= 1.0 - 1e-12:
+        return None
+    return float(brentq(lambda d: share_of_d_prime(d) - share, 0.0, 40.0, xtol=1e-12))
+
+
+def _d_prime(share: Estimate) -> Estimate:
+    method = "d' by the differencing model"
+    value = d_prime_of_share(float(share))
+    if value is None:
+        return Estimate.missing("every answer was correct; d' is not finite", method, share.counts)
+    if share.low is None or share.high is None:
+        return Estimate(value, method=method, counts=share.counts, why_no_interval=share.why_no_interval)
+    low, high = d_prime_of_share(share.low), d_prime_of_share(share.high)
+    if high is None:
+        return Estimate(
+            value, method=method, counts=share.counts, why_no_interval="the upper bound of the share is 1"
+        )
+    return Estimate(value, low, high, method, share.interval, share.confidence, share.counts)

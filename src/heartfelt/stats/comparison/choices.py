@@ -1,0 +1,372 @@
+"""Strengths from choices out of sets: rankings (Plackett-Luce) and best-worst choices.
+
+A ranking is read as successive choices: the best of all, the best of the rest, and so on (Luce 1959; Plackett 1975). A best-worst
+answer is two choices: the best of the set, with odds that grow with exp(strength), and the worst of the rest, with odds
+that grow with exp(-strength). Strengths are log odds with mean zero. Rank 1 is the best; items that share a rank count as chosen
+from a set that still holds the others of that rank. Two items ranked are a paired comparison, and the strengths are
+Bradley and Terry's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats._bounds import check_confidence
+from heartfelt.stats.comparison.fit import FAR, STEPS
+from heartfelt.stats.comparison.pairs import connection
+from heartfelt.stats.comparison.spread import covariance
+from heartfelt.stats.comparison.strengths import Strengths, gather, no_strengths
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices:
+    """Choices out of sets, one after another; the chosen item stands first in its set."""
+
+    starts: Ints
+    items: Ints
+    sign: Floats
+    """1 where the best was chosen, -1 where the worst was."""
+    answer: Ints
+    """The answer (ranking, best-worst pair) each choice belongs to."""
+    names: Sequence[Any]
+    rater: Ints
+    """The rater of each answer."""
+    raters: int
+    stimulus: Ints | None = None
+    stimuli: int = 0
+    left_out: int = 0
+
+    @property
+    def answers(self) -> int:
+        """Number of answers."""
+        return int(self.rater.size)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for an estimate."""
+        counts = {"answers": self.answers, "contestants": len(self.names), "raters": self.raters}
+        counts |= {} if self.stimulus is None else {"stimuli": self.stimuli}
+        return counts | ({"left_out": self.left_out} if self.left_out else {})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    """The rows of a long table of sets, grouped by answer: where each begins, and its rows in the order given by a key."""
+
+    starts: Ints
+    order: Ints
+    item: Ints
+    value: Floats
+    names: Sequence[Any]
+    rater: Ints
+    raters: int
+    left_out: int
+
+
+def _answers(rater: Ids, trial: Ids, item: Ids, value: Values, name: str) -> _Answers:
+    values = as_floats(value, name)
+    columns = [as_array(column) for column in (rater, trial, item)]
+    if any(column.size != values.size for column in columns):
+        sizes = ", ".join(str(column.size) for column in columns)
+        raise InputError(
+            f"The columns differ in length: rater, trial, item {sizes}; {name} {values.size}.",
+            "Pass parallel arrays: one entry per rater, trial and item.",
+        )
+    keep = np.isfinite(values)
+    values, columns = values[keep], [column[keep] for column in columns]
+    raters, trials, items = (code(column) for column in columns)
+    key = raters.codes * max(trials.count, 1) + trials.codes
+    order = np.lexsort((values, key))
+    sorted_key = key[order]
+    starts = np.flatnonzero(np.diff(sorted_key, prepend=-1))
+    place = np.lexsort((items.codes, key))
+    twice = np.flatnonzero((np.diff(key[place]) == 0) & (np.diff(items.codes[place]) == 0))
+    if twice.size:
+        row = place[twice[0]]
+        raise InputError(
+            f"{items.names[items.codes[row]]!r} appears twice in trial {trials.names[trials.codes[row]]!r} of rater"
+            f" {raters.names[raters.codes[row]]!r}.",
+            "Give each item of a set one row.",
+        )
+    return _Answers(
+        np.append(starts, values.size).astype(np.int64),
+        order,
+        items.codes[order],
+        values[order],
+        items.names,
+        raters.codes[order][starts] if values.size else np.zeros(0, np.int64),
+        raters.count,
+        int(keep.size - keep.sum()),
+    )
+
+
+def plackett_luce(
+    rater: Ids,
+    trial: Ids,
+    item: Ids,
+    rank: Values,
+    *,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Strengths from rankings: one row per rater, trial and item, with its rank (1 is the best).
+
+    A trial may rank any part of the items; one with a single item says nothing and is left out. Intervals are over raters.
+    """
+    data = _answers(rater, trial, item, rank, "rank")
+    starts, items, answer = [0], [], []
+    alone = 0
+    for number in range(data.starts.size - 1):
+        begin, end = int(data.starts[number]), int(data.starts[number + 1])
+        alone += end - begin < 2
+        place = begin
+        while place < end - 1:
+            same = place
+            while same < end and data.value[same] == data.value[place]:
+                same += 1
+            if same == end and same - place > 1 and place == begin:
+                break
+            for chosen in range(place, same if same < end else end - 1):
+                rest = [data.item[k] for k in range(place, end) if k != chosen]
+                items += [data.item[chosen], *rest]
+                starts.append(len(items))
+                answer.append(number)
+            place = same
+    choices = Choices(
+        np.array(starts, np.int64),
+        np.array(items, np.int64),
+        np.ones(len(starts) - 1),
+        np.array(answer, np.int64),
+        data.names,
+        data.rater,
+        data.raters,
+        left_out=data.left_out + alone,
+    )
+    return _fit("Plackett-Luce", choices, penalty, confidence)
+
+
+def best_worst(
+    rater: Ids,
+    trial: Ids,
+    item: Ids,
+    choice: Values,
+    *,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Strengths from best-worst choices: one row per rater, trial and item, 1 for the best, -1 for the worst, 0 for the rest."""
+    data = _answers(rater, trial, item, choice, "choice")
+    starts, items, sign, answer = [0], [], [], []
+    incomplete = 0
+    for number in range(data.starts.size - 1):
+        rows = slice(int(data.starts[number]), int(data.starts[number + 1]))
+        members, values = data.item[rows], data.value[rows]
+        best, worst = members[values == 1], members[values == -1]
+        if best.size != 1 or worst.size != 1 or members.size < 2:
+            incomplete += 1
+            continue
+        for chosen, of, direction in ((best[0], members, 1.0), (worst[0], members[members != best[0]], -1.0)):
+            if of.size > 1:
+                items += [chosen, *of[of != chosen]]
+                starts.append(len(items))
+                sign.append(direction)
+                answer.append(number)
+    choices = Choices(
+        np.array(starts, np.int64),
+        np.array(items, np.int64),
+        np.array(sign),
+        np.array(answer, np.int64),
+        data.names,
+        data.rater,
+        data.raters,
+        left_out=data.left_out + incomplete,
+    )
+    return _fit("best-worst logit", choices, penalty, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class BestWorstCounts:
+    """How often each item was best less how often it was worst, per time shown: -1 to 1."""
+
+    names: tuple[Any, ...]
+    scores: tuple[Estimate, ...]
+
+
+def best_worst_counts(
+    rater: Ids, trial: Ids, item: Ids, choice: Values, *, confidence: float = 0.95
+) -> BestWorstCounts:
+    """Best-worst scores by counting, with a jackknife interval over raters. Columns as in :func:`best_worst`."""
+    data = _answers(rater, trial, item, choice, "choice")
+    size = len(data.names)
+    row_rater = np.repeat(data.rater, np.diff(data.starts))
+    key = row_rater * size + data.item
+    shape = (data.raters, size)
+    balance = np.bincount(key, data.value, minlength=data.raters * size).reshape(shape)
+    shown = np.bincount(key, minlength=data.raters * size).reshape(shape)
+    totals, times = balance.sum(axis=0), shown.sum(axis=0)
+    method = "best less worst per time shown"
+    out = []
+    for place in range(size):
+        counts = {"shown": int(times[place]), "raters": int((shown[:, place] > 0).sum())}
+        out.append(
+            _ratio(
+                balance[:, place], shown[:, place], totals[place] / times[place], method, counts, confidence
+            )
+        )
+    return BestWorstCounts(tuple(data.names), tuple(out))
+
+
+def _ratio(
+    top: Any, bottom: Ints, value: float, method: str, counts: dict[str, int], confidence: float
+) -> Estimate:
+    from heartfelt.stats._bounds import t_quantile
+
+    used = bottom > 0
+    units = int(used.sum())
+    estimate = Estimate(float(value), method=method, counts=counts)
+    if units < 2:
+        return estimate.without_interval("one rater saw it")
+    rest = bottom.sum() - bottom[used]
+    without = (top.sum() - top[used]) / rest
+    half = t_quantile(confidence, units - 1) * float(
+        np.sqrt((units - 1) / units * np.sum((without - without.mean()) ** 2))
+    )
+    if half == 0:
+        return estimate.without_interval("nothing varies")
+    return estimate.with_interval(
+        max(value - half, -1.0), min(value + half, 1.0), "jackknife over raters", confidence
+    )
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
+
+def _fit(model: str, data: Choices, penalty: float, confidence: float) -> Strengths:
+    check_confidence(confidence)
+    method = model if not penalty else f"{model}, {penalty:g} ties with an average contestant added to each"
+    names = list(data.names)
+    if not data.sign.size:
+        return no_strengths(model, method, names, data.counts, "there are no complete answers")
+    first, second = _edges(data)
+    linked = connection(first, second, np.ones(first.size), np.zeros(first.size), names)
+    core = np.arange(len(names)) if penalty else np.flatnonzero(linked.core)
+    if core.size < 2:
+        return no_strengths(model, method, names, data.counts, "", linked.why)
+    inner = data if core.size == len(names) else _within(data, core)
+    strengths, likelihood, information = _newton(inner, core.size, penalty)
+    if information is None:
+        return no_strengths(model, method, names, data.counts, "the search for the maximum does not end")
+    rater = None if inner.raters < 2 else (inner.rater, inner.raters)
+    spread = covariance(_Parts(inner, strengths), information, inner.answers, rater, None)
+    reasons = (None,) * len(names) if penalty else linked.why
+    return gather(
+        model, method, names, strengths, core, reasons, spread, inner.counts, likelihood, penalty, confidence
+    )
+
+
+def _edges(data: Choices) -> tuple[Ints, Ints]:
+    """Who was preferred to whom: the best to the others of its set, the others to the worst."""
+    sizes = np.diff(data.starts)
+    chosen = np.repeat(data.items[data.starts[:-1]], sizes)
+    up = np.repeat(data.sign > 0, sizes)
+    others = chosen != data.items
+    first, second = np.where(up, chosen, data.items), np.where(up, data.items, chosen)
+    return first[others], second[others]
+
+
+def _within(data: Choices, core: Ints) -> Choices:
+    """The choices among some of the items; a choice of another item is left out."""
+    place = np.full(len(data.names), -1)
+    place[core] = np.arange(core.size)
+    starts, items, keep = [0], [], []
+    for number in range(data.sign.size):
+        members = place[data.items[data.starts[number] : data.starts[number + 1]]]
+        if members[0] < 0 or (members >= 0).sum() < 2:
+            continue
+        items += members[members >= 0].tolist()
+        starts.append(len(items))
+        keep.append(number)
+    left_out = data.left_out + int(data.sign.size - len(keep))
+    return replace(
+        data,
+        starts=np.array(starts, np.int64),
+        items=np.array(items, np.int64),
+        sign=data.sign[keep],
+        answer=data.answer[keep],
+        names=[data.names[i] for i in core],
+        left_out=left_out,
+    )
+
+
+def _newton(data: Choices, size: int, penalty: float) -> tuple[Floats, float, Floats | None]:
+    """Newton's method; the information is None where the maximum is at infinity."""
+    from heartfelt.stats._kernels_comparison import choice_pass
+
+    stages = np.arange(data.sign.size)
+
+    def at(strengths: Floats) -> tuple[float, Floats, Floats]:
+        likelihood, slope, matrix = choice_pass(data.starts, data.items, data.sign, stages, strengths, size)
+        if penalty:
+            slope = slope - penalty * np.tanh(strengths / 2.0) / 2.0
+            matrix[np.diag_indices(size)] += penalty / (4.0 * np.cosh(strengths / 2.0) ** 2)
+        else:
+            matrix += np.trace(matrix) / size**2
+        return likelihood, slope, matrix
+
+    strengths = np.zeros(size)
+    likelihood, slope, matrix = at(strengths)
+    for _ in range(STEPS):
+        step = np.linalg.solve(matrix, slope)
+        length = 1.0
+        while length > 1e-9:
+            there = at(strengths + length * step)
+            if float(there[1] @ step) >= -0.9 * float(slope @ step):
+                break
+            length /= 2
+        strengths = strengths + length * step
+        likelihood, slope, matrix = there
+        if length * float(np.abs(step).max()) < 1e-9:
+            return strengths - strengths.mean(), likelihood, matrix
+        if float(np.abs(strengths).max()) > FAR:
+            break
+    return strengths, likelihood, None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """What each answer adds to slope and information."""
+
+    data: Choices
+    strengths: Floats
+
+    @property
+    def width(self) -> int:
+        return int(self.strengths.size)
+
+    contestants = width
+
+    def by_unit(self, codes: Ints, units: int) -> Floats:
+        from heartfelt.stats._kernels_comparison import choice_slopes
+
+        data = self.data
+        unit = codes[data.answer]
+        return np.asarray(choice_slopes(data.starts, data.items, data.sign, unit, units, self.strengths))
+
+    def squares(self) -> Floats:
+        slopes = self.by_unit(np.arange(self.data.answers), self.data.answers)
+        return np.asarray(slopes.T @ slopes)
+
+    def part(self, rows: Ints) -> tuple[Floats, Floats]:
+        from heartfelt.stats._kernels_comparison import choice_pass
+
+        data = self.data
+        stages = np.flatnonzero(np.isin(data.answer, rows))
+        _, slope, matrix = choice_pass(data.starts, data.items, data.sign, stages, self.strengths, self.width)
+        return slope, matrix

@@ -1,0 +1,252 @@
+"""Consistency of comparisons: circular triads, side bias, agreement with the others, and transitivity.
+
+* **Circular triads** (Kendall and Babington Smith 1940): a over b, b over c, c over a. Of the triads a rater judged
+  completely, guessing
+  makes a quarter circular. The p-value of guessing is the share of random answers, drawn for the same pairs, with as few
+  circular triads. ``zeta`` is 1 without any circular triad and 0 at the most there can be, where every pair was judged once.
+* **Side bias**: the share of first choices among a rater's decided comparisons, against the share of all other raters, by an
+  exact test (Fisher's).
+* **Agreement with the others**: the share of a rater's decided comparisons that go the way of the strengths fitted
+  without the rater.
+* **Transitivity**: strengths put every pair on one line. The deviance of the saturated model (each pair its own probability) from
+  Bradley and Terry's tests whether one line is enough; its distribution is simulated from the fitted strengths, since
+  pairs are judged
+  only a few times each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heartfelt.stats.comparison.fit import Problem, fit
+from heartfelt.stats.comparison.links import BRADLEY_TERRY
+from heartfelt.stats.comparison.pairs import Comparisons, add_up, as_comparisons, check_choices, connection
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.streams import stream
+
+DRAWS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class RaterConsistency:
+    """What one rater's comparisons say about the rater."""
+
+    rater: Any
+    comparisons: int
+    ties: int
+    triads: int
+    """Triads of contestants of which the rater decided all three pairs."""
+    circular: int
+    zeta: float | None
+    """Kendall's coefficient, where the rater decided every pair of some contestants exactly once."""
+    p_guessing: float | None
+    """Probability of so few circular triads, or fewer, by guessing."""
+    first_share: float | None
+    """Share of first choices among decided comparisons."""
+    p_side: float | None
+    """Of the hypothesis that the rater prefers the first as often as the others do."""
+    agreement: float | None
+    """Share of decided comparisons in line with the others' strengths."""
+    p_chance: float | None
+    """Probability of so much agreement, or more, by guessing."""
+
+
+def rater_consistency(
+    rater: Ids, first: Ids, second: Ids, value: Values, *, seed: int = 0
+) -> list[RaterConsistency]:
+    """The consistency of every rater."""
+    from heartfelt.stats.triples import code
+
+    data = as_comparisons(rater, first, second, value)
+    check_choices(data.value)
+    assert data.rater is not None  # a column of raters is required
+    names = code(rater).names
+    decided = data.value != 0.5
+    firsts = np.bincount(data.rater[decided], data.value[decided], minlength=data.raters)
+    decisions = np.bincount(data.rater[decided], minlength=data.raters)
+    out = []
+    for number in range(data.raters):
+        rows = np.flatnonzero(data.rater == number)
+        own = rows[decided[rows]]
+        triads, circular, p_guessing = circular_triads(data, own, seed + number)
+        share = float(firsts[number] / decisions[number]) if decisions[number] else None
+        agreement, p_chance = _with_others(data, number, own)
+        out.append(
+            RaterConsistency(
+                names[number],
+                int(rows.size),
+                int(rows.size - own.size),
+                triads,
+                circular,
+                zeta(data, own, circular),
+                p_guessing,
+                share,
+                _side(firsts, decisions, number),
+                agreement,
+                p_chance,
+            )
+        )
+    return out
+
+
+def circular_triads(data: Comparisons, rows: Ints, seed: int) -> tuple[int, int, float | None]:
+    """Complete triads, circular ones, and the probability of so few by guessing."""
+    wins, pairs = _majorities(data, rows)
+    triads = _triads(pairs, wins.shape[0])
+    if not triads.size:
+        return 0, 0, None
+    sign = np.where(wins > wins.T, 1, -1)
+    a, b, c = triads.T
+    circular = int(_is_circular(sign[a, b], sign[b, c], sign[c, a]).sum())
+    edges = {pair: number for number, pair in enumerate(pairs)}
+    index = np.array([[edges[i, j], edges[j, k], edges[i, k]] for i, j, k in triads.tolist()])
+    rng = stream(seed, "comparison", "triads")
+    drawn = rng.choice(np.array([-1, 1], np.int8), (DRAWS, len(pairs)))
+    random = _is_circular(drawn[:, index[:, 0]], drawn[:, index[:, 1]], -drawn[:, index[:, 2]]).sum(axis=1)
+    return int(triads.shape[0]), circular, float((1 + (random <= circular).sum()) / (1 + DRAWS))
+
+
+def _is_circular(ab: Any, bc: Any, ca: Any) -> Any:
+    return (ab == bc) & (bc == ca)
+
+
+def _majorities(data: Comparisons, rows: Ints) -> tuple[Floats, list[tuple[int, int]]]:
+    """Wins of a rater among the contestants the rater met, and the pairs with a winner (lower place first)."""
+    met, places = np.unique(np.concatenate([data.first[rows], data.second[rows]]), return_inverse=True)
+    first, second = places[: rows.size], places[rows.size :]
+    wins = np.zeros((met.size, met.size))
+    np.add.at(wins, (first, second), data.value[rows])
+    np.add.at(wins, (second, first), 1.0 - data.value[rows])
+    upper = np.argwhere(np.triu(wins != wins.T, 1))
+    return wins, [(int(i), int(j)) for i, j in upper]
+
+
+def _triads(pairs: Sequence[tuple[int, int]], size: int) -> Ints:
+    """All i < j < k of which each two are a pair."""
+    linked: list[set[int]] = [set() for _ in range(size)]
+    for i, j in pairs:
+        linked[i].add(j)
+    rows = [(i, j, k) for i, j in pairs for k in linked[i] & linked[j]]
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def zeta(data: Comparisons, rows: Ints, circular: int) -> float | None:
+    """Kendall's coefficient of consistence, where every pair of the contestants met was decided exactly once."""
+    size = np.unique(np.concatenate([data.first[rows], data.second[rows]])).size
+    low, high = (
+        np.minimum(data.first[rows], data.second[rows]),
+        np.maximum(data.first[rows], data.second[rows]),
+    )
+    once = np.unique(low * len(data.names) + high).size == rows.size
+    if size < 3 or not once or rows.size != size * (size - 1) // 2:
+        return None
+    most = (size**3 - size) / 24 if size % 2 else (size**3 - 4 * size) / 24
+    return 1.0 - circular / most
+
+
+def _side(firsts: Any, decisions: Ints, number: int) -> float | None:
+    """Fisher's exact test of a rater's share of first choices against the other raters'."""
+    from scipy.stats import fisher_exact
+
+    own, all_own = int(firsts[number]), int(decisions[number])
+    rest, all_rest = int(firsts.sum()) - own, int(decisions.sum()) - all_own
+    if not all_own or not all_rest:
+        return None
+    return float(fisher_exact(np.array([[own, all_own - own], [rest, all_rest - rest]])).pvalue)
+
+
+def _with_others(data: Comparisons, number: int, own: Ints) -> tuple[float | None, float | None]:
+    """Share of decided comparisons in line with the strengths of the others, and how likely guessing gives as much."""
+    from scipy.special import bdtrc
+
+    assert data.rater is not None  # a column of raters is required
+    rest = data.rater != number
+    others = Comparisons(data.first[rest], data.second[rest], data.value[rest], data.names)
+    if not others.size or not own.size:
+        return None, None
+    cells = add_up(others)
+    result = fit(Problem(cells, BRADLEY_TERRY, len(data.names), False, False, penalty=1.0))
+    difference = result.strengths[data.first[own]] - result.strengths[data.second[own]]
+    known = np.abs(difference) > 1e-9
+    if not known.any():
+        return None, None
+    agrees = int(((difference[known] > 0) == (data.value[own][known] == 1.0)).sum())
+    total = int(known.sum())
+    return agrees / total, 1.0 if agrees == 0 else float(bdtrc(agrees - 1, total, 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Transitivity:
+    """The test whether one line of strengths describes all pairs."""
+
+    deviance: float | None
+    pairs: int
+    df: int
+    p_value: float | None
+    why_missing: str | None = None
+
+
+def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, seed: int = 0) -> Transitivity:
+    """Test Bradley and Terry's model against one probability per pair, ties as half a win."""
+    data = as_comparisons(None, first, second, value)
+    check_choices(data.value)
+    size = len(data.names)
+    cells = add_up(data) if data.size else None
+    df = 0 if cells is None else cells.first.size - size + 1
+    if cells is None or df < 1:
+        why = "there are no more pairs than a line of strengths fits exactly"
+        return Transitivity(None, 0 if cells is None else int(cells.first.size), max(df, 0), None, why)
+    won, lost = cells.sums[:, 0] + cells.sums[:, 1] / 2, cells.sums[:, 2] + cells.sums[:, 1] / 2
+    if not connection(cells.first, cells.second, won, lost, data.names).complete:
+        return Transitivity(None, int(cells.first.size), df, None, "some strengths have no finite estimate")
+    problem = Problem(cells, BRADLEY_TERRY, size, False, False)
+    result = fit(problem)
+    total = won + lost
+    probability = 1.0 / (1.0 + np.exp(-problem.differences(result.strengths, 0.0)))
+    observed = _deviance(won, total, probability)
+    rng = stream(seed, "comparison", "transitivity")
+    larger = 0
+    for _ in range(draws):
+        drawn = rng.binomial(np.rint(total).astype(np.int64), probability).astype(np.float64)
+        sums = np.column_stack([drawn, np.zeros_like(drawn), np.rint(total) - drawn])
+        again = Problem(
+            type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
+        )
+        refit = fit(again)
+        fitted = 1.0 / (1.0 + np.exp(-again.differences(refit.strengths, 0.0)))
+        larger += _deviance(drawn, np.rint(total), fitted) >= observed - 1e-9
+    return Transitivity(observed, int(cells.first.size), df, (1 + larger) / (1 + draws))
+
+
+def _deviance(won: Floats, total: Floats, probability: Floats) -> float:
+    from scipy.special import xlogy
+
+    lost = total - won
+    expected, missed = total * probability, total * (1 - probability)
+    return 2.0 * float(np.sum(xlogy(won, won / expected) + xlogy(lost, lost / missed)))
+
+
+def first_choices(value: Values) -> Estimate:
+    """Share of first choices among decided comparisons, with Wilson's interval."""
+    from heartfelt.stats._bounds import wilson
+    from heartfelt.stats.triples import as_floats
+
+    values = as_floats(value)
+    decided = values[np.isfinite(values) & (values != 0.5)]
+    counts = {"comparisons": int(values.size), "decided": int(decided.size)}
+    if not decided.size:
+        return Estimate.missing("no comparison was decided", "share of first choices", counts)
+    low, high = wilson(float((decided > 0.5).sum()), decided.size, 0.95)
+    share = float((decided > 0.5).mean())
+    return Estimate(share, low, high, "share of first choices", "Wilson", 0.95, counts)
+
+
+def expected_circular(triads: int) -> float:
+    """Circular triads to expect by guessing."""
+    return triads / 4 if triads else math.nan

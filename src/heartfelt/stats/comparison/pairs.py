@@ -1,0 +1,267 @@
+"""Paired comparisons: who judged which of two, coded, counted, and checked for what they can tell apart.
+
+A comparison has a rater, a first and a second contestant (in the order they were presented) and a value: 1 where the first
+was chosen, 0 where the second was, 0.5 for a tie; graded comparisons carry any number, positive in favour of the first.
+Contestants are systems, stimuli, or whatever else was compared. Comparisons without a finite value are left out and
+counted; a contestant compared with itself is refused.
+
+Strengths are only defined up to what the comparisons connect (Ford 1957): from every contestant a chain of wins or ties must
+lead to every other one. Contestants of different groups were never compared, not even indirectly; a contestant outside the core
+won, or lost, every comparison with the core, so that its strength has no finite estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import InputError
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
+
+NAMED_AT_MOST = 5
+DENSE_AT_MOST = 3_000
+"""Contestants up to which a square table of pairs is small."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparisons:
+    """Comparisons with coded contestants. ``rater`` and ``stimulus`` are None where every comparison stands for itself."""
+
+    first: Ints
+    second: Ints
+    value: Floats
+    names: Sequence[Any]
+    rater: Ints | None = None
+    raters: int = 0
+    stimulus: Ints | None = None
+    stimuli: int = 0
+    left_out: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of comparisons."""
+        return int(self.value.size)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for an estimate."""
+        counts = {"comparisons": self.size, "contestants": len(self.names)}
+        if self.rater is not None:
+            counts["raters"] = self.raters
+        if self.stimulus is not None:
+            counts["stimuli"] = self.stimuli
+        return counts | ({"left_out": self.left_out} if self.left_out else {})
+
+
+def as_comparisons(
+    rater: Ids | None, first: Ids, second: Ids, value: Values, stimulus: Ids | None = None
+) -> Comparisons:
+    """Code parallel columns, leaving out comparisons without a finite value."""
+    values = as_floats(value)
+    columns = {"first": first, "second": second}
+    columns |= {name: ids for name, ids in (("rater", rater), ("stimulus", stimulus)) if ids is not None}
+    for name, column in columns.items():
+        if len(column) != values.size:
+            raise InputError(
+                f"The columns differ in length: {name} {len(column)}, value {values.size}.",
+                "Pass parallel arrays: one entry per comparison in each.",
+            )
+    keep = np.isfinite(values)
+    left_out = int(values.size - np.count_nonzero(keep))
+    if left_out:
+        values = values[keep]
+        columns = {name: as_array(column)[keep] for name, column in columns.items()}
+    names, left, right = code_together(columns["first"], columns["second"])
+    same = np.flatnonzero(left == right)
+    if same.size:
+        raise InputError(
+            f"{names[left[same[0]]]!r} is compared with itself ({same.size} such comparison{'s' if same.size > 1 else ''}).",
+            "Leave these rows out: they say nothing about strengths.",
+        )
+    raters = None if rater is None else code(columns["rater"])
+    stimuli = None if stimulus is None else code(columns["stimulus"])
+    return Comparisons(
+        left,
+        right,
+        values,
+        names,
+        None if raters is None else raters.codes,
+        0 if raters is None else raters.count,
+        None if stimuli is None else stimuli.codes,
+        0 if stimuli is None else stimuli.count,
+        left_out,
+    )
+
+
+def code_together(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints]:
+    """Code two columns by one list of names, sorted where they can be sorted."""
+    a, b = code(first), code(second)
+    place = {name: number for number, name in enumerate(a.names)}
+    for name in b.names:
+        place.setdefault(name, len(place))
+    names = list(place)
+    try:
+        order = sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:
+        order = list(range(len(names)))
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.arange(len(names))
+    of_b = rank[np.fromiter((place[name] for name in b.names), np.int64, len(b.names))]
+    return [names[i] for i in order], rank[: len(a.names)][a.codes], of_b[b.codes]
+
+
+def check_choices(value: Floats) -> None:
+    """Refuse values other than 1, 0 and 0.5."""
+    odd = np.flatnonzero((value != 1.0) & (value != 0.0) & (value != 0.5))
+    if odd.size:
+        raise InputError(
+            f"{value[odd[0]]:g} is not an outcome of a comparison.",
+            "Code 1 where the first was chosen, 0 where the second was, 0.5 for a tie; use `cmos` for graded comparisons.",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Comparisons added up by pair: how often the first won, tied and lost; for graded ones count, sum and squares."""
+
+    first: Ints
+    second: Ints
+    sums: Floats
+    """One row per pair, one column per sum."""
+
+
+def add_up(data: Comparisons, *, graded: bool = False, ordered: bool = False) -> Cells:
+    """Add up the outcomes of each pair that occurs, both orders together unless ``ordered``."""
+    size, value = len(data.names), data.value
+    key = data.first * size + data.second
+    if not ordered:
+        swapped = data.first > data.second
+        key = np.where(swapped, data.second * size + data.first, key)
+        value = np.where(swapped, -value if graded else 1.0 - value, value)
+    pairs: Ints | None = None
+    if size * size > max(4 * key.size, 1_000_000):
+        pairs, key = np.unique(key, return_inverse=True)
+    total = np.bincount(key).astype(np.float64)
+    score = np.bincount(key, value)
+    if graded:
+        columns = [total, score, np.bincount(key, value * value)]
+    else:
+        ties = np.bincount(key[value == 0.5], minlength=total.size).astype(np.float64)
+        columns = [score - ties / 2, ties, total - score - ties / 2]
+    occurring = np.flatnonzero(total)
+    sums = np.column_stack([column[occurring] for column in columns])
+    pairs = occurring if pairs is None else pairs
+    return Cells(pairs // size, pairs % size, np.asarray(sums, np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What a set of comparisons can tell apart."""
+
+    core: npt.NDArray[np.bool_]
+    """The contestants whose strengths have finite estimates: the largest group in which wins lead from each to each."""
+    why: tuple[str | None, ...]
+    """For each contestant outside the core, why its strength has no estimate."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every contestant is in the core."""
+        return bool(self.core.all())
+
+
+def connection(first: Ints, second: Ints, won: Floats, lost: Floats, names: Sequence[Any]) -> Connection:
+    """Find the core; ``won`` and ``lost`` say how much each pair's first won and lost, ties as half of both."""
+    size = len(names)
+    if size <= DENSE_AT_MOST and _strongly_connected(first, second, won, lost, size):
+        return Connection(np.ones(size, bool), (None,) * size)
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    beat = np.concatenate([first[won > 0], second[lost > 0]])
+    beaten = np.concatenate([second[won > 0], first[lost > 0]])
+    graph = csr_array((np.ones(beat.size), (beat, beaten)), shape=(size, size))
+    _, group = connected_components(graph, directed=False)
+    _, strong = connected_components(graph, directed=True, connection="strong")
+    largest = int(np.bincount(group).argmax()) if size else 0
+    inside = group == largest
+    sizes = np.bincount(strong[inside], minlength=int(strong.max()) + 1 if size else 1)
+    core = inside & (strong == int(sizes.argmax())) if int(sizes.max(initial=0)) > 1 else np.zeros(size, bool)
+    return Connection(core, tuple(_reasons(core, inside, graph, names)))
+
+
+def _strongly_connected(first: Ints, second: Ints, won: Floats, lost: Floats, size: int) -> bool:
+    """Whether wins lead from the first contestant to all others, and back."""
+    beat = np.zeros((size, size), bool)
+    beat[first, second] = won > 0
+    beat[second, first] |= lost > 0
+    for graph in (beat, beat.T):
+        reached, new = np.zeros(size, bool), np.zeros(size, bool)
+        new[:1] = True
+        while new.any():
+            reached |= new
+            new = graph[new].any(axis=0) & ~reached
+        if not reached.all():
+            return False
+    return True
+
+
+def _reasons(
+    core: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_], graph: Any, names: Sequence[Any]
+) -> list[str | None]:
+    from scipy.sparse.csgraph import breadth_first_order
+
+    members = [name for name, member in zip(names, core, strict=True) if member]
+    if not core.any():
+        why = "the comparisons can be split so that one side always won; no strength has a finite estimate"
+        return [why if near else _apart(names, inside) for near in inside]
+    start = int(np.flatnonzero(core)[0])
+    below = np.zeros(core.size, bool)
+    below[breadth_first_order(graph, start, directed=True, return_predecessors=False)] = True
+    reasons: list[str | None] = []
+    for number in range(core.size):
+        if core[number]:
+            reasons.append(None)
+        elif not inside[number]:
+            reasons.append(_apart(names, inside))
+        else:
+            outcome = "lost" if below[number] else "won"
+            reasons.append(
+                f"it {outcome} every comparison that links it with {listed(members)}; the strength has no finite estimate"
+            )
+    return reasons
+
+
+def _apart(names: Sequence[Any], inside: npt.NDArray[np.bool_]) -> str:
+    members = [name for name, member in zip(names, inside, strict=True) if member]
+    return f"no chain of comparisons links it with {listed(members)}"
+
+
+def listed(names: Sequence[Any]) -> str:
+    """A list of names for a sentence, at most five of them."""
+    shown = [str(name) for name in names[:NAMED_AT_MOST]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinMatrix:
+    """How often each contestant (row) was preferred to each other one (column), ties as half, and the comparisons of each pair."""
+
+    names: tuple[Any, ...]
+    wins: Floats
+    comparisons: Ints
+
+
+def win_matrix(first: Ids, second: Ids, value: Values) -> WinMatrix:
+    """Count wins by pair of contestants."""
+    data = as_comparisons(None, first, second, value)
+    check_choices(data.value)
+    size = len(data.names)
+    wins = np.zeros((size, size))
+    np.add.at(wins, (data.first, data.second), data.value)
+    np.add.at(wins, (data.second, data.first), 1.0 - data.value)
+    return WinMatrix(tuple(data.names), wins, np.rint(wins + wins.T).astype(np.int64))

@@ -1,0 +1,165 @@
+"""How sure strengths are: their covariance with raters and stimuli as samples.
+
+Leaving a unit (a rater, a stimulus) out moves the estimates by about (I - I_u)^-1 s_u, where I is the information, I_u the unit's
+part of it and s_u the unit's score: the step of Newton's method that removes the unit. The sum of squared moves is the jackknife
+covariance. With very many units or contestants I_u is left out of the inverse, which matters little then, and the
+sum is multiplied by n / (n - 1).
+Raters and stimuli are combined as in :mod:`heartfelt.stats.two_way_jackknife`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from heartfelt.stats import _bounds
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective
+
+MANY = 1e12
+"""Degrees of freedom that make Student's t a normal distribution."""
+STEPS_AT_MOST = 2e9
+"""Floating-point steps that may go into leaving units out one by one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariance:
+    """Covariances by what is a sample; None where that is not known.
+
+    ``model`` is what the model itself says of independent answers, on which intervals rest where neither raters nor stimuli
+    are known; ``answers`` is its counterpart from the answers' own spread.
+    """
+
+    model: Floats
+    df: float
+    answers: Floats
+    raters: Floats | None = None
+    rater_count: float = 0.0
+    stimuli: Floats | None = None
+    stimulus_count: float = 0.0
+
+    @property
+    def interval(self) -> str:
+        """How intervals are made, in words."""
+        known = [
+            name for name, part in (("raters", self.raters), ("stimuli", self.stimuli)) if part is not None
+        ]
+        return f"jackknife over {' and '.join(known)}" if known else "information of the model"
+
+    def variance(self, contrast: Floats) -> tuple[float, float]:
+        """Variance of a linear combination of the parameters, and its degrees of freedom."""
+        alone, raters, stimuli = (
+            0.0 if part is None else float(contrast @ part @ contrast)
+            for part in (self.answers, self.raters, self.stimuli)
+        )
+        if self.raters is not None and self.stimuli is not None:
+            spread = TwoWaySpread(stimuli, raters, alone, self.stimulus_count, self.rater_count)
+            return spread.variance, spread.df
+        if self.raters is not None:
+            return raters, max(self.rater_count - 1.0, 1.0)
+        if self.stimuli is not None:
+            return stimuli, max(self.stimulus_count - 1.0, 1.0)
+        return float(contrast @ self.model @ contrast), self.df
+
+    @property
+    def total(self) -> Floats:
+        """One covariance matrix for drawing parameters, positive semi-definite."""
+        if self.raters is None or self.stimuli is None:
+            known = self.raters if self.raters is not None else self.stimuli
+            return self.model if known is None else known
+        values, vectors = np.linalg.eigh(self.raters - self.answers)
+        beyond = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return np.asarray(self.stimuli + (1.0 + 4.0 / max(self.rater_count, 1.0)) * beyond)
+
+    def bounds(self, value: float, contrast: Floats, confidence: float) -> tuple[float, float] | None:
+        """Student's t interval about a value; None where nothing varies."""
+        variance, df = self.variance(contrast)
+        if variance <= 0:
+            return None
+        quantile = _bounds.normal_quantile(confidence) if df >= MANY else _bounds.t_quantile(confidence, df)
+        half = quantile * float(np.sqrt(variance))
+        return value - half, value + half
+
+    def p_value(self, value: float, contrast: Floats) -> float | None:
+        """Two-sided p-value of the hypothesis that the combination is zero."""
+        from scipy.special import stdtr
+
+        variance, df = self.variance(contrast)
+        return None if variance <= 0 else float(2.0 * stdtr(df, -abs(value) / np.sqrt(variance)))
+
+
+class Contributions(Protocol):
+    """What single answers (comparisons, rankings, choices) add to the slope and the information of a model."""
+
+    @property
+    def width(self) -> int:
+        """Number of parameters."""
+
+    @property
+    def contestants(self) -> int:
+        """Parameters that are strengths; they come first."""
+
+    def squares(self) -> Floats:
+        """The sum over answers of the outer product of an answer's slope with itself."""
+
+    def by_unit(self, codes: Ints, units: int) -> Floats:
+        """The slope of each unit's answers."""
+
+    def part(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Slope and information of some answers."""
+
+
+def covariance(
+    answers: Contributions,
+    information: Floats,
+    count: int,
+    rater: tuple[Ints, int] | None,
+    stimulus: tuple[Ints, int] | None,
+    dispersion: float = 1.0,
+    df: float = MANY,
+) -> Covariance:
+    """Covariance of the parameters from what each of ``count`` answers contributes.
+
+    ``dispersion`` is the variance of an answer where the model leaves it open, estimated with ``df`` degrees of freedom.
+    """
+    inverse = np.asarray(np.linalg.inv(information), np.float64)
+    alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
+    raters, stimuli = (_over(answers, information, inverse, unit) for unit in (rater, stimulus))
+    return Covariance(dispersion * _centred(inverse, answers), df, alone, *raters, *stimuli)
+
+
+def _centred(inverse: Floats, answers: Contributions) -> Floats:
+    """The inverse without the constant that made the information invertible: strengths are known relative to their mean."""
+    size = answers.contestants
+    project = np.eye(answers.width)
+    project[:size, :size] -= 1.0 / size
+    return np.asarray(project @ inverse @ project)
+
+
+def _over(
+    answers: Contributions, information: Floats, inverse: Floats, unit: tuple[Ints, int] | None
+) -> tuple[Floats | None, float]:
+    """Jackknife covariance over units: exact steps where that is affordable, first-order moves otherwise."""
+    if unit is None or unit[1] < 2:
+        return None, 0.0
+    codes, units = unit
+    count = effective(np.bincount(codes))
+    width = answers.width
+    if units * width**3 / 3 > STEPS_AT_MOST:
+        summed = answers.by_unit(codes, units)
+        return np.asarray(inverse @ (summed.T @ summed) @ inverse * (units / (units - 1.0))), count
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(units + 1))
+    moves = np.empty((units, width))
+    for number in range(units):
+        slope, own = answers.part(order[starts[number] : starts[number + 1]])
+        try:
+            factor = np.linalg.cholesky(information - own)
+            moves[number] = np.linalg.solve(factor.T, np.linalg.solve(factor, slope))
+        except np.linalg.LinAlgError:
+            # Without this unit some contestant is not connected; its own first-order move stands in.
+            moves[number] = inverse @ slope
+    moves -= moves.mean(axis=0)
+    return np.asarray(moves.T @ moves * ((units - 1.0) / units)), count

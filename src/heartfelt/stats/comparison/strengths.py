@@ -1,0 +1,494 @@
+"""Strengths from paired comparisons: Bradley-Terry, Thurstone, Davidson, Rao-Kupper, and graded comparisons.
+
+Strengths are on the scale of the model (log odds, but for Thurstone and graded comparisons) with mean zero over the
+contestants that have one. A contestant that won or lost all its comparisons, or that no chain of comparisons links with the others,
+has no finite estimate: its strength is missing and says why. A ``penalty`` gives it a finite, shrunken one: that many ties of each
+contestant with an imaginary one of average strength. ``docs/stats/comparison.md`` has formulas, sources and coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.stats._bounds import check_confidence
+from heartfelt.stats.comparison.fit import Fit, Problem, border_columns, fit, information, laplacian
+from heartfelt.stats.comparison.links import (
+    BRADLEY_TERRY,
+    DAVIDSON,
+    GRADED,
+    RAO_KUPPER,
+    THURSTONE,
+    Derivatives,
+    Link,
+    graded_columns,
+    outcome_columns,
+)
+from heartfelt.stats.comparison.pairs import (
+    Comparisons,
+    add_up,
+    as_comparisons,
+    check_choices,
+    connection,
+    listed,
+)
+from heartfelt.stats.comparison.spread import Covariance, covariance
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.streams import stream
+
+COVARIANCE_AT_MOST = 3_000
+BLOCK = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """An effect with a test of the hypothesis that it is zero."""
+
+    estimate: Estimate
+    p_value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strengths:
+    """The strength of each contestant, on the scale of the model, mean zero."""
+
+    model: str
+    names: tuple[Any, ...]
+    strengths: tuple[Estimate, ...]
+    order_effect: Effect
+    """The advantage of being first, on the scale of the strengths."""
+    tie: Estimate
+    """Davidson's nu or Rao and Kupper's theta."""
+    log_likelihood: float | None
+    counts: dict[str, int]
+    penalty: float = 0.0
+    covariance: Covariance | None = field(default=None, repr=False)
+    core: tuple[int, ...] = field(default=(), repr=False)
+    """The places in ``names`` that the covariance is about."""
+
+    def strength(self, name: Any) -> Estimate:
+        """The strength of one contestant."""
+        return self.strengths[self._place(name)]
+
+    def _place(self, name: Any) -> int:
+        if name not in self.names:
+            raise InputError(
+                f"No contestant is called {name!r}.",
+                suggestion(str(name), [str(n) for n in self.names], "Names"),
+            )
+        return self.names.index(name)
+
+    def difference(self, first: Any, second: Any, confidence: float = 0.95) -> Effect:
+        """How much stronger one contestant is than another, with a test of equality."""
+        a, b = self._place(first), self._place(second)
+        for place in (a, b):
+            if self.strengths[place].is_missing:
+                why = self.strengths[place].why_missing or ""
+                return Effect(Estimate.missing(f"{self.names[place]}: {why}", self.model, self.counts))
+        value = float(self.strengths[a]) - float(self.strengths[b])
+        estimate = Estimate(value, method=f"{self.model}, difference of strengths", counts=self.counts)
+        if self.covariance is None:
+            return Effect(estimate.without_interval(self.strengths[a].why_no_interval or "no covariance"))
+        contrast = np.zeros(self.covariance.model.shape[0])
+        contrast[self.core.index(a)], contrast[self.core.index(b)] = 1.0, -1.0
+        bounds = self.covariance.bounds(value, contrast, confidence)
+        if bounds is None:
+            return Effect(estimate.without_interval("nothing varies"))
+        with_bounds = estimate.with_interval(*bounds, self.covariance.interval, confidence)
+        return Effect(with_bounds, self.covariance.p_value(value, contrast))
+
+    def rank_probabilities(self, draws: int = 10_000, seed: int = 0) -> Floats:
+        """The probability of each contestant (row) to have each rank (column, best first), by draws from the normal
+        approximation; rows of contestants without a strength are NaN.
+        """
+        size = len(self.names)
+        out = np.full((size, size), np.nan)
+        if self.covariance is None:
+            return out
+        places = np.array(self.core)
+        m = places.size
+        values = np.array([float(self.strengths[place]) for place in places])
+        eigenvalues, vectors = np.linalg.eigh(self.covariance.total[:m, :m])
+        root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+        drawn = values + stream(seed, "comparison", "ranks").standard_normal((draws, m)) @ root.T
+        ranks = np.argsort(np.argsort(-drawn, axis=1), axis=1)
+        out[places] = 0.0
+        for column, place in enumerate(places):
+            out[place, :m] = np.bincount(ranks[:, column], minlength=m) / draws
+        return out
+
+
+def bradley_terry(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Bradley-Terry strengths: log odds of being chosen. A tie counts as half a win for each.
+
+    ``value`` is 1 where the first was chosen, 0 where the second was, 0.5 for a tie. Intervals are over raters, and over
+    stimuli as well if ``stimulus`` names what was presented (such as the prompt two systems were compared on); with neither,
+    over single comparisons. ``order_effect`` adds the advantage of being first to the model.
+    """
+    return _choices(BRADLEY_TERRY, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def davidson(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Strengths with ties as an outcome of their own, likelier between equals (Davidson 1970). Columns as in
+    :func:`bradley_terry`.
+    """
+    return _choices(DAVIDSON, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def rao_kupper(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Strengths with ties where the difference stays below a threshold (Rao and Kupper 1967). Columns as in
+    :func:`bradley_terry`.
+    """
+    return _choices(RAO_KUPPER, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def thurstone(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    penalty: float = 0.0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Thurstone's Case V: strengths in standard deviations of a difference. Columns as in :func:`bradley_terry`."""
+    return _choices(THURSTONE, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+
+
+def cmos(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    stimulus: Ids | None = None,
+    order_effect: bool = False,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Graded comparisons, such as -3 to +3 in favour of the first: strengths on the scale of the grades by least squares."""
+    data = as_comparisons(rater, first, second, value, stimulus)
+    return _estimate(GRADED, data, order_effect, 0.0, confidence)
+
+
+def _choices(
+    link: Link,
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    stimulus: Ids | None,
+    order_effect: bool,
+    penalty: float,
+    confidence: float,
+) -> Strengths:
+    if penalty < 0:
+        raise InputError(f"penalty must be at least 0; got {penalty:g}.", "Use 1, or leave it out.")
+    data = as_comparisons(rater, first, second, value, stimulus)
+    check_choices(data.value)
+    return _estimate(link, data, order_effect, penalty, confidence)
+
+
+def _estimate(
+    link: Link, data: Comparisons, with_order: bool, penalty: float, confidence: float
+) -> Strengths:
+    check_confidence(confidence)
+    method = (
+        link.name
+        if not penalty
+        else f"{link.name}, {penalty:g} ties with an average contestant added to each"
+    )
+    if not data.size:
+        return no_strengths(link.name, method, data.names, data.counts, "there are no comparisons")
+    tied = data.value == 0.5
+    if link.ties and tied.all():
+        return no_strengths(link.name, method, data.names, data.counts, "every comparison was a tie")
+    cells = add_up(data, graded=link is GRADED, ordered=with_order)
+    # Any graded comparison links two contestants; of choices only a win or a tie does.
+    won, lost = (
+        cells.sums[:, 0] if link is GRADED else cells.sums[:, outcome] + cells.sums[:, 1]
+        for outcome in (0, 2)
+    )
+    linked = connection(cells.first, cells.second, won, lost, data.names)
+    core = np.arange(len(data.names)) if penalty else np.flatnonzero(linked.core)
+    if core.size < 2:
+        return no_strengths(link.name, method, data.names, data.counts, "", linked.why)
+    inner = data
+    if core.size < len(data.names):
+        inner = _within(data, core)
+        cells = add_up(inner, graded=link is GRADED, ordered=with_order)
+    with_tie = link.ties and bool((inner.value == 0.5).any())
+    # Without ties both models of ties are Bradley and Terry's.
+    used = BRADLEY_TERRY if link.ties and not with_tie else link
+    problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
+    result = fit(problem)
+    if not result.converged:
+        why = _divergence(result, [data.names[i] for i in core.tolist()], with_order)
+        return no_strengths(link.name, method, data.names, data.counts, why)
+    reasons = (None,) * len(data.names) if penalty else linked.why
+    return _result(link, problem, result, inner, data.names, core, reasons, method, confidence)
+
+
+def _within(data: Comparisons, core: Ints) -> Comparisons:
+    """The comparisons among some of the contestants, with ids coded afresh."""
+    place = np.full(len(data.names), -1)
+    place[core] = np.arange(core.size)
+    first, second = place[data.first], place[data.second]
+    keep = (first >= 0) & (second >= 0)
+    names = [data.names[i] for i in core.tolist()]
+    rater = None if data.rater is None else data.rater[keep]
+    stimulus = None if data.stimulus is None else data.stimulus[keep]
+    inner = as_comparisons(rater, first[keep], second[keep], data.value[keep], stimulus)
+    return replace(inner, names=names, left_out=data.left_out + int(keep.size - keep.sum()))
+
+
+def _divergence(result: Fit, names: Sequence[Any], with_order: bool) -> str:
+    if with_order and abs(result.order) > np.abs(result.strengths).max():
+        side = "first" if result.order > 0 else "second"
+        return f"the {side} of two was chosen so consistently that the order effect has no finite estimate"
+    extreme = [str(names[i]) for i in np.argsort(-np.abs(result.strengths))[:2].tolist()]
+    return (
+        f"the search for the maximum does not end; the strengths of {listed(extreme)} have no finite estimate"
+    )
+
+
+def no_strengths(
+    model: str,
+    method: str,
+    names: Sequence[Any],
+    counts: dict[str, int],
+    why: str,
+    reasons: Sequence[str | None] = (),
+) -> Strengths:
+    """The result where no contestant has a strength."""
+    missing = [
+        Estimate.missing(reason or why or "fewer than two contestants are connected", method, counts)
+        for reason in (reasons or [why] * len(names))
+    ]
+    none = Estimate.missing(why or "there are no strengths", method, counts)
+    return Strengths(model, tuple(names), tuple(missing), Effect(none), none, None, counts)
+
+
+def gather(
+    model: str,
+    method: str,
+    names: Sequence[Any],
+    values: Floats,
+    core: Ints,
+    reasons: Sequence[str | None],
+    spread: Covariance | None,
+    counts: dict[str, int],
+    likelihood: float,
+    penalty: float,
+    confidence: float,
+) -> Strengths:
+    """The result for contestants in the ``core``, and the reasons why the others have no strength."""
+    place = {contestant: number for number, contestant in enumerate(core.tolist())}
+    strengths = [
+        bounded(float(values[place[i]]), place[i], spread, method, counts, confidence)
+        if i in place
+        else Estimate.missing(reasons[i] or "", method, counts)
+        for i in range(len(names))
+    ]
+    order = Effect(Estimate.missing("no order effect was fitted", method, counts))
+    tie = Estimate.missing(f"{model} has no tie parameter", method, counts)
+    where = tuple(core.tolist())
+    return Strengths(
+        model, tuple(names), tuple(strengths), order, tie, likelihood, counts, penalty, spread, where
+    )
+
+
+def bounded(
+    value: float,
+    place: int,
+    spread: Covariance | None,
+    method: str,
+    counts: dict[str, int],
+    confidence: float,
+) -> Estimate:
+    """The estimate of one parameter with its interval."""
+    if spread is None:
+        why = f"more than {COVARIANCE_AT_MOST:,} contestants"
+        return Estimate(value, method=method, counts=counts, why_no_interval=why)
+    contrast = np.zeros(spread.model.shape[0])
+    contrast[place] = 1.0
+    bounds = spread.bounds(value, contrast, confidence)
+    if bounds is None:
+        return Estimate(value, method=method, counts=counts, why_no_interval="nothing varies")
+    return Estimate(value, *bounds, method, spread.interval, confidence, counts)
+
+
+def _result(
+    link: Link,
+    problem: Problem,
+    result: Fit,
+    data: Comparisons,
+    names: Sequence[Any],
+    core: Ints,
+    reasons: Sequence[str | None],
+    method: str,
+    confidence: float,
+) -> Strengths:
+    spread = _covariance(problem, result, data) if core.size <= COVARIANCE_AT_MOST else None
+    counts, size = data.counts, problem.size
+    out = gather(
+        link.name,
+        method,
+        names,
+        result.strengths,
+        core,
+        reasons,
+        spread,
+        counts,
+        result.likelihood,
+        problem.penalty,
+        confidence,
+    )
+    if problem.with_order:
+        contrast = np.eye(size + problem.borders)[size]
+        p_value = None if spread is None else spread.p_value(result.order, contrast)
+        out = replace(
+            out, order_effect=Effect(bounded(result.order, size, spread, method, counts, confidence), p_value)
+        )
+    if problem.with_tie:
+        log_tie = bounded(result.tie, size + problem.borders - 1, spread, method, counts, confidence)
+        value, low, high = (
+            None if number is None else float(np.exp(number))
+            for number in (log_tie.value, log_tie.low, log_tie.high)
+        )
+        out = replace(out, tie=replace(log_tie, value=value, low=low, high=high))
+    elif link.ties:
+        none = 0.0 if link is DAVIDSON else 1.0
+        tie = Estimate(none, method=method, counts=counts, why_no_interval="no comparison was a tie")
+        out = replace(out, tie=tie)
+    return out
+
+
+def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
+    size, borders = problem.size, problem.borders
+    parts = problem.link.evaluate(
+        problem.differences(result.strengths, result.order), problem.cells.sums, result.tie
+    )
+    matrix = np.zeros((size + borders, size + borders))
+    matrix[:size, :size] = information(
+        problem, laplacian(problem.cells, parts.curvature, size), result.strengths
+    )
+    if borders:
+        _, crosses, own = border_columns(problem, parts)
+        matrix[size:, :size], matrix[:size, size:], matrix[size:, size:] = crosses, crosses.T, own
+    d = result.strengths[data.first] - result.strengths[data.second] + result.order
+    columns = graded_columns(data.value) if problem.link is GRADED else outcome_columns(data.value)
+    single = problem.link.evaluate(d, np.column_stack(columns), result.tie)
+    scores = Scores(data, size, single, problem.with_order, problem.with_tie)
+    rater = None if data.rater is None else (data.rater, data.raters)
+    stimulus = None if data.stimulus is None else (data.stimulus, data.stimuli)
+    if problem.link is not GRADED:
+        return covariance(scores, matrix, data.size, rater, stimulus)
+    df = max(data.size - problem.size - problem.borders + 1, 1)
+    residual = float(np.sum((data.value - d) ** 2)) / df
+    return covariance(scores, matrix, data.size, rater, stimulus, residual, df)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What each comparison adds to slope and information: by its difference of strengths, then by each border."""
+
+    data: Comparisons
+    size: int
+    """Contestants; the borders come after them."""
+    parts: Derivatives
+    with_order: bool
+    with_tie: bool
+
+    def directions(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Floats, Floats]:
+        """Columns touched, slopes there and information there, for some comparisons."""
+        first, second, parts = self.data.first[rows], self.data.second[rows], self.parts
+        columns = [first, second]
+        weights = [np.ones(first.size), -np.ones(first.size)]
+        if self.with_order:
+            columns.append(np.full(first.size, self.size))
+            weights.append(np.ones(first.size))
+        direction = np.column_stack(weights)
+        slopes = parts.slope[rows][:, None] * direction
+        information = parts.curvature[rows][:, None, None] * direction[:, :, None] * direction[:, None, :]
+        if self.with_tie and parts.tie_slope is not None:
+            columns.append(np.full(first.size, self.width - 1))
+            slopes = np.column_stack([slopes, parts.tie_slope[rows]])
+            cross = parts.tie_cross[rows][:, None] * direction  # type: ignore[index]  # comes with the slope
+            own = parts.tie_curvature[rows][:, None]  # type: ignore[index]  # comes with the slope
+            information = np.block([[information, cross[:, :, None]], [cross[:, None, :], own[:, :, None]]])
+        return np.column_stack(columns), slopes, information
+
+    @property
+    def contestants(self) -> int:
+        """Number of contestants."""
+        return self.size
+
+    @property
+    def width(self) -> int:
+        """Number of parameters."""
+        return self.size + int(self.with_order) + int(self.with_tie)
+
+    def squares(self) -> Floats:
+        """The sum of the squared scores of single comparisons, added up by the columns they touch."""
+        width = self.width
+        out = np.zeros(width * width)
+        for start in range(0, self.data.size, BLOCK):
+            columns, slopes, _ = self.directions(slice(start, start + BLOCK))
+            for a in range(columns.shape[1]):
+                for b in range(columns.shape[1]):
+                    key = columns[:, a] * width + columns[:, b]
+                    out += np.bincount(key, slopes[:, a] * slopes[:, b], minlength=width * width)
+        return out.reshape(width, width)
+
+    def by_unit(self, codes: Ints, units: int) -> Floats:
+        """The slope of each unit's comparisons."""
+        width = self.width
+        columns, slopes, _ = self.directions()
+        key = codes[:, None] * width + columns
+        summed = np.bincount(key.ravel(), slopes.ravel(), minlength=units * width)
+        return np.asarray(summed.reshape(units, width), np.float64)
+
+    def part(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Slope and information of some comparisons."""
+        columns, slopes, information = self.directions(rows)
+        slope, own = np.zeros(self.width), np.zeros((self.width, self.width))
+        np.add.at(slope, columns, slopes)
+        np.add.at(own, (columns[:, :, None], columns[:, None, :]), information)
+        return slope, own

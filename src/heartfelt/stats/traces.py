@@ -1,0 +1,375 @@
+"""Continuous ratings: one number per moment while a clip plays.
+
+A trace is a list of samples at a constant rate; a missing sample (NaN) is a gap. The traces of a stimulus are compared over the
+moments that all of its raters cover; gaps of up to a second are bridged by a straight line, and a rater who covers less than half
+of the longest trace is left out and named. Traces of one moment, or of one rater, say why they have no agreement.
+
+Raters follow the sound with a delay. Between raters only differences of delay can be seen: each rater's lag is the
+shift, in seconds, at which
+the trace correlates best with the mean of the others (positive: later than the others). Against something that is not
+delayed, such as a predicted trace, the same search gives the delay of the people.
+
+With x_rt = m_t + b_r + e_rt (the shared course, each rater's level, the rest) and their variances s2_m, s2_b, s2_e over moments and
+raters, a perfect predictor of m_t can expect this concordance with the mean of R raters:
+
+    ceiling = 2 s2_m / (2 s2_m + (s2_b + s2_e) / R)
+
+Sources: Lin (1989) for the concordance correlation; Grimm and Kroschel (2005) for the evaluator-weighted estimator; Mariooryad
+and Busso (2015) for lags; Searle (1971) for the variances from mean squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats._bounds import check_confidence, t_quantile
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats
+from heartfelt.streams import stream
+
+BRIDGED_SECONDS = 1.0
+LEAST_COVER = 0.5
+LONGEST_LAG = 6.0
+RESAMPLES = 2_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traces:
+    """The traces of one stimulus over the moments that all raters cover: raters by moments."""
+
+    values: Floats
+    raters: tuple[Any, ...]
+    rate: float
+    """Samples per second."""
+    start: float = 0.0
+    """The first moment, in seconds."""
+    left_out: Mapping[Any, str] | None = None
+
+    @property
+    def seconds(self) -> Floats:
+        """The moments."""
+        return self.start + np.arange(self.values.shape[1]) / self.rate
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for an estimate."""
+        out = {"raters": len(self.raters), "moments": int(self.values.shape[1])}
+        return out | ({"left_out": len(self.left_out)} if self.left_out else {})
+
+
+def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> Traces:
+    """Bring the traces of one stimulus to their common moments."""
+    if len(raters) != len(samples):
+        raise InputError(f"{len(raters)} raters but {len(samples)} traces.", "Pass one trace per rater.")
+    if not (math.isfinite(rate) and rate > 0):
+        raise InputError(f"rate must be above 0; got {rate}.", "Pass samples per second, such as 10.")
+    if len(set(raters)) < len(raters):
+        raise InputError(
+            "A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus."
+        )
+    arrays = [np.asarray([math.nan if v is None else v for v in each], np.float64) for each in samples]
+    longest = max((array.size for array in arrays), default=0)
+    retained: list[Any] = []
+    rows: list[Floats] = []
+    left_out: dict[Any, str] = {}
+    for rater, array in zip(raters, arrays, strict=True):
+        padded = np.full(longest, math.nan)
+        padded[: array.size] = np.where(np.isfinite(array), array, math.nan)
+        bridged = _bridge(padded, int(BRIDGED_SECONDS * rate))
+        cover = float(np.isfinite(bridged).mean()) if longest else 0.0
+        if cover < LEAST_COVER:
+            left_out[rater] = f"covers {cover:.0%} of the longest trace, less than half"
+        else:
+            retained.append(rater)
+            rows.append(bridged)
+    values = np.vstack(rows) if rows else np.zeros((0, longest))
+    common = np.isfinite(values).all(axis=0) if rows else np.zeros(longest, bool)
+    inside = _longest_run(common)
+    return Traces(values[:, inside], tuple(retained), rate, inside.start / rate, left_out)
+
+
+def _bridge(values: Floats, most: int) -> Floats:
+    """Fill gaps of at most ``most`` samples that have values on both sides by straight lines."""
+    known = np.flatnonzero(np.isfinite(values))
+    if known.size < 2:
+        return values
+    out = values.copy()
+    for begin, end in pairwise(known.tolist()):
+        if 1 < end - begin <= most + 1:
+            out[begin : end + 1] = np.linspace(values[begin], values[end], end - begin + 1)
+    return out
+
+
+def _longest_run(flags: Any) -> slice:
+    """The longest stretch of true flags."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    if not edges.size:
+        return slice(0, 0)
+    begins, ends = edges[::2], edges[1::2]
+    best = int(np.argmax(ends - begins))
+    return slice(int(begins[best]), int(ends[best]))
+
+
+def concordance(x: Floats, y: Floats) -> float | None:
+    """Lin's concordance correlation; None where neither varies or they have fewer than two moments."""
+    if x.size < 2:
+        return None
+    spread = float(x.var() + y.var() + (x.mean() - y.mean()) ** 2)
+    return None if spread <= 0 else 2.0 * float(np.mean((x - x.mean()) * (y - y.mean()))) / spread
+
+
+def _correlation(x: Floats, y: Floats) -> float:
+    """Pearson's correlation, 0 where one of the two does not vary."""
+    a, b = x - x.mean(), y - y.mean()
+    spread = math.sqrt(float(a @ a) * float(b @ b))
+    return (
+        float(a @ b) / spread
+        if spread > 1e-12 * max(float(np.abs(x).max()), float(np.abs(y).max()), 1e-300) ** 2
+        else 0.0
+    )
+
+
+# --- consensus --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Consensus:
+    """The course the raters share, with a band that holds at all moments together."""
+
+    seconds: Floats
+    value: Floats
+    low: Floats
+    high: Floats
+    weights: Mapping[Any, float]
+    """Each rater's share in the consensus."""
+    method: str
+    interval: str
+    confidence: float
+    counts: Mapping[str, int]
+    why_no_band: str | None = None
+
+
+def consensus(
+    data: Traces,
+    method: Literal["mean", "evaluator-weighted"] = "mean",
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Consensus:
+    """The mean of the traces, or their mean weighted by each rater's correlation with the mean of the others."""
+    check_confidence(confidence)
+    weights = np.full(len(data.raters), 1.0)
+    if method == "evaluator-weighted":
+        weights = np.maximum([_with_others(data.values, r) for r in range(len(data.raters))], 0.0)
+        if not weights.any():
+            weights = np.full(len(data.raters), 1.0)
+    shares = weights / weights.sum() if weights.size else weights
+    value = shares @ data.values
+    low = high = np.full(value.size, math.nan)
+    why = None
+    if len(data.raters) < 3:
+        why = "fewer than three raters"
+    elif value.size:
+        half = _band(data.values, weights, confidence, seed)
+        low, high = value - half, value + half
+    names = dict(zip(data.raters, shares.tolist(), strict=True))
+    interval = "" if why else "simultaneous band, bootstrap over raters"
+    return Consensus(data.seconds, value, low, high, names, method, interval, confidence, data.counts, why)
+
+
+def _with_others(values: Floats, rater: int) -> float:
+    others = np.delete(values, rater, axis=0)
+    return _correlation(values[rater], others.mean(axis=0)) if others.size else 0.0
+
+
+def _band(values: Floats, weights: Floats, confidence: float, seed: int) -> Floats:
+    """Half-widths such that the whole course lies within them: the bootstrap of the largest t ratio over moments."""
+    raters = values.shape[0]
+    shares = weights / weights.sum()
+    centre = shares @ values
+    moves = shares[:, None] * (values - centre)
+    error = np.sqrt((moves**2).sum(axis=0) * raters / (raters - 1))
+    steady = error > 1e-9 * max(float(error.max()), 1e-300)
+    rng = stream(seed, "traces", "band")
+    signs = rng.choice(np.array([-1.0, 1.0]), (RESAMPLES, raters))
+    # Signs by rater (the wild bootstrap) keep each rater's course whole; each resample has its own standard error.
+    flipped = signs @ moves[:, steady]
+    squares = (moves[:, steady] ** 2).sum(axis=0)
+    own = np.sqrt(np.maximum(squares - flipped**2 / raters, 1e-12 * squares) * raters / (raters - 1))
+    largest = np.quantile((np.abs(flipped) / own).max(axis=1), confidence) if steady.any() else 0.0
+    factor = max(float(largest), t_quantile(confidence, raters - 1))
+    return np.asarray(factor * error)
+
+
+# --- agreement and ceiling --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TraceAgreement:
+    """How far raters' traces agree, and what a predictor of their consensus can expect."""
+
+    pairwise: Estimate
+    """Mean concordance of two raters."""
+    leave_one_out: Estimate
+    """Mean concordance of a rater with the mean of the others."""
+    ceiling: Estimate
+    """Concordance a perfect predictor of the shared course can expect with the mean of these raters."""
+    one_rater: Estimate
+    """The same with a single rater."""
+
+
+def trace_agreement(data: Traces, *, confidence: float = 0.95) -> TraceAgreement:
+    """Agreement of the traces of one stimulus, with jackknife intervals over raters."""
+    methods = (
+        "mean pairwise CCC",
+        "mean CCC with the others",
+        "CCC ceiling of the consensus",
+        "CCC ceiling of one rater",
+    )
+    why = _why_not(data)
+    if why:
+        missing = [Estimate.missing(why, method, data.counts) for method in methods]
+        return TraceAgreement(*missing)
+    values = data.values
+    whole = _figures(values)
+    without = (
+        [_figures(np.delete(values, r, axis=0)) for r in range(values.shape[0])]
+        if values.shape[0] > 3
+        else []
+    )
+    # The mean of R raters is judged by R raters also when one is left out.
+    out = []
+    for place, method in enumerate(methods):
+        rows = [figures[place] for figures in without]
+        out.append(_jackknifed(whole[place], rows, method, data.counts, confidence))
+    return TraceAgreement(*out)
+
+
+def _why_not(data: Traces) -> str | None:
+    if len(data.raters) < 2:
+        return "fewer than two raters"
+    if data.values.shape[1] < 2:
+        return "the raters have fewer than two moments in common"
+    if not (data.values.std(axis=1) > 0).any():
+        return "no trace varies"
+    return None
+
+
+def _figures(values: Floats) -> tuple[float | None, float | None, float | None, float | None]:
+    raters = values.shape[0]
+    pairs = [concordance(values[a], values[b]) for a in range(raters) for b in range(a)]
+    others = (values.sum(axis=0) - values) / (raters - 1)
+    single = [concordance(values[r], others[r]) for r in range(raters)]
+    course, rest = variances(values)
+    both = (course_ceiling(course, rest, raters), course_ceiling(course, rest, 1))
+    return _mean_known(pairs), _mean_known(single), *both
+
+
+def _mean_known(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) / len(known) if known else None
+
+
+def variances(values: Floats) -> tuple[float, float]:
+    """Variance of the shared course, and of everything else about a single rater, by mean squares."""
+    raters, moments = values.shape
+    grand = float(values.mean())
+    course, level = values.mean(axis=0), values.mean(axis=1)
+    of_course = raters * float(np.sum((course - grand) ** 2)) / max(moments - 1, 1)
+    of_level = moments * float(np.sum((level - grand) ** 2)) / max(raters - 1, 1)
+    rest = values - course - level[:, None] + grand
+    residual = float(np.sum(rest**2)) / max((raters - 1) * (moments - 1), 1)
+    shared = max((of_course - residual) / raters, 0.0)
+    return shared, residual + max((of_level - residual) / moments, 0.0)
+
+
+def course_ceiling(course: float, rest: float, raters: float) -> float | None:
+    """Expected concordance of the shared course with the mean of so many raters."""
+    total = 2.0 * course + rest / raters
+    return None if total <= 0 else 2.0 * course / total
+
+
+def _jackknifed(
+    value: float | None,
+    without: Sequence[float | None],
+    method: str,
+    counts: Mapping[str, int],
+    confidence: float,
+) -> Estimate:
+    if value is None:
+        return Estimate.missing("no trace varies", method, counts)
+    estimate = Estimate(value, method=method, counts=counts)
+    known = np.array([number for number in without if number is not None])
+    if known.size < 3 or known.size < len(without):
+        return estimate.without_interval("fewer than four raters whose traces vary")
+    # On Fisher's scale the bounds stay within -1 and 1.
+    z = np.arctanh(np.clip(known, -0.999999, 0.999999))
+    n = z.size
+    error = math.sqrt((n - 1) / n * float(np.sum((z - z.mean()) ** 2)))
+    half = t_quantile(confidence, n - 1) * error
+    centre = math.atanh(min(max(value, -0.999999), 0.999999))
+    return estimate.with_interval(
+        math.tanh(centre - half), math.tanh(centre + half), "jackknife over raters", confidence
+    )
+
+
+def agreement_over_time(data: Traces, window: float = 10.0) -> tuple[Floats, Floats]:
+    """The middle of each window, in seconds, and the raters' standard deviation there: how far apart they are, moment by moment."""
+    size = max(round(window * data.rate), 1)
+    if len(data.raters) < 2 or data.values.shape[1] < size:
+        return np.zeros(0), np.zeros(0)
+    spread = data.values.var(axis=0, ddof=1)
+    running = np.convolve(spread, np.ones(size) / size, mode="valid")
+    middle = data.seconds[: running.size] + (size - 1) / (2 * data.rate)
+    return middle, np.sqrt(np.maximum(running, 0.0))
+
+
+# --- lag --------------------------------------------------------------------------------------------------------------
+
+
+def best_lag(trace: Floats, reference: Floats, rate: float, longest: float = LONGEST_LAG) -> float | None:
+    """The shift, in seconds, at which a trace follows a reference best (positive: later); None where one does not vary."""
+    moments = min(trace.size, reference.size)
+    most = min(round(longest * rate), moments // 2)
+    best, where = 0.0, None
+    for shift in sorted(range(-most, most + 1), key=abs):
+        a = trace[max(shift, 0) : moments + min(shift, 0)]
+        b = reference[max(-shift, 0) : moments - max(shift, 0)]
+        r = _correlation(a, b) if a.size > 2 else 0.0
+        if r > best + 1e-12:
+            best, where = r, shift
+    return None if where is None else where / rate
+
+
+def rater_lags(data: Traces, longest: float = LONGEST_LAG) -> dict[Any, float | None]:
+    """Each rater's lag behind the mean of the others, in seconds."""
+    others = (data.values.sum(axis=0) - data.values) / max(len(data.raters) - 1, 1)
+    if len(data.raters) < 2:
+        return dict.fromkeys(data.raters)
+    return {
+        rater: best_lag(data.values[r], others[r], data.rate, longest) for r, rater in enumerate(data.raters)
+    }
+
+
+def shifted(data: Traces, lags: Mapping[Any, float | None]) -> Traces:
+    """The traces with each rater's lag taken out, over the moments all still cover."""
+    steps = [round((lags.get(rater) or 0.0) * data.rate) for rater in data.raters]
+    moments = data.values.shape[1]
+    begin, end = max(0, -min(steps, default=0)), moments - max(0, max(steps, default=0))
+    if end <= begin:
+        raise InputError("No moment is left after the lags are taken out.", "Allow shorter lags.")
+    rows = [data.values[r, begin + step : end + step] for r, step in enumerate(steps)]
+    return Traces(
+        np.vstack(rows) if rows else data.values,
+        data.raters,
+        data.rate,
+        data.start + begin / data.rate,
+        data.left_out,
+    )

@@ -1,0 +1,80 @@
+"""ABX tests against exact binomial values, tables of d' and a simulated listener."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from heartfelt.errors import InputError
+from heartfelt.stats.comparison.abx import abx, d_prime_of_share, exact_bounds, share_of_d_prime
+
+SOURCE = "R 4.2: binom.test(14, 20, .5, 'greater') and its two-sided interval; pbinom(14, 20, .6)"
+
+
+def test_the_test_and_the_interval_are_those_of_r() -> None:
+    result = abx(None, [1] * 14 + [0] * 6)
+    assert result.p_value == pytest.approx(0.05765914916992188, abs=1e-14)
+    assert (result.share.value, result.share.low, result.share.high) == pytest.approx(
+        (0.7, 0.4572108177, 0.8810684096), abs=1e-9
+    )
+    assert result.equivalence_p_value == pytest.approx(0.8744010272769627, abs=1e-12)
+
+
+def test_d_prime_is_what_a_listener_who_compares_distances_reaches() -> None:
+    rng = np.random.default_rng(0)
+    size, d_prime = 400_000, 1.5
+    a, b = rng.normal(0, 1, size), rng.normal(d_prime, 1, size)
+    x_is_a = rng.random(size) < 0.5
+    x = rng.normal(np.where(x_is_a, 0, d_prime), 1)
+    correct = (np.abs(x - a) < np.abs(x - b)) == x_is_a
+    assert correct.mean() == pytest.approx(share_of_d_prime(d_prime), abs=0.003)
+
+
+@pytest.mark.parametrize("d_prime", [0.3, 1.0, 2.5, 4.0])
+def test_d_prime_is_found_again(d_prime: float) -> None:
+    assert d_prime_of_share(share_of_d_prime(d_prime)) == pytest.approx(d_prime, abs=1e-9)
+
+
+def test_worse_than_guessing_is_a_d_prime_of_zero_and_all_correct_has_none() -> None:
+    assert d_prime_of_share(0.4) == 0.0
+    result = abx(None, [1, 1, 1])
+    assert result.d_prime.why_missing == "every answer was correct; d' is not finite"
+
+
+def test_equivalence_needs_data() -> None:
+    few, many = abx(None, [1, 0] * 5), abx(None, [1, 0] * 200)
+    assert few.p_value is not None
+    assert many.p_value is not None
+    assert few.equivalence_p_value is not None
+    assert many.equivalence_p_value is not None
+    assert min(few.p_value, many.p_value) > 0.4
+    assert few.equivalence_p_value > 0.2
+    assert many.equivalence_p_value < 0.001
+
+
+def test_raters_who_differ_widen_the_interval() -> None:
+    # Half of the raters always hear it, the others guess: ten answers each.
+    raters = np.repeat(np.arange(10), 10)
+    correct = np.where(raters < 5, 1, np.tile([1, 0], 50))
+    clustered, alone = abx(raters, correct).share, abx(None, correct).share
+    assert clustered.value == alone.value == 0.75
+    assert clustered.interval == "jackknife over raters"
+    # Shares of 1 and 0.5, five each: standard error sqrt(0.0694 / 10), Student's t with 9 degrees of freedom.
+    assert clustered.high == pytest.approx(0.75 + 2.262157162740992 * np.sqrt(0.625 / 9 / 10))
+    assert alone.high is not None
+    assert clustered.high is not None
+    assert clustered.high > alone.high
+
+
+def test_each_rater_has_an_exact_interval() -> None:
+    result = abx(["a", "a", "b"], [1, 0, 1])
+    assert result.raters["a"].low == pytest.approx(exact_bounds(1, 2, 0.95)[0])
+    assert result.raters["b"].counts == {"answers": 1}
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(InputError, match="2 is not an answer"):
+        abx(None, [2])
+    with pytest.raises(InputError, match="margin must lie between 0 and"):
+        abx(None, [1], margin=0.5)
+    assert abx(None, []).share.why_missing == "there are no answers"
