@@ -52,7 +52,10 @@ CORE: tuple[Core, ...] = (
     Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_ratio.py")),
     Core(
         "stats/association.py",
-        tuple(f"{STATS}/test_{name}.py" for name in ("association", "classify", "paired_metrics", "interval_forms")),
+        tuple(
+            f"{STATS}/test_{name}.py"
+            for name in ("association", "classify", "paired_metrics", "interval_forms")
+        ),
     ),
     Core(
         "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
@@ -104,6 +107,11 @@ CORE: tuple[Core, ...] = (
     Core("web/security/*.py", ("tests/web/security",)),
 )
 EQUIVALENT: dict[str, str] = {
+    "analysis/two_way.py: left < 0.5 -> left <= 0.5": "ratings are counted in whole numbers",
+    (
+        "scoring/compare.py: adjusted is None or difference.p.value is None or pairs == 1"
+        " -> difference.p.value is None or pairs == 1"
+    ): "a corrected p-value is missing exactly where the p-value is",
     "collect/assign/state.py: trial.position > 0 -> trial.position >= 0": "a place is -1 or at least 1",
     "snapshot/survey.py: facts.whole or continuous -> facts.whole and continuous": "only reads the rows once more",
     "snapshot/survey.py: facts.whole or continuous -> continuous": "only reads the rows once more",

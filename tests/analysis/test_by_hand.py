@@ -20,7 +20,11 @@ from heartfelt.analysis.means import Scores, slopes, stimulus_scores
 from heartfelt.analysis.quadrants import quadrants
 from heartfelt.analysis.reliability import reliability
 from heartfelt.analysis.sensitivity import crossfit
+from heartfelt.analysis.summary import HalfAlpha, HeldOutAlpha
 from heartfelt.screening.panel import Panel
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
+from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import INTENTS, Row, answers, snapshot, stimuli
 
 TABLE = stimuli(24, 2)
@@ -171,6 +175,54 @@ def test_a_cross_fit_needs_alpha_on_both_halves(monkeypatch: pytest.MonkeyPatch)
     assert result.left_out == (1, 1)
     monkeypatch.setattr(sensitivity, "_held_out", lambda *_: None)
     assert crossfit(someone, someone, 0) == "alpha cannot be computed on both halves"
+
+
+def alphas(monkeypatch: pytest.MonkeyPatch, known: list[float | None]) -> object:
+    """Held-out alpha with these coefficients: with everybody and without r0, on each half."""
+    given = iter(Estimate.missing("no pairs") if value is None else Estimate(value) for value in known)
+    monkeypatch.setattr(sensitivity, "question_alpha", lambda *_: next(given))
+    made = prepare(snapshot("opinion", TABLE, answers("opinion", TABLE)))
+    return sensitivity._held_out([made, made], 0, [["r0"], ["r0"]])
+
+
+def test_held_out_alpha_is_the_mean_of_both_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = alphas(monkeypatch, [0.25, 0.5, 0.5, 1.0])
+    assert isinstance(row, HeldOutAlpha)
+    assert (row.question, row.with_all, row.without, row.rise) == ("quality", 0.375, 0.75, 0.375)
+    assert row.halves == (HalfAlpha(0.25, 0.5), HalfAlpha(0.5, 1.0))
+
+
+@pytest.mark.parametrize("known", [[None, 0.5], [0.5, None]])
+def test_held_out_alpha_needs_both_coefficients(
+    monkeypatch: pytest.MonkeyPatch, known: list[float | None]
+) -> None:
+    assert alphas(monkeypatch, known) is None
+
+
+def test_each_half_has_its_own_rows_and_everything_known_of_raters() -> None:
+    table = stimuli(8, 1)
+    plain = snapshot("opinion", table, answers("opinion", table, raters=3, chance=1))
+    raters = plain.raters.with_columns(fact=pl.lit("a"))
+    items = table.select("stimulus", question=pl.lit("quality"), note=pl.lit("b"))
+    for given in (items, None):
+        made = Snapshot.build(
+            plain.study,
+            stimuli=table,
+            ratings=plain.ratings,
+            raters=raters,
+            source=Source("simulation", "made"),
+            items=given,
+        )
+        halves = sensitivity._halves(made, 0)
+        assert halves is not None
+        for half in halves:
+            names = half.stimuli["stimulus"].to_list()
+            assert len(names) == 4
+            assert half.ratings.equals(made.ratings.filter(pl.col("stimulus").is_in(names)))
+            assert half.raters.equals(raters)
+            assert half.source == made.source
+            assert half.table("items")["stimulus"].to_list() == (names if given is not None else [])
+    assert sensitivity._halves(snapshot("opinion", table, answers("opinion", table[:7])), 0) is None
 
 
 def test_no_media_have_no_loudness(material: Material) -> None:

@@ -13,7 +13,7 @@ from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability
-from heartfelt.analysis.results import Ceilings, Outcome, Pair, Reliability
+from heartfelt.analysis.results import Ceilings, Effect, Outcome, Pair, Reliability
 from heartfelt.analysis.sensitivity import Side, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness
@@ -147,3 +147,22 @@ def test_a_ceiling_below_a_twentieth_is_none(top: float, words: str) -> None:
     single = Estimate(0.3, 0.1, 0.5)
     (sentence,) = _ceiling("valence", missing_reliability(icc2=single, ceiling=Ceilings(Estimate(top))), "")
     assert words in sentence
+
+
+def test_where_no_number_of_raters_suffices_none_is_named() -> None:
+    trust = missing_reliability(raters_needed={"0.9": None}, raters_needed_between={"0.9": (8, 20)})
+    assert _needed(trust) == ""
+
+
+def test_figures_of_effects_name_what_was_measured() -> None:
+    gone = Estimate.missing("not needed here")
+    outcomes: tuple[Outcome, ...] = ("value", "signed", "absolute")
+    rows = tuple(
+        Effect("quality", outcome, "system + intent", 2, "system", gone, f=3.0, eta_squared=0.1)
+        for outcome in outcomes
+    )
+    effects_only = replace(EMPTY, anova=rows)
+    names = ("mean rating", "signed deviation", "absolute deviation")
+    assert [figure.figure for figure in sensitivity(effects_only, effects_only)] == [
+        f"{what} of system on {name} (system + intent)" for name in names for what in ("F", "eta squared")
+    ]

@@ -491,3 +491,18 @@ def test_fewer_than_a_hundred_resamples_are_refused() -> None:
     assert AnalyzeOptions(resamples=100).resamples == 100
     with pytest.raises(InputError, match="99 resamples"):
         AnalyzeOptions(resamples=99)
+
+
+@pytest.mark.parametrize(("share", "bounded"), [(0.005, True), (0.995, True), (0.0, False), (1.0, False)])
+def test_shares_near_the_edge_of_their_range_have_an_interval(share: float, bounded: bool) -> None:
+    result = estimate(changes(share, [0.002, -0.001, -0.003, 0.002], 1e-5, 1e-6), "m", "share")
+    assert (result.low is not None) is bounded
+
+
+@pytest.mark.parametrize(("stimuli_rated", "units"), [(1, 1), (2, 14)])
+def test_a_difference_needs_two_stimuli_on_both_sides(stimuli_rated: int, units: int) -> None:
+    many, moves = changes(0.6, [0.3, -0.1, -0.2]), np.array([0.1, 0.1, -0.2])
+    few = Changes(
+        0.2, Sampled(0.04, 1.0, stimuli_rated), Sampled(0.01, 1.0, 6), moves, np.ones(3, dtype=np.bool_)
+    )
+    assert difference(many, few).stimuli.units == difference(few, many).stimuli.units == units

@@ -179,3 +179,16 @@ def test_shares_stay_between_nought_and_one() -> None:
     sure = estimate(mean_changes(data, every, lambda m, _: np.ones(m.shape[0])), "hits", "share")
     assert sure.low is None
     assert not math.isnan(float(sure))
+
+
+def test_raters_of_other_stimuli_take_no_part() -> None:
+    ratings = drawn(np.random.default_rng(9), 5, 3, rate=1.0)
+    late = pl.DataFrame({"rater": ["z"] * 3, "item": ["Qa0", "Qb0", "Qc0"], "value": [4.0, 5.0, 6.0]})
+    data, x, first = laid(pl.concat([ratings, late]))
+    assert data.raters == 6
+    line = slope_changes(data, first, x)
+    assert not isinstance(line, str)
+    for result in (of(mean_changes(data, first, lambda mean, _: mean[:, 0])), *line):
+        assert result.took_part.tolist() == [True] * 5 + [False]
+        assert result.by_rater[5] == 0.0
+        assert result.counts == {"stimuli": 9, "ratings": 45, "raters": 5}

@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
 from heartfelt.analysis.highlights import covered, covers_pools, f_test, information, main_effects
-from heartfelt.analysis.results import Chance, CountTest, CountTests, Reliability
+from heartfelt.analysis.results import Agreement, Chance, CountTest, CountTests, Reliability
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
 from heartfelt.analysis.verdict import bottom_line, reliability_sentences
 from heartfelt.analysis.verdict_raters import sentences as rater_sentences
@@ -173,3 +173,94 @@ def test_the_rise_in_alpha_is_given_in_sample_and_held_out(summary: Summary) -> 
     )
     text = " ".join(rater_sentences(changed))
     assert "valence from .28 to .38, and on held-out stimuli from .27 to .36" in text
+
+
+def test_nothing_is_said_of_systems_that_were_not_tested(summary: Summary) -> None:
+    assert "systems" not in bottom_line(replace(summary, anova=())).lower()
+
+
+@pytest.mark.parametrize(
+    ("mixed", "words"),
+    [
+        (0.01, "Systems differ in valence (not shown in arousal), "),
+        (0.05, "for these raters, which is not shown for other raters (not shown in arousal), "),
+    ],
+)
+def test_questions_without_a_difference_are_named_after_those_with_one(
+    summary: Summary, mixed: float, words: str
+) -> None:
+    changed = with_p(summary, 0.01, mixed)
+    rows = tuple(
+        replace(row, p=0.05) if row.effect == "system" and row.outcome == "arousal" else row
+        for row in changed.anova or ()
+    )
+    assert words in bottom_line(replace(changed, anova=rows))
+
+
+GONE = Estimate.missing("no order")
+
+
+def without_order(summary: Summary) -> Reliability:
+    """Categories without an order: alpha is known, and no reliability of means."""
+    return replace(
+        trust_of(summary),
+        alpha_interval=GONE,
+        alpha_ordinal=GONE,
+        alpha_nominal=Estimate(0.42, 0.3, 0.5),
+        icc1=GONE,
+        icc1k=GONE,
+        icc2=GONE,
+        icc2k=GONE,
+    )
+
+
+@pytest.mark.parametrize(("questions", "more"), [(4, ""), (5, " (and see below for 1 further question)")])
+def test_agreement_beyond_chance_names_how_many_questions_are_left(
+    summary: Summary, questions: int, more: str
+) -> None:
+    trust = without_order(summary)
+    every = replace(summary, reliability={f"q{k}": trust for k in range(questions)}, slopes=(), anova=())
+    agree = "raters agree beyond chance on q0, q1, q2 and q3 (Krippendorff's alpha .42)"
+    assert f"{agree}{more}." in bottom_line(every)
+
+
+def test_pools_leave_no_further_questions(summary: Summary) -> None:
+    trust = without_order(summary)
+    pooled = {"s": replace(trust, n_questions=13)}
+    many = replace(summary, reliability={f"q{k}": trust for k in range(13)}, reliability_pooled=pooled)
+    agree = "raters agree beyond chance on the 13 questions on the scale s (Krippendorff's alpha .42)"
+    assert f"{agree}." in bottom_line(many)
+
+
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [
+        (0.01, "On valence, raters agree beyond chance (Fleiss' kappa"),
+        (0.0, "On valence, no agreement beyond chance is shown (Fleiss' kappa"),
+    ],
+)
+def test_agreement_is_shown_by_an_interval_above_zero(summary: Summary, low: float, words: str) -> None:
+    votes = Agreement(Estimate(0.2, low, 0.4), GONE, GONE)
+    text = " ".join(reliability_sentences(replace(summary, agreement={"valence": votes})))
+    assert words in text
+
+
+def test_reliability_is_called_unknown_only_where_no_coefficient_of_the_answers_is_known(
+    summary: Summary,
+) -> None:
+    words = "The reliability of valence is unknown"
+    single = replace(without_order(summary), icc1=Estimate(0.3, 0.2, 0.4))
+    for alpha, unknown in ((GONE, True), (Estimate(0.42, 0.3, 0.5), False)):
+        changed = replace(summary, reliability={"valence": replace(single, alpha_nominal=alpha)})
+        assert (words in " ".join(reliability_sentences(changed))) is unknown
+        silent = replace(changed, counts=replace(summary.counts, answers=0))
+        assert words not in " ".join(reliability_sentences(silent))
+
+
+@pytest.mark.parametrize(("mean", "nothing"), [(0.0, True), (0.001, False)])
+def test_means_without_any_reliability_say_nothing(summary: Summary, mean: float, nothing: bool) -> None:
+    why = "no interval here"
+    labels, single = (Estimate(value, why_no_interval=why) for value in (mean, 0.1))
+    changed = replace(summary, reliability={"valence": replace(trust_of(summary), icc2=single, icc2k=labels)})
+    words = "so the means of the ratings say nothing about how stimuli differ."
+    assert (words in " ".join(reliability_sentences(changed))) is nothing

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,15 +13,27 @@ from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions, Selection, score
+from heartfelt.scoring import measure as measure_module
 from heartfelt.scoring.binary import _worst, best_threshold, held_out
 from heartfelt.scoring.compare import Entrant, compare
-from heartfelt.scoring.measure import WITHIN, of_ceiling, plainly
+from heartfelt.scoring.measure import (
+    WITHIN,
+    Forms,
+    Measure,
+    Pairing,
+    _ceiling,
+    _from_chance,
+    of_ceiling,
+    plainly,
+)
 from heartfelt.scoring.metrics import chance_of, converted
 from heartfelt.scoring.numbers import crps_normal, interval_score
 from heartfelt.scoring.scorer import columns_of
 from heartfelt.scoring.scores import Task
-from heartfelt.scoring.truth import tasks_of, truth_of
+from heartfelt.scoring.sheet import Sheet
+from heartfelt.scoring.truth import NO_RATINGS, Truth, tasks_of, truth_of
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.noise_ceiling import Ceiling
 from tests.scoring import made
 
 SOURCE = "the definitions, by hand"
@@ -84,8 +100,6 @@ def test_slices_have_two_to_sixty_values() -> None:
     names = [f"v{k % 60}" for k in range(truth.items.height)]
     more = [f"v{k % 61}" for k in range(truth.items.height)]
     items = truth.items.with_columns(sixty=pl.Series(names), more=pl.Series(more), single=pl.lit("x"))
-    from dataclasses import replace
-
     alone = items.with_columns(own=pl.col("stimulus")).head(50)
     own = replace(truth, items=alone, facts=("own", "single"))
     task = tasks_of(truth.study, ["valence"])[0][0]
@@ -227,3 +241,73 @@ def test_answered_items_are_scored_by_whole_stimuli() -> None:
     assert accuracy is not None
     assert accuracy.estimate.counts["pairs"] == accuracy.with_failures.counts["pairs"] - 1
     assert float(accuracy.estimate) > float(accuracy.with_failures)
+
+
+def forms_of(system: list[int], answered: list[bool]) -> Forms:
+    """The mean absolute error of eight rows, two a stimulus, in every form."""
+    sheet = SimpleNamespace(
+        system=np.array(system), stimulus=np.repeat(np.arange(4), 2), answered=np.array(answered)
+    )
+    x, y = np.zeros(8), np.array([1.0, 1.5, 2.0, 2.0, 4.0, 3.5, 1.0, 3.0])
+    measure = Measure(ScoreOptions(), cast(Truth, None))
+    return measure._forms(cast(Sheet, sheet), Pairing("mae", x, y, y))
+
+
+def test_rows_of_unknown_systems_are_not_a_system_of_their_own() -> None:
+    every = [True] * 8
+    assert forms_of([0, 0, 1, 1, 2, 2, 2, 2], every).over_systems.counts["clusters"] == 3
+    partly = forms_of([0, 0, 1, 1, 2, 2, -1, -1], every).over_systems
+    assert partly.counts["clusters"] == 3
+    assert partly.value == pytest.approx(14 / 6)
+    too_few = "2 systems; at least 3 are needed to generalise to other systems"
+    assert forms_of([0, 0, 0, 0, 1, 1, 1, 1], every).over_systems.why_missing == too_few
+
+
+def test_answers_to_one_stimulus_stay_together_where_some_are_missing() -> None:
+    result = forms_of([-1] * 8, [True] * 7 + [False])
+    assert result.over_systems.why_missing == "no systems"
+    assert result.answered.counts["clusters"] == result.with_failures.counts["clusters"] == 4
+    assert result.answered.value == pytest.approx(15 / 7)
+
+
+def test_a_score_within_cells_has_the_ceiling_within_cells() -> None:
+    gone = Estimate.missing("not needed here")
+    known = Ceiling("correlation", Estimate(0.9), Estimate(0.6), gone, gone, gone)
+    task = Task("t", "numbers", (), "pearson")
+    measure = Measure(ScoreOptions(), cast(Truth, None), {("t", "correlation"): known})
+    assert measure.ceiling(task, "pearson").value == 0.9
+    assert measure.ceiling(task, "pearson", WITHIN).value == 0.6
+    assert measure.ceiling(task, "spearman").value == 0.9
+    assert measure.ceiling(task, "spearman", WITHIN).is_missing
+
+
+def test_labels_by_dawid_and_skene_have_no_ceiling() -> None:
+    truth = truth_of(made.feelings(stimuli=6))
+    task = next(task for task in tasks_of(truth.study, ["feeling"])[0] if task.kind == "categories")
+    modelled = replace(truth, items=truth.items.with_columns(method=pl.lit("Dawid-Skene")))
+    why = "no ceiling of labels made by Dawid-Skene is known"
+    assert _ceiling(task, "accuracy", modelled, ScoreOptions()) == why
+    unrated = replace(truth, answers=truth.answers.clear())
+    assert _ceiling(task, "accuracy", unrated, ScoreOptions()) == NO_RATINGS
+
+
+def test_cells_are_for_ceilings_of_correlations_in_several_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[pl.Series | None] = []
+    monkeypatch.setattr(measure_module, "ceiling", lambda *_, cell, **__: given.append(cell))
+    truth = truth_of(made.numbers(per_cell=1)[0])
+    task = tasks_of(truth.study, ["valence"])[0][0]
+    same = truth.items.with_columns(system=pl.lit("S"), intent=pl.lit("glad"))
+    for base, items in (("correlation", truth.items), ("rmse", truth.items), ("correlation", same)):
+        _ceiling(task, base, replace(truth, items=items), ScoreOptions())
+    cells, *others = given
+    assert cells is not None
+    assert cells.n_unique() == 8 * 3
+    assert others == [None, None]
+
+
+def test_the_bounds_of_a_distance_from_chance_are_in_order() -> None:
+    score_, level = Estimate(0.75, 0.625, 1.0), 0.5
+    above = _from_chance(score_, level, 1, "accuracy")
+    assert (above.value, above.low, above.high) == (0.25, 0.125, 0.5)
+    below = _from_chance(score_, level, -1, "rmse")
+    assert (below.value, below.low, below.high) == (-0.25, -0.5, -0.125)

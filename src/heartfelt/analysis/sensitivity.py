@@ -165,7 +165,6 @@ def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:
     out = []
     for chosen in (first | probes, set(names) - first | probes):
         mine = pl.col("stimulus").is_in(list(chosen))
-        items = source.table("items")
         out.append(
             Snapshot.build(
                 source.study,
@@ -173,7 +172,7 @@ def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:
                 ratings=source.scan_ratings().filter(mine).collect(),
                 raters=source.raters,
                 source=source.source,
-                items=items.filter(mine) if items.height else items,
+                items=source.table("items").filter(mine),
             )
         )
     return out
