@@ -17,6 +17,7 @@ from heartfelt.labels.splits import SHARES, assigned, groups_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Ordered
+from heartfelt.tables import LEDGER
 from tests.labels.test_labels import SCALES, made, row
 
 SOURCE = (
@@ -126,6 +127,41 @@ def test_published_means_by_hand() -> None:
     assert "no spread or count" in results["c"]["why_missing"]
     assert "no spread or count" in results["d"]["why_missing"]
     assert set(table["method"]) == {"published mean"}
+
+
+def test_an_error_of_no_more_than_rounding_is_none() -> None:
+    study = Study(name="x", scales={"s": SCALES["points"]}, questions=[Question(id="q", text="q", scale="s")])
+    columns = {"mean": [4.0, 4.0], "sd": [2e-12, 4e-12], "n": [4, 4]}
+    means = pl.DataFrame({"stimulus": ["a", "b"], "question": ["q", "q"], **columns})
+    table = labels(Snapshot.build(study, stimuli=means.select("stimulus"), means=means)).table
+    assert table["standard_error"].to_list() == [1e-12, 2e-12]
+    assert table["why_missing"].to_list() == ["all ratings are equal: no interval", None]
+    assert table["low"].is_null().to_list() == [True, False]
+
+
+@pytest.mark.parametrize("method", ["mean", "median", "p910"])
+def test_two_categories_have_an_order_and_three_have_not(method: str) -> None:
+    votes: dict[str, list[float]] = {"s0": [0, 1, 1, 1], "s1": [0, 1, 0, 0]}
+    result = row(labels(made("yes-no", votes), LabelOptions(method=method)).table, "s0")
+    assert (result["sd"], result["n"]) == (pytest.approx(0.5), 4)
+    if method == "mean":
+        assert result["value"] == 0.75
+    with pytest.raises(InputError, match=f"categories without an order: they have no {method}"):
+        labels(made("categories", votes), LabelOptions(method=method))
+
+
+def test_a_stimulus_that_was_set_aside_before_is_not_missing_again() -> None:
+    snapshot = made("points", {"s0": [3, 5, 4]}, stimuli=3)
+    earlier = pl.DataFrame(
+        {"what": ["stimulus"], "rater": [None], "stimulus": ["s1"], "question": [None]}
+        | {"reason": ["no file"], "stage": ["source"]},
+        schema=dict.fromkeys(LEDGER.names, pl.String),
+    )
+    snapshot = Snapshot.build(
+        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, ledger=earlier
+    )
+    result = labels(snapshot).ledger
+    assert list(result.select("stimulus", "reason").iter_rows()) == [("s2", "no ratings")]
 
 
 class TestSplits:

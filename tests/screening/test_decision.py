@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt.screening import RULES, Policy, RatingsView, RuleOptions
-from heartfelt.screening.decision import decide
+from heartfelt.screening.decision import Decision, decide, ledger_rows
 from heartfelt.screening.policy import actions_of
 from heartfelt.screening.rule import FLAGS
 from heartfelt.screening.rules.collusion import ParallelPairs, parallel_pairs
@@ -110,3 +110,26 @@ def test_a_sequence_that_matches_elsewhere_by_three_fifths_is_a_pattern(
     again = pairs().filter(own)
     assert again["elsewhere"].item() == pytest.approx(share)
     assert again["copies"].item() == joined
+
+
+def test_a_dropped_batch_has_the_words_and_figures_of_its_own_flag() -> None:
+    ratings = long({"r0": {"a": 1.0, "b": 2.0}, "r1": {"a": 3.0}}).with_columns(batch=pl.lit("b1"))
+    ratings = ratings.with_columns(
+        batch=pl.when(pl.col("stimulus") == "b").then(pl.lit("b2")).otherwise("batch")
+    )
+    flags = pl.concat([flags_of({"r0": "spread"}), flags_of({"r0": "spread"})]).with_columns(
+        batch=pl.Series(["b1", "b2"]), words=pl.Series(["First.", "Second."]), value=pl.Series([1.0, 2.0])
+    )
+    decision = Decision({}, {("r0", "b2"): ["spread"]}, [])
+    (row,) = ledger_rows(flags, decision, ratings.lazy()).iter_rows(named=True)
+    assert (row["rater"], row["stimulus"], row["value"]) == ("r0", "b", 2.0)
+    assert row["reason"] == "Batch b2: Second."
+
+
+def test_offsets_are_those_of_the_first_and_the_last_aligned_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = np.array([(9, 12), (8, 9), (7, 8), (6, 6), (5, 4)])  # from the last trial to the first
+    monkeypatch.setattr("heartfelt.screening._kernels_alignment.path", lambda *_: steps)
+    options = RULES["collusion"].complete(RuleOptions(seed=3, settings={"draws": 40}))
+    result = parallel_pairs(RatingsView.of(PANELS["parallel"]()), options)
+    assert isinstance(result, ParallelPairs)
+    assert set(result.table.select("trials", "first_offset", "last_offset").iter_rows()) == {(5, -1, 3)}

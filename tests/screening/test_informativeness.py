@@ -201,3 +201,13 @@ def test_a_panel_where_nobody_clearly_follows_still_has_chances() -> None:
     kinds = two_kinds(np.array([0.01, 0.02, -0.01, 0.0]), np.full(4, 4.0))
     assert np.all((kinds.posterior > 0) & (kinds.posterior < 1))
     assert kinds.centre >= 0.0
+
+
+def test_two_who_clearly_follow_stand_out_among_many_who_do_not() -> None:
+    """The search starts from those who clearly follow; from the middle of all it would end at a centre near 0."""
+    effect = np.append(np.linspace(-1, 1, 60) / np.sqrt(5), [2.0, 2.0])
+    kinds = two_kinds(effect, np.full(62, 5.0))
+    assert kinds.centre == pytest.approx(2.0, abs=0.01)
+    assert kinds.share == pytest.approx(60 / 62, abs=0.07)
+    assert np.all(kinds.posterior[:60] > 0.5)
+    assert np.all(kinds.posterior[60:] < 0.001)

@@ -298,3 +298,29 @@ def test_scales_go_there_and_back_and_have_their_slope() -> None:
         False,
     ]
     assert _bounds.SCALES["log"].interval(800.0, 10.0) == (math.exp(700.0), math.exp(700.0))
+
+
+def test_resamples_equal_to_the_value_count_half_in_bca() -> None:
+    """A value in the middle of its resamples has no bias; without skewness the interval is the percentile one."""
+    replicates = np.arange(101.0)
+    assert _bounds.bca(50.0, replicates, np.array([-1.0, 1.0]), 0.9) == pytest.approx((5.0, 95.0))
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman"])
+def test_a_correlation_close_to_perfect_has_an_interval_and_a_perfect_one_none(metric: str) -> None:
+    x = np.arange(200.0)
+    close = x.copy()
+    close[[0, 1]] = close[[1, 0]]
+    near = metric_estimate(metric, x, close)
+    assert float(near) > 0.9999
+    assert near.low is not None
+    assert metric_estimate(metric, x, x).why_no_interval == "perfect correlation: its scale is unbounded"
+
+
+def test_a_category_that_is_only_predicted_takes_no_part_in_the_balanced_accuracy() -> None:
+    """``b`` lies between the categories of the labels and has no recall of its own."""
+    result = metric_estimate("balanced_accuracy", list("aaacc"), list("aabcc"))
+    ends = [_bounds.wilson(hits, n, 0.95) for hits, n in ((2, 3), (2, 2))]
+    shares, (lows, highs) = np.array([2 / 3, 1.0]), np.array(ends).T
+    assert result.value == pytest.approx(5 / 6)
+    assert (result.low, result.high) == pytest.approx(_bounds.mover_mean(shares, lows, highs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,3 +142,27 @@ def test_a_perfect_fit_is_said_to_be_one() -> None:
     assert (only.exact, only.converged) == (True, False)
     assert only.step.ratios.tolist() == [1e8, 0.0]
     assert not maximise(CrossedSystem(DATA["y"], GROUPS), (0.5, 0.5)).exact
+
+
+class Slope(CrossedSystem):
+    """A deviance without curvature in its only ratio, until nothing is left for the residual."""
+
+    def __init__(self, slope: float) -> None:
+        self.order, self.no_residual, self.slope = 1, 0.0, slope
+        self.tried: list[float] = []
+
+    def step(self, ratios: Sequence[float] | Floats, residual: float | None = None) -> Step:
+        at = float(ratios[0])
+        self.tried.append(at)
+        left = float(len(self.tried) == 1) if residual is None else residual
+        none, score = np.zeros(1), np.array([self.slope, 0.0])
+        flat = np.diag([-1.0, 1.0])
+        return Step(np.array([at]), left, -at, none, none, score, flat, none, np.eye(1))
+
+
+@pytest.mark.parametrize(("slope", "tried"), [(-0.005, [1.0, 10.0]), (-2e-6, [1.0, 10.0]), (-5e-7, [1.0])])
+def test_without_curvature_any_slope_beyond_rounding_is_followed(slope: float, tried: list[float]) -> None:
+    """The ratio grows tenfold, the most in a step; a slope below a millionth counts as none."""
+    system = Slope(slope)
+    assert maximise(system, (1.0,)).converged is (len(tried) == 1)
+    assert system.tried == tried

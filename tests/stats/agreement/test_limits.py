@@ -180,3 +180,26 @@ def test_items_with_many_raters_take_the_long_way() -> None:
     assert not short_way(rater, item, value)
     with pytest.raises(InputError, match="more than once"):
         alpha(np.append(rater, 7), np.append(item, 0), np.append(value, 1), interval=None)
+
+
+def test_bootstraps_of_ranks_and_of_distances() -> None:
+    """Stretching the highest value leaves ordinal bounds as they are and moves interval bounds."""
+    stretched = np.where(VALUE == 3, 30, VALUE)
+
+    def bounds(value: Any, level: str) -> tuple[float | None, float | None]:
+        result = alpha(RATER, ITEM, value, level, interval=Interval("bootstrap", "items", 100))
+        return result.low, result.high
+
+    assert bounds(VALUE, "ordinal") == bounds(stretched, "ordinal")
+    assert bounds(VALUE, "interval") != bounds(stretched, "interval")
+    assert bounds(VALUE * 2.0, "interval") == pytest.approx(bounds(VALUE, "interval"))
+
+
+def test_a_bootstrap_draws_every_rater() -> None:
+    """Only the first rater disagrees: resamples without that rater agree perfectly, those with it do not."""
+    rater, item = np.tile(np.arange(6), 8), np.repeat(np.arange(8), 6)
+    value = np.where((rater == 0) & (item % 2 == 0), item + 1, item)
+    result = alpha(rater, item, value, interval=Interval("bootstrap", "both", 200))
+    assert result.high == pytest.approx(1.0)
+    assert result.low is not None
+    assert result.low < 0.99

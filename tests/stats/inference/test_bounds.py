@@ -13,9 +13,11 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.stats import inference
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference import mixed_model, tukey
+from heartfelt.stats.inference import mixed_model, posthoc, tukey
 from heartfelt.stats.inference.mixed import chi_square_interval
+from heartfelt.stats.inference.posthoc import Pairwise
 from heartfelt.stats.jackknife import Spread, jackknife_metric
+from heartfelt.stats.triples import Floats
 from tests.stats.reliability.ratings import crossed
 
 SOURCE = "R 4: lmerTest 3 (Satterthwaite), lme4; Student's t and the studentized range of SciPy"
@@ -245,3 +247,52 @@ def test_counts_that_vary_over_few_items_are_not_tested() -> None:
     assert "effective items; 10 are needed" in (result.answers.change.why_missing or "")
     even = np.repeat(np.arange(20), [1, 3] * 10)
     assert inference.count_dependence(None, even, np.arange(40.0) % 7).answers.p is not None
+
+
+def test_little_variation_is_variation() -> None:
+    """Groups whose rows differ by a hundredth of their mean are compared."""
+    pair = tukey([99.0, 100.0, 101.0, 109.0, 110.0, 111.0], list("aaabbb")).pairs[0]
+    scale = math.sqrt(1 / 3)
+    assert pair.statistic == pytest.approx(10 / scale / math.sqrt(2))
+    assert pair.p == pytest.approx(stats.studentized_range(2, 4).sf(10 / scale), rel=1e-6)
+
+
+def test_without_a_pair_there_is_no_largest_difference() -> None:
+    assert Pairwise((), "Tukey-Kramer", 0.95, {}).largest.why_missing == "no pair can be compared"
+    assert tukey([1.0, 2.0], ["a", "a"]).largest.why_missing == "1 groups; at least 2 are needed"
+
+
+def test_the_studentized_range_is_summed_as_far_as_the_variance_can_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A chi-square with 100 degrees of freedom over its mean is beyond ``1 + 2 sqrt(x / 100) + 2 x / 100`` with a chance
+    of at most exp(-x) (Laurent and Massart 2000); x is 32, and the sum ends with the first step from there."""
+    spans: list[Floats] = []
+
+    def tail(span: Floats, _: int) -> Floats:
+        spans.append(span)
+        return np.zeros(span.size)
+
+    monkeypatch.setattr(posthoc, "_range_tail", tail)
+    posthoc.upper_tail(3.0, 3, 100.0)
+    (span,) = spans
+    last, step = 2 * math.log(span[-1] / 3.0), math.log(span[1] / span[0])
+    end = math.log(1 + 2 * math.sqrt(0.32) + 2 * 0.32)
+    assert end <= last <= end + 2 * step + 1e-9
+
+
+def test_the_search_for_a_critical_value_goes_down_by_half_a_log_unit_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried, tail = [], posthoc.upper_tail
+
+    def watched(q: float, groups: int, df: float) -> float:
+        tried.append(math.log(q))
+        return tail(q, groups, df)
+
+    monkeypatch.setattr(posthoc, "upper_tail", watched)
+    posthoc.critical.cache_clear()
+    assert posthoc.critical(0.5, 3, 1.0) == pytest.approx(stats.studentized_range(3, 1).ppf(0.5), rel=1e-6)
+    steps = np.diff(tried)
+    assert float(steps.min()) == pytest.approx(-0.5)
+    assert float(steps.max()) < 1e-9

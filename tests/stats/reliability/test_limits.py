@@ -8,7 +8,7 @@ import pytest
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import icc, variance_components
-from heartfelt.stats.reliability.icc import NO_ITEMS, _clean
+from heartfelt.stats.reliability.icc import NO_ITEMS, _clean, one_way
 from heartfelt.stats.reliability.number_ceiling import (
     NumberMetric,
     ceiling_from_means,
@@ -164,3 +164,11 @@ def test_the_method_names_the_effective_number_of_ratings_where_they_differ() ->
     unequal = icc(np.arange(6), [0, 0, 1, 1, 1, 2], [1, 2, 3, 5, 2, 2]).icc1
     # (6 - (4 + 9 + 1) / 6) / 2
     assert unequal.method == f"{table}, n0 = 1.83333"
+
+
+def test_sums_of_squares_do_not_depend_on_where_the_scale_starts() -> None:
+    """From 2**52 on there are no fractions left, so the mean of the ratings is off by up to a half."""
+    rater, item, value = of_table([[1, 2], [4, 4], [2, 6], [7, 5]])
+    near, far = one_way(as_ratings(rater, item, value)), one_way(as_ratings(rater, item, value + 2**52))
+    assert float(value.mean()) != int(value.mean())
+    assert (far.between, far.within) == pytest.approx((near.between, near.within), rel=1e-9)

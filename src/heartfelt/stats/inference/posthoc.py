@@ -271,7 +271,7 @@ def critical(confidence: float, groups: int, df: float) -> float:
     def gap(log_q: float) -> float:
         return math.log(max(upper_tail(math.exp(log_q), groups, df), 1e-300)) - target
 
-    # Bonferroni's value for all pairs is close, and a little above.
+    # Bonferroni's value for all pairs is close, and a little above, so that only steps down can be long.
     start = math.sqrt(2) * -float(stdtrit(df, (1 - confidence) / (groups * (groups - 1))))
     before, here = math.log(start), math.log(start) - 0.02
     gap_before, gap_here = gap(before), gap(here)
@@ -280,6 +280,6 @@ def critical(confidence: float, groups: int, df: float) -> float:
             break
         step = -gap_here * (here - before) / (gap_here - gap_before)
         before, gap_before = here, gap_here
-        here += min(max(step, -0.5), 0.5)
+        here += max(step, -0.5)
         gap_here = gap(here)
     return math.exp(here)
