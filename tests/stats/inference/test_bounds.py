@@ -296,3 +296,12 @@ def test_the_search_for_a_critical_value_goes_down_by_half_a_log_unit_at_most(
     steps = np.diff(tried)
     assert float(steps.min()) == pytest.approx(-0.5)
     assert float(steps.max()) < 1e-9
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-9, 1e-12])
+def test_tukey_on_groups_that_hardly_vary_stays_small(noise: float) -> None:
+    """Two groups: the studentized range is Student's t times the square root of 2."""
+    result = tukey([1.0, 1.0 + noise, 2.0, 2.0], list("aabb"))
+    pair = result.pairs[0]
+    t = 1.0 / np.sqrt(noise**2 / 4 * (1 / 2 + 1 / 2))
+    assert pair.p == pytest.approx(2 * stats.t.sf(t, 2), rel=1e-3, abs=1e-15)

@@ -234,7 +234,8 @@ def _range_tail(span: Floats, groups: int) -> Floats:
     from scipy.special import ndtr
 
     step = 0.3 if groups < 10 else 0.15
-    far = _REACH + float(span.max()) / 2
+    # Beyond a span of 80 the chance is 0 to the last digit; a grid that grew with the span would not fit in memory.
+    far = _REACH + min(float(span.max()), 80.0) / 2
     top = np.arange(-_REACH, far + step, step)
     below = ndtr(top)
     density = np.exp(-0.5 * top * top) / math.sqrt(2 * math.pi) * below ** (groups - 1) * groups * step
