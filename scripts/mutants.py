@@ -113,8 +113,37 @@ EQUIVALENT: dict[str, str] = {
         " -> difference.p.value is None or pairs == 1"
     ): "a corrected p-value is missing exactly where the p-value is",
     "collect/assign/state.py: trial.position > 0 -> trial.position >= 0": "a place is -1 or at least 1",
+    "collect/assign/pool.py: None if rater.latest is None else self._group.get(rater.latest)"
+    " -> self._group.get(rater.latest)": "no unit is None",
+    "collect/assign/state.py: self.layout.adaptive and self.budget_left > 0 -> self.budget_left > 0": (
+        "unless the study is adaptive, nothing is left of the budget once every unit is full"
+    ),
+    "collect/assign/state.py: change > 0 and (not rater.live) -> not rater.live": (
+        "a lease can end only while its rater is live"
+    ),
     "snapshot/survey.py: facts.whole or continuous -> facts.whole and continuous": "only reads the rows once more",
     "snapshot/survey.py: facts.whole or continuous -> continuous": "only reads the rows once more",
+    "snapshot/survey.py: low is None or facts.low >= low -> low is None": "only reads the rows once more",
+    "snapshot/survey.py: high is None or facts.high <= high -> high is None": "only reads the rows once more",
+    "snapshot/survey.py: facts.low >= low -> facts.low > low": "only reads the rows once more",
+    "snapshot/survey.py: facts.high <= high -> facts.high < high": "only reads the rows once more",
+    "snapshot/survey.py: self._waiting[0].done() or len(self._waiting) > 2 * WORKERS"
+    " -> len(self._waiting) > 2 * WORKERS": "how many wait, only",
+    "snapshot/survey.py: facts.low is None or facts.high is None -> facts.low is None and facts.high is None": (
+        "both are missing or neither"
+    ),
+    "snapshot/survey.py: set() if surveyed.stimuli == stimuli else set(surveyed.stimuli) - set(stimuli)"
+    " -> set(surveyed.stimuli) - set(stimuli)": "only makes two sets more",
+    "snapshot/survey.py: ratings.filter(pl.col('rater').is_not_null()).group_by(key).agg(pl.len().alias('times'),"
+    " pl.col('value').alias('values')).filter(pl.col('times') > 1).sort(key).collect(engine='streaming')"
+    " -> ratings.filter(pl.col('rater').is_not_null()).group_by(key).agg(pl.len().alias('times'),"
+    " pl.col('value').alias('values')).filter(pl.col('times') > 1).sort(key).collect()": "only takes more memory",
+    "snapshot/survey.py: ratings.filter(answered).collect(engine='streaming') -> ratings.filter(answered).collect()": (
+        "only takes more memory"
+    ),
+    "snapshot/survey.py: 262144 -> 262145": "how many rows are looked at together, only",
+    "snapshot/survey.py: lazy.collect_batches(chunk_size=BATCH, maintain_order=True)"
+    " -> lazy.collect_batches(chunk_size=BATCH)": "polars keeps the order by default",
     "snapshot/survey.py: self._pool.shutdown(cancel_futures=True) -> self._pool.shutdown()": "nothing is waiting then",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) <= 2 * WORKERS": "how many wait, only",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) >= 2 * WORKERS": "how many wait, only",

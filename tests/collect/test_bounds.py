@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -175,6 +176,14 @@ def test_the_fullest_cell_goes_first() -> None:
     assert {pool.pick(Rater(1, "r", cells={0}), Random(seed)) for seed in range(30)} == {4, 5}
 
 
+def test_no_unit_of_a_cell_that_was_met_comes_even_if_nothing_else_is_left() -> None:
+    pool = Pool(layout(2, 2, cell={1: 0, 2: 0}))
+    assert pool.allowed(2, Rater(1, "r", seen={1}))
+    met = Rater(1, "r", seen={1}, cells={0})
+    assert not pool.allowed(2, met)
+    assert pool.pick(met, Random(1)) is None
+
+
 def test_a_full_unit_is_open_to_nobody() -> None:
     pool = Pool(layout(2, 2))
     pool.count(1, valid=1)
@@ -204,6 +213,11 @@ def test_units_another_process_added_are_counted_and_not_given() -> None:
     pool.count(9, valid=1)
     assert (pool.valid[9], pool.open, pool.short) == (1, 1, 2)
     assert pool.pick(Rater(1, "r", seen={1}), Random(1)) is None
+
+
+def test_after_a_unit_another_process_added_any_block_may_come() -> None:
+    pool = Pool(layout(3, 2, block={1: 0, 2: 1, 3: 1}, order="blocks"))
+    assert {pool.pick(Rater(1, "r", latest=9, seen={9}), Random(seed)) for seed in range(20)} == {2, 3}
 
 
 def test_manifest_order_begins_again_at_the_top() -> None:
@@ -358,6 +372,23 @@ def test_a_lapsed_lease_is_taken_up_again_only_while_its_unit_is_behind() -> Non
     assert state.expired(20.0) == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("kind", "unit"), [("anchor", 1), ("repeat", 1), ("practice", 1), ("attention", None)]
+)
+@pytest.mark.parametrize("end", ["answered", "returned", "lapsed"])
+def test_only_ordinary_trials_count_as_leases(kind: str, unit: int | None, end: str) -> None:
+    journal = Journal(layout(2, 2))
+    journal.arrive(1)
+    ordinary, probe = journal.lease(1, 2), journal.state.next_trial
+    journal.tell("leased", 1, trial=probe, unit=unit, words=json.dumps({"kind": kind}))
+    state = journal.state
+    assert (state.leased, state.pool.leases) == (1, [0, 0, 1])
+    journal.tell(end, 1, trial=None if end == "lapsed" else probe, number=0.0)
+    left = int(end != "lapsed")
+    assert (state.leased, state.complete, state.pool.leases) == (left, 0, [0, 0, left])
+    assert (state.trials[ordinary].live, state.pool.valid) == (bool(left), [0, 0, 0])
+
+
 def test_nothing_is_taken_up_again_once_every_unit_is_full() -> None:
     journal = Journal(layout(1, 1))
     journal.arrive(1)
@@ -389,6 +420,19 @@ def test_an_answer_counts_once_and_only_if_its_rater_does() -> None:
     journal.tell("erased", 1, trial=second, number=2.0)
     assert (state.complete, state.erased, state.raters, state.answered) == (0, 1, {}, {})
     assert (state.last_number, state.next_trial) == (1, 3)
+
+
+@pytest.mark.parametrize("kind", ["practice", "rating"])
+def test_whoever_only_practised_is_forgotten_too(kind: str) -> None:
+    journal = Journal(layout())
+    for number in (1, 2):
+        journal.arrive(number)
+        trial = journal.state.next_trial
+        journal.tell("leased", number, trial=trial, unit=1, words=json.dumps({"kind": kind}))
+        journal.tell("answered", number, trial=trial, number=0.0)
+    assert journal.state.answered == {1: 1, 2: 2}
+    journal.tell("erased", 1, trial=2, number=1.0)
+    assert journal.state.answered == {2: 2}
 
 
 def test_replaying_the_journal_gives_the_same_state() -> None:
@@ -863,11 +907,11 @@ def test_counts_grow_to_the_unit_that_was_added() -> None:
 
 def test_the_error_of_categories_follows_the_most_frequent_one() -> None:
     tally = Tally()
-    for code in (1.0, 1.0, 1.0, 2.0):
+    for code in (1.0, 1.0, 1.0, 2.0, 3.0):
         tally.add(code, 1)
-    share = 4 / 6
-    assert tally.error(0.0, 0) == pytest.approx(math.sqrt(share * (1 - share) / 4))
-    assert tally.error(0.0, 2) == pytest.approx(math.sqrt(share * (1 - share) / 6))
+    share = 4 / 7
+    assert tally.error(0.0, 0) == pytest.approx(math.sqrt(share * (1 - share) / 5))
+    assert tally.error(0.0, 2) == pytest.approx(math.sqrt(share * (1 - share) / 7))
 
 
 def test_a_rater_without_leases_does_not_expire() -> None:

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,9 @@ from heartfelt.predictors import (
     TransientError,
     run,
 )
-from heartfelt.predictors.asking import Work
+from heartfelt.predictors.asking import Outcome, Work
 from heartfelt.predictors.calls import Call, usage_of
+from heartfelt.predictors.engines import Local
 from heartfelt.predictors.running import NETWORK_TIMEOUT
 from heartfelt.predictors.store import JOURNAL, Cache, Entry, Journal, cache_key, question_digest, user_cache
 from heartfelt.streams import stream
@@ -309,8 +310,12 @@ def test_by_default_fifty_lost_cases_end_a_run(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     asked = [texts_case(path, ["a"], f"c{place:02}") for place in range(60)]
     predictor = lost_until((), transient=True)
-    run(predictor, asked, None, RunOptions(retry=Retry(retries=0)))
+    done = run(predictor, asked, None, RunOptions(retry=Retry(retries=0)))
     assert len(predictor.calls) == 50
+    assert (
+        done.table["problem"].to_list()[50:]
+        == ["not asked: 50 cases in a row had failed; the last: busy"] * 10
+    )
     endless = lost_until((), transient=True)
     run(endless, asked, None, RunOptions(retry=Retry(retries=0), give_up_after=None))
     assert len(endless.calls) == 60
@@ -327,6 +332,43 @@ def test_what_was_not_asked_is_asked_next_time_and_counts_add_up(clips: list[Pat
     third = run(Scripted(lambda *_: SURE), asked, tmp_path, options)
     assert third.counts["kept"] == 24
     assert third.table["attempts"].to_list() == second.table["attempts"].to_list()
+
+
+def test_the_last_problem_is_the_one_that_is_named(clips: list[Path]) -> None:
+    def say(case: Case, call: int) -> list[Prediction]:
+        raise TransientError(f"busy {call}")
+
+    asked = [texts_case(path, ["a"]) for path in clips[:4]]
+    done = run(Scripted(say), asked, None, RunOptions(retry=Retry(retries=0), give_up_after=3))
+    assert done.table["problem"].to_list() == [
+        "busy 1",
+        "busy 2",
+        "busy 3",
+        "not asked: 3 cases in a row had failed; the last: busy 3",
+    ]
+
+
+def test_a_case_the_engine_lost_is_reported_as_such(clips: list[Path]) -> None:
+    class Forgetful(Local):
+        def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
+            yield from list(super().map(work, batches, at_once))[1:]
+
+    asked = [texts_case(path, ["a"]) for path in clips[:2]]
+    done = run(Scripted(lambda *_: SURE), asked, None, RunOptions(engine=Forgetful()))
+    assert done.table["problem"].to_list() == ["the engine returned no outcome", None]
+
+
+@pytest.mark.parametrize(
+    ("label", "spec", "model"),
+    [("mine", "scripted:x", "mine"), ("", "scripted:x", "scripted:x"), ("", "", "scripted")],
+)
+def test_a_model_is_called_by_its_label_else_as_it_was_asked_for_else_by_its_kind(
+    label: str, spec: str, model: str, clips: list[Path]
+) -> None:
+    predictor = Scripted(lambda *_: SURE)
+    predictor.label, predictor.spec = label, spec
+    done = run(predictor, [texts_case(clips[0], ["a"])])
+    assert (done.model, done.table["model"].to_list()) == (model, [model])
 
 
 @pytest.mark.parametrize("name", ["at_once", "batch", "timeout", "give_up_after"])

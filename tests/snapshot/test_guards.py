@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -72,6 +73,12 @@ class TestRatings:
             "t: 2 answers to 'v' are off its scale; the first is 9.5 by rater 'b' on stimulus 's1'."
         )
 
+    def test_only_answers_to_the_same_question_are_counted(self) -> None:
+        frame = ratings(
+            ("a", "s0", "d", 0.25), ("a", "s1", "v", None), ("b", "s1", "v", 9.5), ("c", "s0", "d", 0.5)
+        )
+        assert problem_of(frame)[0].startswith("t: 1 answers to 'v' are off its scale; the first is 9.5 by")
+
     @pytest.mark.parametrize("value", [0.0, 10.0, 4.5, float("inf"), float("nan")])
     def test_one_rating_off_its_scale_is_enough(self, value: float) -> None:
         assert "1 answers to 'v' are off" in problem_of(ratings(("a", "s0", "v", value)))[0]
@@ -107,6 +114,32 @@ class TestRatings:
         missing = pl.when(pl.int_range(pl.len()).is_in([6, 8])).then(None).otherwise("stimulus")
         with pytest.raises(InputError, match="x: rating 7 has no stimulus"):
             spool(frame.with_columns(stimulus=missing), "x")
+
+    @pytest.mark.parametrize("value", [0.0, 10.0, 4.5])
+    @pytest.mark.parametrize("place", [0, 3, 5])
+    def test_a_rating_off_its_scale_is_noticed_in_every_batch(
+        self, value: float, place: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(survey, "BATCH", 2)
+        rows = [(f"r{n}", "s0", "v", value if n == place else 5.0) for n in range(6)]
+        assert f"the first is {value:g} by rater 'r{place}'" in problem_of(ratings(*rows))[0]
+
+    def test_an_empty_column_is_as_good_as_none(self) -> None:
+        frame = ratings(("a", "s0", "v", 1.0), ("b", "s0", "v", 2.0))
+        empty = frame.with_columns(answer=pl.lit(None, dtype=pl.String))
+        partly = frame.with_columns(answer=pl.Series([None, "two"]))
+        hashes = [survey.survey(each, "x").hash for each in (frame, empty, partly)]
+        assert hashes[0] == hashes[1] != hashes[2]
+
+    def test_ratings_pass_into_a_file_with_the_quickest_compression(self, tmp_path: Path) -> None:
+        rows: list[tuple[str | None, str, str, float | None]] = [("a", f"s{n}", "v", 1.0) for n in range(99)]
+        frame, path = ratings(*rows), tmp_path / "ratings.parquet"
+        survey.survey_on_the_way(frame.lazy(), path, "x")
+        assert pl.read_parquet(path).equals(frame)
+        start_of_a_zstd_frame = b"\x28\xb5\x2f\xfd"
+        assert start_of_a_zstd_frame not in path.read_bytes()
+        frame.write_parquet(path)
+        assert start_of_a_zstd_frame in path.read_bytes()
 
     def test_a_rating_doubled_over_batches_is_noticed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(survey, "BATCH", 2)
@@ -165,6 +198,8 @@ class TestContracts:
         numbers = pl.DataFrame({"rater": [7.0, 1.5, 8.0]})
         assert RATERS.check(numbers, "x")["rater"].to_list() == ["7", "1.5", "8"]
         assert RATERS.check(pl.DataFrame({"rater": [7, 8]}), "x")["rater"].to_list() == ["7", "8"]
+        beyond = pl.DataFrame({"rater": [7.0, 1e30, float("inf")]})
+        assert RATERS.check(beyond, "x")["rater"].to_list() == ["7", "1e+30", "inf"]
 
     def test_words_for_true_and_false_and_moments_without_a_zone(self) -> None:
         frame = pl.DataFrame({"stimulus": ["a", "b", "c"], "found": ["TRUE", "false", None]})

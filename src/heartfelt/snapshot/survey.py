@@ -23,7 +23,7 @@ from heartfelt.study import Scale, Study
 from heartfelt.tables import RATINGS
 
 IDS = ("rater", "stimulus", "question")
-BATCH = 1 << 18
+BATCH = 262_144
 WORKERS = 2
 
 

@@ -295,6 +295,8 @@ def test_passwords_have_eight_characters() -> None:
     with pytest.raises(InputError, match="shorter than 8"):
         hash_password("x" * 7)
     assert is_password(hash_password("x" * 8), "x" * 8)
+    with pytest.raises(InputError, match="longer than 1024"):
+        hash_password("x" * 1025)
 
 
 def test_a_hash_of_nothing_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:

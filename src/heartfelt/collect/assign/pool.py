@@ -33,18 +33,16 @@ class Pool:
         self.valid = [0] * layout.size
         self.leases = [0] * layout.size
         self._ordinary = bytearray(layout.size)
-        self._group = [0] * layout.size
         self._place = [-1] * layout.size
-        self._levels: list[dict[int, list[int]]] = [{} for _ in range(layout.levels)]
+        self._levels: list[dict[int | None, list[int]]] = [{} for _ in range(layout.levels)]
         self.open = 0
         self.short = layout.quota * len(layout.units)
         """Ratings still missing, whoever is working on them."""
         latin = layout.order == "latin-square" and layout.block
         self._square = williams(len(set(layout.block.values()))) if latin else []
-        grouping = layout.block or layout.cell
+        self._group = layout.block or layout.cell
         for unit in layout.units:
-            self._ordinary[unit] = 1
-            self._group[unit] = grouping.get(unit, 0)
+            self._ordinary[unit] = True
             self._add(unit, 0)
 
     def load(self, unit: int) -> int:
@@ -85,7 +83,7 @@ class Pool:
     def _add(self, unit: int, level: int) -> None:
         if level >= len(self._levels):
             return
-        members = self._levels[level].setdefault(self._group[unit], [])
+        members = self._levels[level].setdefault(self._group.get(unit), [])
         self._place[unit] = len(members)
         members.append(unit)
         self.open += 1
@@ -93,14 +91,14 @@ class Pool:
     def _remove(self, unit: int, level: int) -> None:
         if level >= len(self._levels):
             return
-        groups = self._levels[level]
-        members = groups[self._group[unit]]
+        groups, group = self._levels[level], self._group.get(unit)
+        members = groups[group]
         place, last = self._place[unit], members.pop()
         if last != unit:
             members[place] = last
             self._place[last] = place
         if not members:
-            del groups[self._group[unit]]
+            del groups[group]
         self.open -= 1
 
     def pick(self, rater: Rater, rng: Random) -> int | None:
@@ -121,7 +119,9 @@ class Pool:
             and (not self.layout.cell or self.layout.cell[unit] not in rater.cells)
         )
 
-    def _preferred(self, groups: dict[int, list[int]], rater: Rater, rng: Random) -> Iterator[int]:
+    def _preferred(
+        self, groups: dict[int | None, list[int]], rater: Rater, rng: Random
+    ) -> Iterator[int | None]:
         if len(groups) == 1:
             yield from groups
             return
@@ -133,7 +133,7 @@ class Pool:
                     yield wanted
             return
         if self.layout.block:
-            current = None if rater.latest is None else self._group[rater.latest]
+            current = None if rater.latest is None else self._group.get(rater.latest)
             if current in groups:
                 yield current
             free = [group for group in groups if group != current]
