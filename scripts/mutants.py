@@ -107,6 +107,7 @@ CORE: tuple[Core, ...] = (
     Core("web/security/*.py", ("tests/web/security",)),
 )
 EQUIVALENT: dict[str, str] = {
+    "collect/assign/state.py: event.trial or 0 -> event.trial": "for stores of earlier versions; today's rows have it",
     "analysis/two_way.py: left < 0.5 -> left <= 0.5": "ratings are counted in whole numbers",
     (
         "scoring/compare.py: adjusted is None or difference.p.value is None or pairs == 1"

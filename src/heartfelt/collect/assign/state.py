@@ -164,7 +164,7 @@ class State:
         probes = [(place, (kind, probe, source)) for place, kind, probe, source in plan["probes"]]
         rater.plan = Plan(plan["length"], probes)
         rater.planned += plan["length"] - len(probes)
-        rater.target, rater.of = plan["target"], int(cast(float, event.number))
+        rater.target, rater.of = plan["target"], int(event.number or 0)
         rater.sessions += 1
         rater.rested = False
         rater.session_units = []
@@ -207,7 +207,7 @@ class State:
 
     def _shown(self, event: Event, rater: Rater) -> None:
         trial = self.trials[cast(int, event.trial)]
-        trial.position = int(cast(float, event.number))
+        trial.position = int(event.number or 0)
         if trial.position > 0:
             rater.positions = trial.position
 
@@ -291,7 +291,7 @@ class State:
         self.erased += event.kind == "erased"
         self.declined += event.kind == "declined"
         self.last_number = max(self.last_number, number)
-        self.next_trial = max(self.next_trial, cast(int, event.trial) + 1)
+        self.next_trial = max(self.next_trial, (event.trial or 0) + 1)
         rater = self.raters.get(number)
         if rater is None:
             return
