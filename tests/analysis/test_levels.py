@@ -166,3 +166,15 @@ def test_figures_of_effects_name_what_was_measured() -> None:
     assert [figure.figure for figure in sensitivity(effects_only, effects_only)] == [
         f"{what} of system on {name} (system + intent)" for name in names for what in ("F", "eta squared")
     ]
+
+
+@pytest.mark.parametrize(
+    ("bare", "named"),
+    [(Estimate(0.0), False), (Estimate.missing("x"), False), (Estimate(0.3), True)],
+)
+def test_what_the_system_alone_gives_is_named_only_above_zero(bare: Estimate, named: bool) -> None:
+    top = Ceilings(Estimate(0.8), cell_means=bare)
+    trust = missing_reliability(icc2=Estimate(0.3, 0.1, 0.5), ceiling=top)
+    (sentence,) = _ceiling("valence", trust, "system")
+    assert ("knowing only the system of a stimulus already gives .30" in sentence) is named
+    assert ("knowing only" in sentence) is named

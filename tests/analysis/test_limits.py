@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,17 @@ from heartfelt.analysis.rater_groups import rater_grouping
 from heartfelt.analysis.reliability import one_way_from_means, with_more_raters
 from heartfelt.analysis.results import Ceilings, Reliability
 from heartfelt.analysis.two_way import (
+    NO_WIDTH,
     Changes,
     Error,
     Sampled,
+    Stimuli,
+    _within,
     difference,
     error_of,
     estimate,
     p_value,
+    slope_changes,
 )
 from heartfelt.analysis.verdict import fitness
 from heartfelt.errors import InputError
@@ -506,3 +511,38 @@ def test_a_difference_needs_two_stimuli_on_both_sides(stimuli_rated: int, units:
         0.2, Sampled(0.04, 1.0, stimuli_rated), Sampled(0.01, 1.0, 6), moves, np.ones(3, dtype=np.bool_)
     )
     assert difference(many, few).stimuli.units == difference(few, many).stimuli.units == units
+
+
+def test_a_difference_names_why_either_side_knows_stimuli_only() -> None:
+    both_ways = changes(0.6, [0.3, -0.1, -0.2])
+    stimuli_only = replace(both_ways, why_items_only="only 2 raters")
+    for first, second in ((stimuli_only, both_ways), (both_ways, stimuli_only)):
+        assert difference(first, second).why_items_only == "only 2 raters"
+    assert difference(both_ways, both_ways).why_items_only == ""
+
+
+@pytest.mark.parametrize("variance", [math.inf, math.nan])
+def test_a_variance_that_is_no_number_gives_no_error(variance: float) -> None:
+    assert error_of(changes(0.6, [0.3, -0.1, -0.2], variance)) == NO_WIDTH
+
+
+@pytest.mark.parametrize(("step", "varies"), [(1e-4, False), (1e-2, True)])
+def test_a_coordinate_varies_by_more_than_rounding_at_its_size(step: float, varies: bool) -> None:
+    none, count = np.zeros(0, np.int64), 3
+    mean = np.array([[1.0], [2.0], [4.0]])
+    data = Stimuli(
+        ["a", "b", "c"], mean, np.ones_like(mean), none, none, np.zeros((0, 1)), 0, np.ones(3, int)
+    )
+    x = np.array([1e6 + step * k for k in range(count)])
+    result = slope_changes(data, np.ones(count, np.bool_), x)
+    assert (result != "the intended coordinate does not vary") is varies
+
+
+def test_the_only_stimulus_of_its_cell_joins_the_first_cell() -> None:
+    values = np.array([1.0, 2.0, 7.0, 7.0, 9.0])
+    result = _within(values, np.ones(5), np.array([0, 0, 1, 1, 2]))
+    joined, other = 3 * np.var([1.0, 2.0, 9.0], ddof=1), 2 * np.var([7.0, 7.0], ddof=1)
+    assert result.variance == pytest.approx(joined + other)
+    alone = _within(values[:3], np.ones(3), np.arange(3))
+    assert alone.variance == pytest.approx(3 * np.var(values[:3], ddof=1))
+    assert _within(values[:1], np.ones(1), np.zeros(1, np.int64)) == Sampled(0.0, 1.0, 1)

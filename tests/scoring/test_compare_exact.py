@@ -170,3 +170,21 @@ def test_two_systems_are_too_few_to_speak_of_others() -> None:
     rank = ranks(models, pairs, TASK)[0]
     assert rank.over_systems.why_none == "2 systems; at least 3 are needed to generalise to other systems"
     assert rank.generalises_to == "other clips of these systems"
+
+
+def test_places_count_from_one() -> None:
+    models = entrants()
+    assert [rank.place for rank in ranks(models, compare(models, TASK), TASK)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "beats"),
+    [("accuracy", 1.0, True), ("accuracy", 1 - 1e-9, None), ("mae", 1.0, None)],
+)
+def test_a_perfect_score_beats_chance_without_a_p_value(
+    metric: str, value: float, beats: bool | None
+) -> None:
+    model = Entrant("m", entrants()[0].rows, value, None, 0.5, None)
+    (rank,) = ranks([model], [], Task("task", "categories", (), metric))
+    assert rank.beats_chance is beats
+    assert rank.place == 1

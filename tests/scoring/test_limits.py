@@ -311,3 +311,32 @@ def test_the_bounds_of_a_distance_from_chance_are_in_order() -> None:
     assert (above.value, above.low, above.high) == (0.25, 0.125, 0.5)
     below = _from_chance(score_, level, -1, "rmse")
     assert (below.value, below.low, below.high) == (-0.25, -0.5, -0.125)
+
+
+@pytest.mark.parametrize("score_", [Estimate(0.5), Estimate.missing("the labels do not vary")])
+def test_without_a_chance_level_the_reason_is_given(score_: Estimate) -> None:
+    nothing = np.zeros(0)
+    measure = Measure(ScoreOptions(), cast(Truth, None))
+    pairing = Pairing("accuracy", nothing, nothing, nothing)
+    level, beyond, p = measure._above_chance(pairing, Forms(score_, score_, score_), None)
+    why = score_.why_missing or "there are no labels"
+    assert level.why_missing == "there are no labels"
+    assert beyond.why_missing == p.why_missing == why
+
+
+@pytest.mark.parametrize("method", ["majority", "Dawid-Skene"])
+def test_yes_or_no_has_a_ceiling_however_its_categories_are_labelled(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    given: list[list[float]] = []
+    monkeypatch.setattr(
+        measure_module, "ceiling", lambda _rater, _item, value, **_: given.append(value.tolist())
+    )
+    truth = truth_of(made.chances(stimuli=6)[0])
+    truth = replace(truth, items=truth.items.with_columns(method=pl.lit(method)))
+    task = next(task for task in tasks_of(truth.study, ["match"])[0] if task.kind == "binary")
+    assert _ceiling(task, "balanced_accuracy", truth, ScoreOptions()) is None
+    (votes,) = given
+    assert sorted(votes) == sorted(truth.answers["value"].to_list())
+    unrated = replace(truth, answers=truth.answers.clear())
+    assert _ceiling(task, "balanced_accuracy", unrated, ScoreOptions()) == NO_RATINGS

@@ -216,7 +216,7 @@ def _within(values: Floats, weight: Floats, cell: Ints) -> Sampled:
             codes = np.where(codes == sizes.size, codes.min(), codes)
         _, codes = np.unique(codes, return_inverse=True)
         sizes = np.bincount(codes)
-    if values.size < 2 or (sizes < 2).any():
+    if values.size < 2:
         return Sampled(0.0, 1.0, values.size)
     pulled = weight * values
     apart = pulled - (np.bincount(codes, pulled) / sizes)[codes]
