@@ -145,6 +145,8 @@ EQUIVALENT: dict[str, str] = {
     "snapshot/survey.py: 262144 -> 262145": "how many rows are looked at together, only",
     "snapshot/survey.py: lazy.collect_batches(chunk_size=BATCH, maintain_order=True)"
     " -> lazy.collect_batches(chunk_size=BATCH)": "polars keeps the order by default",
+    "snapshot/survey.py: ratings.collect_batches(chunk_size=BATCH, maintain_order=True)"
+    " -> ratings.collect_batches(chunk_size=BATCH)": "polars keeps the order by default",
     "snapshot/survey.py: self._pool.shutdown(cancel_futures=True) -> self._pool.shutdown()": "nothing is waiting then",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) <= 2 * WORKERS": "how many wait, only",
     "snapshot/survey.py: len(self._waiting) > 2 * WORKERS -> len(self._waiting) >= 2 * WORKERS": "how many wait, only",

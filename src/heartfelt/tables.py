@@ -70,7 +70,7 @@ class Contract:
         for column in self.columns:
             if column.name in have and have[column.name] != column.dtype:
                 casts.append(_cast(column, have[column.name]))
-            elif column.name not in have and column.required:
+            elif column.required:
                 need_columns(have.names(), [column.name], f"{where}: the table of {self.name}")
         extras = [name for name in have.names() if name not in self.names]
         ordered = [name for name in self.names if name in have]

@@ -257,6 +257,24 @@ def test_a_sign_of_life_moves_the_limit() -> None:
     assert journal.state.expired(16.0) == [1]
 
 
+def test_a_rater_who_lost_their_leases_and_took_new_ones_is_listed_once() -> None:
+    journal = Journal(layout())
+    journal.arrive(1)
+    journal.lease(1, 1)
+    journal.tell("lapsed", 1)
+    journal.lease(1, 2)
+    assert journal.state.expired(10.0) == [1]
+
+
+@pytest.mark.parametrize(("number", "consented"), [(1.0, True), (0.0, False)])
+def test_consent_is_as_it_was_given(number: float, consented: bool) -> None:
+    journal = Journal(layout())
+    rater = journal.arrive(1)
+    assert rater.consented is None
+    journal.tell("consented", 1, number=number)
+    assert rater.consented is consented
+
+
 @pytest.mark.parametrize("kind", ["lapsed", "excluded", "restored", "ended", "passed", "exhausted"])
 def test_what_others_do_is_no_sign_of_life(kind: str) -> None:
     journal = Journal(layout())
@@ -506,6 +524,21 @@ def test_after_the_minimum_the_largest_error_decides() -> None:
     assert journal.state.pick(third, Random(1)) == 1
 
 
+def test_equal_errors_are_settled_by_a_number_that_looks_random() -> None:
+    journal = Journal(layout(6, 4, adaptive=True, minimum=1, spans={"q": 8.0}))
+    journal.arrive(1)
+    for unit in range(1, 7):
+        trial = journal.lease(1, unit)
+        journal.tell("answered", 1, trial=trial, number=0.0, words='{"q": 4}')
+    rater, order = journal.arrive(2), []
+    while (unit := journal.state.pick(rater, Random(1)) or 0) > 0:
+        order.append(unit)
+        rater.seen.add(unit)
+    ties = {unit: (unit * 2_654_435_761 + (2 + 2 * unit) * 40_503) % 1_000_003 for unit in range(1, 7)}
+    assert order == sorted(ties, key=ties.__getitem__)
+    assert order != sorted(order)
+
+
 def test_what_is_coming_counts_as_if_it_were_there() -> None:
     errors = Errors({"q": 8.0, "c": 0.0})
     for value in (2.0, 6.0):
@@ -540,6 +573,14 @@ def test_a_repeat_needs_a_gap_and_a_source() -> None:
     three = RepeatProbe(type="repeat", id="r", per_session=3, gap=1)
     sources = [slot[2] for slot in session_plan(9, [three], Random(3)) if slot[0] == "repeat"]
     assert len(set(sources)) == 3
+
+
+def test_two_kinds_of_repeats_never_repeat_the_same_trial() -> None:
+    probes = [RepeatProbe(type="repeat", id=name, per_session=1, gap=1) for name in ("a", "b")]
+    for seed in range(20):
+        slots = session_plan(3, probes, Random(seed))
+        sources = [source for kind, _, source in slots if kind == "repeat"]
+        assert len(sources) == len(set(sources)) == 2
 
 
 def test_no_probe_opens_a_session() -> None:

@@ -348,6 +348,16 @@ def test_the_last_problem_is_the_one_that_is_named(clips: list[Path]) -> None:
     ]
 
 
+def test_a_success_after_the_end_of_a_run_does_not_hide_the_last_problem(clips: list[Path]) -> None:
+    def say(case: Case, call: int) -> list[Prediction]:
+        return SURE if case.stimulus == clips[3].name else [Prediction.later("busy")]
+
+    asked = [texts_case(path, ["a"]) for path in clips[:5]]
+    done = run(Scripted(say), asked, None, RunOptions(retry=Retry(retries=0), give_up_after=3, batch=4))
+    assert done.table["problem"].to_list()[:4] == ["busy", "busy", "busy", None]
+    assert done.table["problem"].to_list()[4].endswith("the last: busy")
+
+
 def test_a_case_the_engine_lost_is_reported_as_such(clips: list[Path]) -> None:
     class Forgetful(Local):
         def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:

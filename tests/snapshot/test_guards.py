@@ -211,6 +211,9 @@ class TestContracts:
         stored = RATINGS.check(ratings(("a", "s", "q", 1.0)).with_columns(at=pl.lit(at)), "x")
         assert stored.schema["at"] == MOMENT
         assert stored["at"].dt.hour().to_list() == [10]
+        stored = RATINGS.check(ratings(("a", "s", "q", 1.0)).with_columns(at=pl.lit(at.date())), "x")
+        assert stored.schema["at"] == MOMENT
+        assert stored["at"].dt.day().to_list() == [5]
 
     def test_columns_that_are_needed(self) -> None:
         need_columns(["a", "b"], ("b", "a"), "The table")

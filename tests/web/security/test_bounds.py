@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -17,7 +18,7 @@ from heartfelt.web import serve as serving
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security import access, guard, signing
-from heartfelt.web.security.access import LOOK_SECONDS, TOKEN_DAYS, EndedLogins, Tokens
+from heartfelt.web.security.access import TOKEN_DAYS, EndedLogins, Tokens
 from heartfelt.web.security.guard import RateLimit
 from heartfelt.web.security.signing import (
     EARLIER_COOKIE,
@@ -269,18 +270,25 @@ def test_logged_out_logins_are_remembered_as_long_as_their_cookies(
     clock = Clock()
     logins = EndedLogins(collection, clock)
     looks: list[float] = []
-    monkeypatch.setattr("threading.Thread.start", lambda _: looks.append(clock.now))
+    daemons: list[bool] = []
+
+    def start(thread: threading.Thread) -> None:
+        looks.append(clock.now)
+        daemons.append(thread.daemon)
+
+    monkeypatch.setattr("threading.Thread.start", start)
     logins.end("session", STUDY_SECONDS)
     assert logins.has_ended("session")
     assert not logins.has_ended("sessio")
     assert "session" not in str(collection.values_with_prefix(""))
-    clock.now += LOOK_SECONDS
+    clock.now += 2.0
     logins.has_ended("session")
     assert looks == []
     clock.now += 0.001
     logins.has_ended("session")
     logins.has_ended("session")
     assert looks == [clock.now], "one look at a time"
+    assert daemons == [True], "no look holds up the end of the process"
     clock.now = 1_000_000.0 + STUDY_SECONDS - 1
     assert EndedLogins(collection, clock).has_ended("session")
     clock.now += 1

@@ -137,6 +137,8 @@ def test_under_a_prefix_with_or_without_the_proxy_taking_it_off(path: str) -> No
     door = client(WebOptions(SECRET, prefix="/one/study", access_log=False))
     assert door.get(path).text == "0 /one/study/here /one/study"
     assert door.get(path.replace("here", "static/x/deep")).status_code == 200
+    assert door.get(path.replace("here", "static/x/deep")).headers["cache-control"] == "no-cache"
+    assert door.get(path).headers["cache-control"] == "no-store"
     assert door.get("/one/studyhere").status_code == 404
 
 

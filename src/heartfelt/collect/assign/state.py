@@ -160,7 +160,7 @@ class State:
         rater.instructed = True
 
     def _planned(self, event: Event, rater: Rater) -> None:
-        plan = json.loads(event.words or "")
+        plan = json.loads(cast(str, event.words))
         probes = [(place, (kind, probe, source)) for place, kind, probe, source in plan["probes"]]
         rater.plan = Plan(plan["length"], probes)
         rater.planned += plan["length"] - len(probes)
