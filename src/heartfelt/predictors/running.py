@@ -269,7 +269,8 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
                 done += len(case.asks)
                 answered += sum(prediction.problem is None for prediction in outcome.predictions)
                 refused = network and not answered and any(outcome.attempts)
-                lost = lost + 1 if outcome.lost or refused else 0
+                # A case that was under way and still succeeds does not undo the reason for giving up.
+                lost = lost + 1 if outcome.lost or refused else lost * giving_up
                 giving_up = giving_up or (options.give_up_after is not None and lost >= options.give_up_after)
                 if progress is not None:
                     progress(f"asking {state.model}", done, total)
