@@ -160,6 +160,8 @@ EQUIVALENT: dict[str, str] = {
     ),
     "stats/reml.py: lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)"
     " -> lapack.dpotrf(matrix.T, clean=0, overwrite_a=1)": "0 is what LAPACK's wrapper takes anyway",
+    "labels/labels.py: pl.Series('item', [int(name) for name in made.items], dtype=pl.Int64)"
+    " -> pl.Series('item', [int(name) for name in made.items])": "there is at least one, and polars takes int for Int64",
     "stats/inference/posthoc.py: 0.02 -> 0.032": "where a search starts; it ends at the same value",
 }
 

@@ -11,10 +11,11 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
-from heartfelt.labels import LabelOptions, SplitOptions, buckets, labels
+from heartfelt.labels import LABELS, LabelOptions, SplitOptions, buckets, labels
 from heartfelt.labels.labels import METHODS, default_method
 from heartfelt.labels.splits import SHARES, assigned, groups_of
 from heartfelt.snapshot import Snapshot
+from heartfelt.stats import aggregate
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Ordered
 from heartfelt.tables import LEDGER
@@ -240,3 +241,23 @@ def test_counts_of_votes_and_sides() -> None:
         "tied": 1,
         "unanimous_present": 1,
     }
+
+
+def test_a_table_with_a_tied_item_keeps_the_contract() -> None:
+    table = labels(made("ordered", {"s0": [0, 0, 2, 2], "s1": [1, 1, 2]})).table
+    assert table["value"].to_list() == [None, 1.0]
+    assert LABELS.check(table, "here").equals(table)
+
+
+def test_p910_shrinks_what_it_learns_of_each_rater() -> None:
+    votes: dict[str, list[float]] = {
+        "s0": [3, 5, 4, 9],
+        "s1": [6, 8, 7, 2],
+        "s2": [2, 3, 4, 4],
+        "s3": [7, 9, 8, 6],
+    }
+    table = labels(made("points", votes), LabelOptions(method="p910")).table
+    triples = [f"r{r}" for r in range(4)] * 4, np.repeat(np.arange(4), 4), np.concatenate([*votes.values()])
+    shrunken, plain = aggregate.p910(*triples, shrinkage=True), aggregate.p910(*triples)
+    assert table["value"].to_list() == pytest.approx(shrunken.values)
+    assert np.abs(np.asarray(shrunken.values) - np.asarray(plain.values)).max() > 0.01

@@ -10,8 +10,9 @@ from heartfelt.screening import RULES, Policy, RatingsView, RuleOptions
 from heartfelt.screening.decision import Decision, decide, ledger_rows
 from heartfelt.screening.policy import actions_of
 from heartfelt.screening.rule import FLAGS
-from heartfelt.screening.rules.collusion import ParallelPairs, parallel_pairs
+from heartfelt.screening.rules.collusion import ParallelPairs, _Comparison, parallel_pairs
 from heartfelt.screening.rules.repetition import _answers_differ
+from heartfelt.screening.sequences import Sequences, comparable_sequences
 from tests.screening.pinned import PANELS
 from tests.screening.planted import long, snapshot
 
@@ -133,3 +134,30 @@ def test_offsets_are_those_of_the_first_and_the_last_aligned_trials(monkeypatch:
     result = parallel_pairs(RatingsView.of(PANELS["parallel"]()), options)
     assert isinstance(result, ParallelPairs)
     assert set(result.table.select("trials", "first_offset", "last_offset").iter_rows()) == {(5, -1, 3)}
+
+
+def test_the_source_is_the_most_clearly_informative_of_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    clear = {"r0": 0.2, "r1": 0.9, "r2": 0.5}
+    monkeypatch.setattr("heartfelt.screening.decision.clearly_informative", lambda *_: clear)
+    flags = flags_of(dict.fromkeys(["r0", "r1", "r2", "r3"], "collusion")).with_columns(group=pl.lit(1))
+    policy = Policy("p", actions=actions_of(["collusion"]), at_most_dropped=1.0, least_raters=0)
+    assert sorted(decide(view_of(6), flags, policy, 0, (), ()).raters) == ["r0", "r2", "r3"]
+
+
+@pytest.mark.parametrize(
+    ("share", "residual", "joined"), [(0.5, 0.04, True), (1.0, 0.04, False), (0.5, 0.05, False)]
+)
+def test_a_pair_at_the_level_of_either_test_is_not_joined(
+    share: float, residual: float, joined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``share`` is the pair's corrected p-value as a part of the level."""
+    options = RULES["collusion"].complete(RuleOptions(seed=3, settings={"draws": 40}))
+    view = RatingsView.of(PANELS["parallel"]())
+    sequences = comparable_sequences(view)
+    assert isinstance(sequences, Sequences)
+    assert not sequences.shared_order
+    comparison = _Comparison(view, sequences, 1, options)
+    tails = iter([share * options.alpha, residual])
+    monkeypatch.setattr("heartfelt.screening.rules.collusion._tail", lambda *_: next(tails))
+    monkeypatch.setattr("heartfelt.screening._kernels_alignment.best_elsewhere", lambda *_: 0.0)
+    assert comparison.examine(0, 1)["copies"] == joined

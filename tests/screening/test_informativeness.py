@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening._kernels_dependence import dependence, moments, standardise, strength
-from heartfelt.screening.rules.informativeness import effects, two_kinds
+from heartfelt.screening.rules.informativeness import _posterior, effects, two_kinds
 from heartfelt.simulate import DesignOptions
 from heartfelt.stats.triples import Floats
 from tests.screening.planted import long, noise, of_kind, planted, snapshot
@@ -211,3 +211,10 @@ def test_two_who_clearly_follow_stand_out_among_many_who_do_not() -> None:
     assert kinds.share == pytest.approx(60 / 62, abs=0.07)
     assert np.all(kinds.posterior[:60] > 0.5)
     assert np.all(kinds.posterior[60:] < 0.001)
+
+
+def test_a_chance_of_no_information_is_never_quite_zero() -> None:
+    weight = np.full(3, 50.0)
+    chance = _posterior(np.array([0.0, 3.0, 80.0]), weight, 0.1, 1.0, 0.3)
+    assert chance[0] > 0.5 > chance[1] > chance[2]
+    assert chance[2] == pytest.approx(np.exp(-700.0), rel=1e-12)

@@ -257,3 +257,10 @@ def test_an_estimate_survives_pickling() -> None:
     after = pickle.loads(pickle.dumps(before))
     assert after == before
     assert dict(after.counts) == {"items": 3}
+
+
+def test_an_estimate_without_an_interval_has_the_reason() -> None:
+    bounded = Estimate(0.5, method="m").with_interval(0.4, 0.6, "Fisher z")
+    bare = bounded.without_interval("a single item")
+    assert (bare.value, bare.low, bare.high, bare.interval) == (0.5, None, None, "")
+    assert bare.why_no_interval == "a single item"

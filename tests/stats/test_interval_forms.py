@@ -11,10 +11,11 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds, bootstrap_metric, calibration, ellipse, jackknife_metric, overlap
 from heartfelt.stats._bounds import ratio
-from heartfelt.stats.association import metric_estimate
+from heartfelt.stats.association import metric_difference, metric_estimate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import cluster_df, spread_of
 from heartfelt.stats.metrics import METRICS, rows
+from heartfelt.stats.probability import brier
 from heartfelt.stats.resample import Sample, _choose, condense
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"
@@ -324,3 +325,16 @@ def test_a_category_that_is_only_predicted_takes_no_part_in_the_balanced_accurac
     shares, (lows, highs) = np.array([2 / 3, 1.0]), np.array(ends).T
     assert result.value == pytest.approx(5 / 6)
     assert (result.low, result.high) == pytest.approx(_bounds.mover_mean(shares, lows, highs))
+
+
+def test_the_name_of_an_interval_at_another_confidence_ends_with_its_label() -> None:
+    difference = metric_difference("pearson", X, Y, Y[::-1])
+    assert difference.at(0.95).interval == difference.estimate.interval
+    assert difference.at(0.9, "corrected").interval == f"{difference.estimate.interval}, corrected"
+
+
+def test_the_bounds_of_a_brier_score_stop_at_zero_and_one() -> None:
+    good = brier([1, 0, 1], [0.9, 0.1, 0.2])
+    assert (good.low, good.interval) == (0.0, "Student t on the squared errors")
+    bad = brier([1, 0, 1], [0.1, 0.9, 0.8])
+    assert bad.high == 1.0

@@ -166,3 +166,21 @@ def test_without_curvature_any_slope_beyond_rounding_is_followed(slope: float, t
     system = Slope(slope)
     assert maximise(system, (1.0,)).converged is (len(tried) == 1)
     assert system.tried == tried
+
+
+def test_the_covariance_of_the_mean_from_products_is_that_of_the_whole_system() -> None:
+    ratios = (0.4, 0.7)
+    step = ProbedSystem(DATA["y"], GROUPS, seed=5).step(ratios, RESIDUAL)
+    exact = CrossedSystem(DATA["y"], GROUPS).step(ratios, RESIDUAL)
+    assert step.fixed_covariance.shape == (1, 1)
+    assert step.fixed_covariance == pytest.approx(exact.fixed_covariance, rel=1e-6)
+
+
+def test_a_right_side_of_zeros_is_solved_by_zeros_next_to_another() -> None:
+    system = ProbedSystem(DATA["y"], GROUPS, seed=5)
+    shares = 1.0 / (1.0 + 0.4 * system.sizes)
+    right = np.column_stack([np.zeros(system.order), np.arange(1.0, system.order + 1)])
+    solved = system._solve(0.4, np.ones(system.order), shares, right)
+    assert solved[:, 0].tolist() == [0.0] * system.order
+    assert np.isfinite(solved[:, 1]).all()
+    assert np.abs(solved[:, 1]).max() > 0.1

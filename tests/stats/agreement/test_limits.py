@@ -203,3 +203,25 @@ def test_a_bootstrap_draws_every_rater() -> None:
     assert result.high == pytest.approx(1.0)
     assert result.low is not None
     assert result.low < 0.99
+
+
+def test_columns_of_whole_numbers_must_have_one_length() -> None:
+    with pytest.raises(InputError, match="The columns differ in length: item 4, value 4, rater 3"):
+        _quick(np.array([0, 1, 0]), np.array([0, 0, 1, 1]), np.array([1, 1, 2, 2]), "nominal")
+
+
+def test_a_prior_counts_once_in_every_resample_of_raters(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights: list[list[float]] = []
+
+    def record(*given: Any) -> float:
+        weights.append(given[6].tolist())
+        return float(len(weights))
+
+    monkeypatch.setattr("heartfelt.stats.agreement._kernels_resampling.weighted_alpha", record)
+    rater, item = np.tile([0, 1, 2], 6), np.repeat(np.arange(6), 3)
+    prior = {name: name % 3 for name in range(6)}
+    result = alpha(rater, item, item % 4, prior=prior, interval=Interval("bootstrap", "both", 100))
+    assert result.interval.startswith("bootstrap of items and raters")
+    assert len(weights) == 100
+    assert {own[-1] for own in weights} == {1.0}
+    assert {sum(own) for own in weights} == {4.0}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -172,3 +174,25 @@ def test_sums_of_squares_do_not_depend_on_where_the_scale_starts() -> None:
     near, far = one_way(as_ratings(rater, item, value)), one_way(as_ratings(rater, item, value + 2**52))
     assert float(value.mean()) != int(value.mean())
     assert (far.between, far.within) == pytest.approx((near.between, near.within), rel=1e-9)
+
+
+def test_unequal_counts_without_any_visible_error_have_bounds_close_to_one() -> None:
+    value = np.array([0.0, 1.0, 0.0, 1e6, 1e6 + 1, 3e6, 3e6 + 1, 3e6, 3e6 + 1])
+    result = icc([0, 1, 2, 0, 1, 0, 1, 2, 3], [0, 0, 0, 1, 1, 2, 2, 2, 2], value, interval="f").icc1
+    assert result.interval == "Wald's exact F for unequal counts"
+    assert result.low is not None
+    assert result.high is not None
+    assert 1 - 1e-6 < result.low <= float(result) <= result.high < 1
+    assert 1 - result.high < 1e-12
+
+
+def test_the_crossed_fit_of_a_correlation_has_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def fit(_: object, *, seed: int = 0) -> str:
+        seeds.append(seed)
+        return "no fit"
+
+    monkeypatch.setattr(import_module("heartfelt.stats.reliability.icc"), "fit_crossed", fit)
+    assert icc(*ragged(1, 12, 6, 0.6), seed=5).icc2.why_missing == "no fit"
+    assert seeds == [5]

@@ -176,7 +176,7 @@ def _posterior(effect: Floats, weight: Floats, share: float, centre: float, spre
     log_none = np.log(share) - 0.5 * weight * effect**2 + 0.5 * np.log(weight)
     log_some = np.log1p(-share) - 0.5 * (effect - centre) ** 2 / wide - 0.5 * np.log(wide)
     # exp of at most 700 stays finite.
-    odds: Floats = np.exp(np.clip(log_some - log_none, -700.0, 700.0))
+    odds: Floats = np.exp(np.minimum(log_some - log_none, 700.0))
     return 1.0 / (1.0 + odds)
 
 
