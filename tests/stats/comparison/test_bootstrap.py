@@ -10,6 +10,8 @@ import pytest
 from heartfelt.stats.comparison.bootstrap import bootstrap_strengths
 from heartfelt.stats.comparison.strengths import bradley_terry, davidson
 
+pytestmark = pytest.mark.slow  # hundreds of fits each
+
 
 def _arena(size: int, nu: float) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(1)

@@ -55,6 +55,7 @@ def _panel(seed: int) -> tuple[list[int], list[int], list[int], list[float]]:
     return list(raters), list(firsts), list(seconds), list(values)
 
 
+@pytest.mark.slow
 def test_a_rater_who_always_answers_left_and_one_who_guesses_stand_out() -> None:
     result = rater_consistency(*_panel(0))
     left, guesser, careful = result[10], result[11], result[:10]
@@ -67,6 +68,7 @@ def test_a_rater_who_always_answers_left_and_one_who_guesses_stand_out() -> None
     assert guesser.p_chance > 0.05
 
 
+@pytest.mark.slow
 def test_transitive_comparisons_pass_and_a_circle_does_not() -> None:
     _, first, second, value = _panel(3)
     good = transitivity(first, second, value, draws=199)
