@@ -15,6 +15,8 @@ from tests.analysis.made import summary_of
 from tests.screening.planted import planted
 from tests.screening.styles import Design, constant_study
 
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
+
 
 @pytest.fixture(scope="module")
 def colluders() -> Analysis:
@@ -59,7 +61,6 @@ def test_standards_are_kept_apart_from_findings(colluders: Analysis) -> None:
     )
 
 
-@pytest.mark.slow
 def test_half_a_panel_of_straight_liners_is_in_the_verdict() -> None:
     result = analyze(constant_study(Design(24, 60, 24, questions=1), 1, 12), AnalyzeOptions())
     assert len(summary_of(result)["screening"]["dropped_by_default"]) == 12
@@ -70,7 +71,6 @@ def test_half_a_panel_of_straight_liners_is_in_the_verdict() -> None:
     assert "(12)" in str(section(result, {}).html)
 
 
-@pytest.mark.slow
 def test_a_question_with_one_right_answer_makes_nobody_constant() -> None:
     rng = np.random.default_rng(1)
     text = "name: p\nscales: {y: {type: yes-no}}\nquestions: [{id: is, text: is, scale: y}]\n"

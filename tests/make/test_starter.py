@@ -36,6 +36,8 @@ from heartfelt.media.probe import CACHE_FILE
 from heartfelt.study.model import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 
+pytestmark = pytest.mark.slow  # what they look at takes seconds to make
+
 ALL = sorted(RECIPES)
 DOCS = Path(__file__).parents[2] / "docs" / "recipes" / "starting.md"
 NO_MEDIA = StarterOptions(media=False)
@@ -77,7 +79,6 @@ def test_every_recipe_can_be_started() -> None:
     assert STARTERS.names() == ALL
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("recipe", ALL)
 def test_a_started_study_is_complete_and_the_same_every_time(recipe: str, tmp_path: Path) -> None:
@@ -98,7 +99,6 @@ def test_a_started_study_is_complete_and_the_same_every_time(recipe: str, tmp_pa
     assert files(tmp_path / "two") == content
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_another_seed_makes_other_stimuli(tmp_path: Path) -> None:
     for seed in (1, 2):
@@ -150,7 +150,6 @@ def test_the_text_keeps_the_recipe_s_comments_and_layout(recipe: str, planned: d
     assert f"heartfelt new {recipe}" in text.splitlines()[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ALL)
 def test_ids_in_one_place_are_known_in_the_other(recipe: str, tmp_path: Path) -> None:
     made = start_study(recipe, tmp_path / "s", StarterOptions(per_cell=3, media=False))
