@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
+from heartfelt.stats import association
 from heartfelt.stats.traces import (
     agreement_over_time,
     best_lag,
@@ -26,6 +27,16 @@ def test_concordance_by_hand() -> None:
     # Means 1 and 2, variances 2/3 each, covariance 2/3: 2 * 2/3 / (2/3 + 2/3 + 1).
     assert concordance(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx(4 / 7)
     assert concordance(np.ones(3), np.ones(3)) is None
+
+
+def test_concordance_is_the_metric_of_predictions() -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(4, 50)).cumsum(axis=1)
+    pairs = [association.ccc(rows[a], rows[b]).value for a in range(4) for b in range(a)]
+    assert concordance(rows[1], rows[0]) == pytest.approx(pairs[0])
+    assert trace_agreement(traces("abcd", list(rows), 1.0)).pairwise.value == pytest.approx(
+        np.mean(np.array(pairs, float))
+    )
 
 
 def test_traces_of_different_length_share_their_moments() -> None:

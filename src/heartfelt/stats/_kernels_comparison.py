@@ -11,7 +11,7 @@ from heartfelt.stats._kernels_resample import compiled
 
 
 @compiled
-def logistic_pass(first: Any, second: Any, won: Any, total: Any, strengths: Any, order: float) -> Any:
+def logistic_pass(first: Any, second: Any, won: Any, total: Any, strengths: Any) -> Any:
     """Slope by each strength and the Laplacian of the information, for pairs with ``won`` of ``total`` comparisons."""
     size = strengths.size
     slope = np.zeros(size)
@@ -19,7 +19,7 @@ def logistic_pass(first: Any, second: Any, won: Any, total: Any, strengths: Any,
     matrix = np.zeros((size, size))
     for k in range(first.size):
         i, j = first[k], second[k]
-        d = strengths[i] - strengths[j] + order
+        d = strengths[i] - strengths[j]
         e = math.exp(-abs(d))
         p = 1.0 / (1.0 + e) if d >= 0 else e / (1.0 + e)
         h = total[k] * e / ((1.0 + e) * (1.0 + e))

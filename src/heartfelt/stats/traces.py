@@ -32,6 +32,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats._bounds import check_confidence, t_quantile
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
+from heartfelt.stats.two_way_jackknife import half_width, jackknife_variance
 from heartfelt.streams import stream
 
 BRIDGED_SECONDS = 1.0
@@ -117,12 +118,19 @@ def _longest_run(flags: Any) -> slice:
     return slice(int(begins[best]), int(ends[best]))
 
 
+def _ccc(covariance: Any, first: Any, second: Any, apart: Any) -> Floats:
+    """Lin's concordance from a covariance, two variances and the difference of the means; NaN where neither varies."""
+    spread = np.asarray(first + second + apart**2)
+    return np.where(spread > 0, 2.0 * covariance / np.where(spread > 0, spread, 1.0), np.nan)
+
+
 def concordance(x: Floats, y: Floats) -> float | None:
-    """Lin's concordance correlation; None where neither varies or they have fewer than two moments."""
+    """Lin's concordance correlation of two traces; None where neither varies or they have fewer than two moments."""
     if x.size < 2:
         return None
-    spread = float(x.var() + y.var() + (x.mean() - y.mean()) ** 2)
-    return None if spread <= 0 else 2.0 * float(np.mean((x - x.mean()) * (y - y.mean()))) / spread
+    shared = np.mean((x - x.mean()) * (y - y.mean()))
+    value = float(_ccc(shared, x.var(), y.var(), x.mean() - y.mean()))
+    return None if math.isnan(value) else value
 
 
 def _correlation(x: Floats, y: Floats) -> float:
@@ -235,21 +243,11 @@ def trace_agreement(data: Traces, *, confidence: float = 0.95) -> TraceAgreement
     )
     why = _why_not(data)
     if why:
-        missing = [Estimate.missing(why, method, data.counts) for method in methods]
-        return TraceAgreement(*missing)
-    values = data.values
-    whole = _figures(values)
-    without = (
-        [_figures(np.delete(values, r, axis=0)) for r in range(values.shape[0])]
-        if values.shape[0] > 3
-        else []
-    )
-    # The mean of R raters is judged by R raters also when one is left out.
-    out = []
-    for place, method in enumerate(methods):
-        rows = [figures[place] for figures in without]
-        out.append(_jackknifed(whole[place], rows, method, data.counts, confidence))
-    return TraceAgreement(*out)
+        return TraceAgreement(*(Estimate.missing(why, method, data.counts) for method in methods))
+    values, raters = data.values, len(data.raters)
+    without = [_figures(np.delete(values, r, axis=0)) for r in range(raters)] if raters > 3 else []
+    columns = zip(methods, _figures(values), zip(*without, strict=True) if without else [()] * 4, strict=True)
+    return TraceAgreement(*(_jackknifed(*column, data.counts, confidence) for column in columns))
 
 
 def _why_not(data: Traces) -> str | None:
@@ -262,19 +260,25 @@ def _why_not(data: Traces) -> str | None:
     return None
 
 
-def _figures(values: Floats) -> tuple[float | None, float | None, float | None, float | None]:
+def _figures(values: Floats) -> tuple[float | None, ...]:
+    """Mean concordance of two raters, of a rater with the mean of the others, and the two ceilings."""
     raters = values.shape[0]
-    pairs = [concordance(values[a], values[b]) for a in range(raters) for b in range(a)]
+    centred, mean, variance = values - values.mean(axis=1)[:, None], values.mean(axis=1), values.var(axis=1)
+    pairs = np.triu_indices(raters, 1)
+    shared = (centred @ centred.T / values.shape[1])[pairs]
+    between = _ccc(shared, variance[pairs[0]], variance[pairs[1]], mean[pairs[0]] - mean[pairs[1]])
     others = (values.sum(axis=0) - values) / (raters - 1)
-    single = [concordance(values[r], others[r]) for r in range(raters)]
+    with_others = _ccc(
+        (centred * others).mean(axis=1), variance, others.var(axis=1), mean - others.mean(axis=1)
+    )
     course, rest = variances(values)
-    both = (course_ceiling(course, rest, raters), course_ceiling(course, rest, 1))
-    return _mean_known(pairs), _mean_known(single), *both
+    ceilings = (course_ceiling(course, rest, raters), course_ceiling(course, rest, 1))
+    return _mean_known(between), _mean_known(with_others), *ceilings
 
 
-def _mean_known(numbers: Sequence[float | None]) -> float | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) / len(known) if known else None
+def _mean_known(numbers: Floats) -> float | None:
+    known = numbers[np.isfinite(numbers)]
+    return float(known.mean()) if known.size else None
 
 
 def variances(values: Floats) -> tuple[float, float]:
@@ -297,9 +301,9 @@ def course_ceiling(course: float, rest: float, raters: float) -> float | None:
 
 
 def _jackknifed(
+    method: str,
     value: float | None,
     without: Sequence[float | None],
-    method: str,
     counts: Mapping[str, int],
     confidence: float,
 ) -> Estimate:
@@ -311,9 +315,7 @@ def _jackknifed(
         return estimate.without_interval("fewer than four raters whose traces vary")
     # On Fisher's scale the bounds stay within -1 and 1.
     z = np.arctanh(np.clip(known, -0.999999, 0.999999))
-    n = z.size
-    error = math.sqrt((n - 1) / n * float(np.sum((z - z.mean()) ** 2)))
-    half = t_quantile(confidence, n - 1) * error
+    half = half_width(jackknife_variance(z), z.size - 1, confidence)
     centre = math.atanh(min(max(value, -0.999999), 0.999999))
     return estimate.with_interval(
         math.tanh(centre - half), math.tanh(centre + half), "jackknife over raters", confidence

@@ -89,3 +89,9 @@ def test_the_share_of_first_choices() -> None:
     assert share.value == 0.75
     assert share.counts == {"comparisons": 5, "decided": 4}
     assert first_choices([0.5]).why_missing == "no comparison was decided"
+
+
+def test_raters_keep_their_names_where_comparisons_are_left_out() -> None:
+    raters, first, second = ["gone", "bea", "bea", "ann"], list("abca"), list("bcab")
+    result = rater_consistency(raters, first, second, [None, 1, 1, 0])
+    assert {each.rater: each.comparisons for each in result} == {"bea": 2, "ann": 1}

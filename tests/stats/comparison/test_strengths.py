@@ -360,3 +360,8 @@ def test_intervals_over_raters_and_stimuli_cover() -> None:
             for (low, high), t in zip(bounds, truth, strict=True)
         ]
     assert 0.92 < np.mean(hits) < 0.98
+
+
+def test_grades_may_be_large_numbers() -> None:
+    result = cmos(None, ["a", "b", "a"], ["b", "a", "b"], [80.0, -70.0, 90.0])
+    assert [float(s) for s in result.strengths] == pytest.approx([40.0, -40.0])

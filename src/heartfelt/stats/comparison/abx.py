@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats._bounds import check_confidence, clopper_pearson, t_quantile
+from heartfelt.stats._bounds import check_confidence, clopper_pearson
+from heartfelt.stats.comparison.spread import ratio_over_raters
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Ids, Values, as_array, as_floats, code
 
@@ -76,10 +77,13 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     per_rater = np.bincount(raters.codes)
     exact = exact_bounds(right, trials, confidence)
     share = Estimate(right / trials, *exact, _METHOD, "Clopper-Pearson", confidence, counts)
-    if not alone and int(per_rater.max()) > 1:
-        share = _over_raters(share, raters.codes, values, confidence)
-    names = {} if alone else {name: number for number, name in enumerate(raters.names)}
     rights = np.bincount(raters.codes, values)
+    several = not alone and int(per_rater.max()) > 1
+    if several and raters.count < 2:
+        share = share.without_interval("one rater: the answers of one person are not a sample of people")
+    elif several:
+        share = ratio_over_raters(share, rights, per_rater, confidence, (0.0, 1.0)) or share
+    names = {} if alone else {name: number for number, name in enumerate(raters.names)}
     single = {
         name: _share(int(rights[number]), int(per_rater[number]), confidence)
         for name, number in names.items()
@@ -97,23 +101,6 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
 def _share(right: int, trials: int, confidence: float) -> Estimate:
     bounds = exact_bounds(right, trials, confidence)
     return Estimate(right / trials, *bounds, _METHOD, "Clopper-Pearson", confidence, {"answers": trials})
-
-
-def _over_raters(share: Estimate, rater: Any, correct: Any, confidence: float) -> Estimate:
-    """The share with a jackknife interval over raters, never narrower than the exact one of single answers allows."""
-    units = int(rater.max()) + 1
-    if units < 2:
-        return share.without_interval("one rater: the answers of one person are not a sample of people")
-    right, given = np.bincount(rater, correct), np.bincount(rater)
-    without = (right.sum() - right) / (given.sum() - given)
-    error = math.sqrt((units - 1) / units * float(np.sum((without - without.mean()) ** 2)))
-    half = t_quantile(confidence, units - 1) * error
-    value = float(share)
-    if half == 0:
-        return share
-    return replace(
-        share, low=max(value - half, 0.0), high=min(value + half, 1.0), interval="jackknife over raters"
-    )
 
 
 def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats.comparison.fit import FAR
+from heartfelt.stats.comparison.links import BRADLEY_TERRY
 from heartfelt.stats.comparison.pairs import Comparisons, add_up, as_comparisons
 from heartfelt.stats.comparison.strengths import Strengths, bradley_terry, davidson
 from heartfelt.stats.estimate import Estimate
@@ -38,8 +38,9 @@ def bootstrap_strengths(
 ) -> Strengths:
     """Strengths with percentile intervals over raters and stimuli. Columns as in :func:`bradley_terry`."""
     check_confidence(confidence)
-    function = bradley_terry if model == "bradley-terry" else davidson
-    result = function(rater, first, second, value, stimulus=stimulus, confidence=confidence)
+    result = (bradley_terry if model == "bradley-terry" else davidson)(
+        rater, first, second, value, stimulus=stimulus, confidence=confidence
+    )
     if len(result.core) < len(result.names) or not result.core:
         return result
     data = as_comparisons(rater, first, second, value, stimulus)
@@ -77,7 +78,7 @@ def _resampled(data: Comparisons, ties: bool, result: Strengths, resamples: int,
     out = []
     for begin in range(0, resamples, LANES):
         sums = draw(min(LANES, resamples - begin), rng)
-        out.append(fit_each(cells.first, cells.second, sums, with_tie, start, size, FAR))
+        out.append(fit_each(cells.first, cells.second, sums, with_tie, start, size, BRADLEY_TERRY.far))
     return np.concatenate(out)
 
 

@@ -17,10 +17,11 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats.comparison.fit import FAR, STEPS
+from heartfelt.stats.comparison.fit import ascend, regularised, solve
+from heartfelt.stats.comparison.links import BRADLEY_TERRY
 from heartfelt.stats.comparison.pairs import connection
-from heartfelt.stats.comparison.spread import covariance
-from heartfelt.stats.comparison.strengths import Strengths, gather, no_strengths
+from heartfelt.stats.comparison.spread import covariance, ratio_over_raters
+from heartfelt.stats.comparison.strengths import Strengths, gather, method_name, no_strengths
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 
@@ -215,34 +216,13 @@ def best_worst_counts(
     out = []
     for place in range(size):
         counts = {"shown": int(times[place]), "raters": int((shown[:, place] > 0).sum())}
-        out.append(
-            _ratio(
-                balance[:, place], shown[:, place], totals[place] / times[place], method, counts, confidence
-            )
-        )
+        score = Estimate(float(totals[place] / times[place]), method=method, counts=counts)
+        if counts["raters"] < 2:
+            out.append(score.without_interval("one rater saw it"))
+            continue
+        wide = ratio_over_raters(score, balance[:, place], shown[:, place], confidence, (-1.0, 1.0))
+        out.append(wide or score.without_interval("nothing varies"))
     return BestWorstCounts(tuple(data.names), tuple(out))
-
-
-def _ratio(
-    top: Any, bottom: Ints, value: float, method: str, counts: dict[str, int], confidence: float
-) -> Estimate:
-    from heartfelt.stats._bounds import t_quantile
-
-    used = bottom > 0
-    units = int(used.sum())
-    estimate = Estimate(float(value), method=method, counts=counts)
-    if units < 2:
-        return estimate.without_interval("one rater saw it")
-    rest = bottom.sum() - bottom[used]
-    without = (top.sum() - top[used]) / rest
-    half = t_quantile(confidence, units - 1) * float(
-        np.sqrt((units - 1) / units * np.sum((without - without.mean()) ** 2))
-    )
-    if half == 0:
-        return estimate.without_interval("nothing varies")
-    return estimate.with_interval(
-        max(value - half, -1.0), min(value + half, 1.0), "jackknife over raters", confidence
-    )
 
 
 # --- the search -------------------------------------------------------------------------------------------------------
@@ -250,7 +230,7 @@ def _ratio(
 
 def _fit(model: str, data: Choices, penalty: float, confidence: float) -> Strengths:
     check_confidence(confidence)
-    method = model if not penalty else f"{model}, {penalty:g} ties with an average contestant added to each"
+    method = method_name(model, penalty)
     names = list(data.names)
     if not data.sign.size:
         return no_strengths(model, method, names, data.counts, "there are no complete answers")
@@ -260,14 +240,26 @@ def _fit(model: str, data: Choices, penalty: float, confidence: float) -> Streng
     if core.size < 2:
         return no_strengths(model, method, names, data.counts, "", linked.why)
     inner = data if core.size == len(names) else _within(data, core)
-    strengths, likelihood, information = _newton(inner, core.size, penalty)
-    if information is None:
+    point, converged = _fitted(inner, core.size, penalty)
+    if not converged:
         return no_strengths(model, method, names, data.counts, "the search for the maximum does not end")
-    rater = None if inner.raters < 2 else (inner.rater, inner.raters)
-    spread = covariance(_Parts(inner, strengths), information, inner.answers, rater, None)
+    strengths = point.at - point.at.mean()
+    spread = covariance(
+        _Parts(inner, strengths), point.matrix, inner.answers, (inner.rater, inner.raters), None
+    )
     reasons = (None,) * len(names) if penalty else linked.why
     return gather(
-        model, method, names, strengths, core, reasons, spread, inner.counts, likelihood, penalty, confidence
+        model,
+        method,
+        names,
+        strengths,
+        core,
+        reasons,
+        spread,
+        inner.counts,
+        point.likelihood,
+        penalty,
+        confidence,
     )
 
 
@@ -305,38 +297,30 @@ def _within(data: Choices, core: Ints) -> Choices:
     )
 
 
-def _newton(data: Choices, size: int, penalty: float) -> tuple[Floats, float, Floats | None]:
-    """Newton's method; the information is None where the maximum is at infinity."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """Strengths with the likelihood, its slope and the information there."""
+
+    at: Floats
+    likelihood: float
+    slope: Floats
+    matrix: Floats
+
+
+def _fitted(data: Choices, size: int, penalty: float) -> tuple[_Point, bool]:
+    """The strengths of highest likelihood, and whether there is a highest."""
     from heartfelt.stats._kernels_comparison import choice_pass
 
     stages = np.arange(data.sign.size)
 
-    def at(strengths: Floats) -> tuple[float, Floats, Floats]:
+    def look(strengths: Floats) -> _Point:
         likelihood, slope, matrix = choice_pass(data.starts, data.items, data.sign, stages, strengths, size)
-        if penalty:
-            slope = slope - penalty * np.tanh(strengths / 2.0) / 2.0
-            matrix[np.diag_indices(size)] += penalty / (4.0 * np.cosh(strengths / 2.0) ** 2)
-        else:
-            matrix += np.trace(matrix) / size**2
-        return likelihood, slope, matrix
+        return _Point(strengths, likelihood, *regularised(penalty, strengths, slope, matrix))
 
-    strengths = np.zeros(size)
-    likelihood, slope, matrix = at(strengths)
-    for _ in range(STEPS):
-        step = np.linalg.solve(matrix, slope)
-        length = 1.0
-        while length > 1e-9:
-            there = at(strengths + length * step)
-            if float(there[1] @ step) >= -0.9 * float(slope @ step):
-                break
-            length /= 2
-        strengths = strengths + length * step
-        likelihood, slope, matrix = there
-        if length * float(np.abs(step).max()) < 1e-9:
-            return strengths - strengths.mean(), likelihood, matrix
-        if float(np.abs(strengths).max()) > FAR:
-            break
-    return strengths, likelihood, None
+    def step(here: _Point) -> Floats:
+        return solve(here.matrix, here.slope[:, None])[:, 0]
+
+    return ascend(np.zeros(size), look, step, BRADLEY_TERRY.far)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

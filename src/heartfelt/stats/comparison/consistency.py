@@ -16,18 +16,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from heartfelt.stats._bounds import wilson
 from heartfelt.stats.comparison.fit import Problem, fit
 from heartfelt.stats.comparison.links import BRADLEY_TERRY
 from heartfelt.stats.comparison.pairs import Comparisons, add_up, as_comparisons, check_choices, connection
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats, Ids, Ints, Values
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
 from heartfelt.streams import stream
 
 DRAWS = 2_000
@@ -61,25 +61,25 @@ def rater_consistency(
     rater: Ids, first: Ids, second: Ids, value: Values, *, seed: int = 0
 ) -> list[RaterConsistency]:
     """The consistency of every rater."""
-    from heartfelt.stats.triples import code
+    from heartfelt.stats._kernels_reliability import group
 
     data = as_comparisons(rater, first, second, value)
     check_choices(data.value)
     assert data.rater is not None  # a column of raters is required
-    names = code(rater).names
+    starts, order = group(data.rater, data.raters)
     decided = data.value != 0.5
     firsts = np.bincount(data.rater[decided], data.value[decided], minlength=data.raters)
     decisions = np.bincount(data.rater[decided], minlength=data.raters)
     out = []
     for number in range(data.raters):
-        rows = np.flatnonzero(data.rater == number)
+        rows = order[starts[number] : starts[number + 1]]
         own = rows[decided[rows]]
         triads, circular, p_guessing = circular_triads(data, own, seed + number)
         share = float(firsts[number] / decisions[number]) if decisions[number] else None
         agreement, p_chance = _with_others(data, number, own)
         out.append(
             RaterConsistency(
-                names[number],
+                data.rater_names[number],
                 int(rows.size),
                 int(rows.size - own.size),
                 triads,
@@ -232,21 +232,13 @@ def _deviance(won: Floats, total: Floats, probability: Floats) -> float:
     return 2.0 * float(np.sum(xlogy(won, won / expected) + xlogy(lost, lost / missed)))
 
 
-def first_choices(value: Values) -> Estimate:
+def first_choices(value: Values, *, confidence: float = 0.95) -> Estimate:
     """Share of first choices among decided comparisons, with Wilson's interval."""
-    from heartfelt.stats._bounds import wilson
-    from heartfelt.stats.triples import as_floats
-
     values = as_floats(value)
     decided = values[np.isfinite(values) & (values != 0.5)]
     counts = {"comparisons": int(values.size), "decided": int(decided.size)}
     if not decided.size:
         return Estimate.missing("no comparison was decided", "share of first choices", counts)
-    low, high = wilson(float((decided > 0.5).sum()), decided.size, 0.95)
+    low, high = wilson(float((decided > 0.5).sum()), decided.size, confidence)
     share = float((decided > 0.5).mean())
-    return Estimate(share, low, high, "share of first choices", "Wilson", 0.95, counts)
-
-
-def expected_circular(triads: int) -> float:
-    """Circular triads to expect by guessing."""
-    return triads / 4 if triads else math.nan
+    return Estimate(share, low, high, "share of first choices", "Wilson", confidence, counts)

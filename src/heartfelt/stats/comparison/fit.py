@@ -1,14 +1,15 @@
-"""Maximum likelihood for strengths: Newton's method on pairs added up, with the contestants' mean strength held at zero.
+"""Maximum likelihood for strengths: Newton's method with the contestants' mean strength held at zero.
 
-The information about the strengths is the Laplacian of the graph of comparisons, so one step costs one pass over the
-pairs that occur
-and one linear system: by Cholesky for a few hundred contestants, by conjugate gradients beyond. Order effect and tie
-parameter border the system.
+The information about strengths from pairs is the Laplacian of the graph of comparisons, so one step costs one pass over the pairs
+that occur and one linear system: by Cholesky for a few hundred contestants, by conjugate gradients beyond. Order effect and
+tie parameter border the system.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -22,8 +23,6 @@ ACCURACY = 1e-5
 """Relative residual of a step's linear system; the next step makes up for it."""
 CLOSE = 1e-6
 """A step so small leaves an error of the order of its square, and of ``ACCURACY`` times its size."""
-FAR = 30.0
-"""A strength beyond this is on its way to infinity: the odds are 10^13 to one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,13 +97,13 @@ def laplacian(cells: Cells, weights: Floats, size: int) -> Floats:
     return np.asarray(matrix, np.float64)
 
 
-def information(problem: Problem, matrix: Floats, strengths: Floats) -> Floats:
-    """The information about the strengths: with the penalty's part, or invertible by a constant along equal strengths."""
-    if problem.penalty:
-        matrix[np.diag_indices(problem.size)] += problem.penalty / (4.0 * np.cosh(strengths / 2.0) ** 2)
-    else:
-        matrix += np.trace(matrix) / problem.size**2
-    return matrix
+def regularised(penalty: float, strengths: Floats, slope: Floats, matrix: Floats) -> tuple[Floats, Floats]:
+    """Slope and information with the penalty's part; without one, information made invertible along equal strengths."""
+    size = strengths.size
+    if not penalty:
+        return slope, matrix + np.trace(matrix) / size**2
+    matrix = matrix + np.diag(penalty / (4.0 * np.cosh(strengths / 2.0) ** 2))
+    return slope - penalty * np.tanh(strengths / 2.0) / 2.0, matrix
 
 
 def solve(matrix: Floats, rhs: Floats) -> Floats:
@@ -138,71 +137,106 @@ def _conjugate_gradients(matrix: Floats, rhs: Floats) -> Floats:
     return x
 
 
-@dataclass(slots=True, eq=False)
-class _Point:
-    """Parameters with the slopes and the information there."""
+class Position(Protocol):
+    """A place in the search: the parameters and the slope of the likelihood there."""
 
-    strengths: Floats
-    borders: Floats
+    @property
+    def at(self) -> Floats:
+        """The parameters."""
+
+    @property
+    def slope(self) -> Floats:
+        """The slope by each of them."""
+
+
+P = TypeVar("P", bound=Position)
+
+
+def ascend(
+    start: Floats,
+    look: Callable[[Floats], P],
+    step: Callable[[P], Floats],
+    far: float,
+    allowed: Callable[[Floats], bool] = lambda _: True,
+) -> tuple[P, bool]:
+    """Newton's method on a concave likelihood: the last position, and whether it is the maximum.
+
+    A step is short enough where the slope along it has not turned round; otherwise it is halved.
+    """
+    here = look(start)
+    for _ in range(STEPS):
+        direction = step(here)
+        rise = float(here.slope @ direction)
+        length = 1.0
+        while length >= 1e-9:
+            target = here.at + length * direction
+            if allowed(target):
+                there = look(target)
+                if float(there.slope @ direction) >= -0.9 * rise:
+                    break
+            length /= 2
+        else:
+            return here, False
+        here = there
+        if length * float(np.abs(direction).max(initial=0.0)) < CLOSE:
+            return here, True
+        if float(np.abs(here.at).max(initial=0.0)) > far:
+            break
+    return here, False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """Strengths and bordering parameters with the slopes and the information there."""
+
+    at: Floats
     slope: Floats
-    border_slopes: Floats
     matrix: Floats
     crosses: Floats
     own: Floats
 
 
-def _point(problem: Problem, strengths: Floats, borders: Floats) -> _Point:
-    order = float(borders[0]) if problem.with_order else 0.0
-    tie = float(borders[-1]) if problem.with_tie else 0.0
-    if problem.link.logistic and not problem.with_order:
-        from heartfelt.stats._kernels_comparison import logistic_pass
-
-        sums = problem.cells.sums
-        won, total = sums[:, 0] + sums[:, 1] / 2, sums.sum(axis=1)
-        slope, matrix = logistic_pass(problem.cells.first, problem.cells.second, won, total, strengths, 0.0)
-        border = np.zeros(0), np.zeros((0, problem.size)), np.zeros((0, 0))
-    else:
-        parts = problem.link.evaluate(problem.differences(strengths, order), problem.cells.sums, tie)
-        slope = scatter(problem, parts.slope)
-        matrix = laplacian(problem.cells, parts.curvature, problem.size)
-        border = border_columns(problem, parts)
-    if problem.penalty:
-        slope = slope - problem.penalty * np.tanh(strengths / 2.0) / 2.0
-    return _Point(
-        strengths, borders, slope, border[0], information(problem, matrix, strengths), border[1], border[2]
-    )
-
-
 def fit(problem: Problem) -> Fit:
-    """Newton's method. The likelihoods are concave, so a step is short enough where the slope along it has not turned round;
-    otherwise it is halved.
-    """
+    """The strengths, order effect and tie parameter of highest likelihood."""
     borders = np.zeros(problem.borders)
     if problem.with_tie:
         borders[-1] = problem.link.start
-    here = _point(problem, _start(problem), borders)
-    for _ in range(STEPS):
-        step, border_step = _step(problem, here)
-        rise = float(here.slope @ step) + float(here.border_slopes @ border_step)
-        length = 1.0
-        while True:
-            borders = here.borders + length * border_step
-            if not problem.with_tie or borders[-1] > problem.link.least:
-                there = _point(problem, here.strengths + length * step, borders)
-                if float(there.slope @ step) + float(there.border_slopes @ border_step) >= -0.9 * rise:
-                    break
-            length /= 2
-            if length < 1e-9:
-                return _finished(problem, here, False)
-        change = length * max(
-            float(np.abs(step).max(initial=0.0)), float(np.abs(border_step).max(initial=0.0))
-        )
-        here = there
-        if change < CLOSE:
-            return _finished(problem, here, True)
-        if max(float(np.abs(v).max(initial=0.0)) for v in (here.strengths, here.borders)) > FAR:
-            break
-    return _finished(problem, here, False)
+    start = np.concatenate([_start(problem), borders])
+    least = problem.link.least if problem.with_tie else -np.inf
+    point, converged = ascend(
+        start,
+        lambda at: _point(problem, at),
+        lambda here: _step(problem, here),
+        problem.link.far,
+        lambda at: float(at[-1]) > least,
+    )
+    strengths, order, tie = _parameters(problem, point.at)
+    if converged:
+        strengths = strengths - strengths.mean()
+    parts = problem.link.evaluate(problem.differences(strengths, order), problem.cells.sums, tie)
+    return Fit(strengths, order, tie, float(parts.likelihood.sum()), converged)
+
+
+def _parameters(problem: Problem, at: Floats) -> tuple[Floats, float, float]:
+    order = float(at[problem.size]) if problem.with_order else 0.0
+    return at[: problem.size], order, float(at[-1]) if problem.with_tie else 0.0
+
+
+def _point(problem: Problem, at: Floats) -> _Point:
+    strengths, order, tie = _parameters(problem, at)
+    cells = problem.cells
+    if problem.link.logistic and not problem.with_order:
+        from heartfelt.stats._kernels_comparison import logistic_pass
+
+        won, total = cells.sums[:, 0] + cells.sums[:, 1] / 2, cells.sums.sum(axis=1)
+        slope, matrix = logistic_pass(cells.first, cells.second, won, total, strengths)
+        slopes, crosses, own = np.zeros(0), np.zeros((0, problem.size)), np.zeros((0, 0))
+    else:
+        parts = problem.link.evaluate(problem.differences(strengths, order), cells.sums, tie)
+        slope, matrix = scatter(problem, parts.slope), laplacian(cells, parts.curvature, problem.size)
+        slopes, crosses, own = border_columns(problem, parts)
+    slope, matrix = regularised(problem.penalty, strengths, slope, matrix)
+    return _Point(at, np.concatenate([slope, slopes]), matrix, crosses, own)
 
 
 def _start(problem: Problem) -> Floats:
@@ -217,19 +251,10 @@ def _start(problem: Problem) -> Floats:
     return np.asarray(start - start.mean())
 
 
-def _finished(problem: Problem, point: _Point, converged: bool) -> Fit:
-    order = float(point.borders[0]) if problem.with_order else 0.0
-    tie = float(point.borders[-1]) if problem.with_tie else 0.0
-    strengths = point.strengths - point.strengths.mean() if converged else point.strengths
-    parts = problem.link.evaluate(problem.differences(strengths, order), problem.cells.sums, tie)
-    return Fit(strengths, order, tie, float(parts.likelihood.sum()), converged)
-
-
-def _step(problem: Problem, point: _Point) -> tuple[Floats, Floats]:
+def _step(problem: Problem, point: _Point) -> Floats:
+    slope, slopes = point.slope[: problem.size], point.slope[problem.size :]
+    solved = solve(point.matrix, np.column_stack([slope, point.crosses.T]))
     if not problem.borders:
-        return solve(point.matrix, point.slope[:, None])[:, 0], np.zeros(0)
-    solved = solve(point.matrix, np.column_stack([point.slope, point.crosses.T]))
-    border = np.linalg.solve(
-        point.own - point.crosses @ solved[:, 1:], point.border_slopes - point.crosses @ solved[:, 0]
-    )
-    return np.asarray(solved[:, 0] - solved[:, 1:] @ border), np.asarray(border, np.float64)
+        return solved[:, 0]
+    border = np.linalg.solve(point.own - point.crosses @ solved[:, 1:], slopes - point.crosses @ solved[:, 0])
+    return np.concatenate([solved[:, 0] - solved[:, 1:] @ border, border])

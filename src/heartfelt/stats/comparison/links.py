@@ -53,6 +53,8 @@ class Link:
     """The tie parameter stays above this."""
     logistic: bool = False
     """Whether the slope is won - total * logistic(d), which has a compiled pass."""
+    far: float = 30.0
+    """A parameter beyond this is on its way to infinity: on a log scale the odds are 10^13 to one."""
 
 
 def outcome_columns(value: Floats) -> list[Floats]:
@@ -135,4 +137,4 @@ BRADLEY_TERRY = Link("Bradley-Terry", _bradley_terry, logistic=True)
 THURSTONE = Link("Thurstone, Case V", _thurstone)
 DAVIDSON = Link("Davidson", _davidson, ties=True)
 RAO_KUPPER = Link("Rao-Kupper", _rao_kupper, ties=True, start=0.5, least=0.0)
-GRADED = Link("graded comparisons, least squares", _graded)
+GRADED = Link("graded comparisons, least squares", _graded, far=np.inf)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.stats.comparison.spread import without_each
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
@@ -222,14 +223,13 @@ def crossed_mean(
     estimate = Estimate(float(values.mean()), method=method, counts=counts)
     if raters.count < 2 or items.count < 2:
         return estimate.without_interval("fewer than two raters or items")
-    total, size = float(values.sum()), values.size
-    parts = []
-    for codes in (items.codes, raters.codes):
-        sums, sizes = np.bincount(codes, values), np.bincount(codes)
-        parts.append(jackknife_variance((total - sums) / (size - sizes)))
-    single = jackknife_variance((total - values) / (size - 1))
+    per_item, per_rater = np.bincount(items.codes), np.bincount(raters.codes)
     spread = TwoWaySpread(
-        parts[0], parts[1], single, effective(np.bincount(items.codes)), effective(np.bincount(raters.codes))
+        jackknife_variance(without_each(np.bincount(items.codes, values), per_item)),
+        jackknife_variance(without_each(np.bincount(raters.codes, values), per_rater)),
+        jackknife_variance(without_each(values, np.ones(values.size))),
+        effective(per_item),
+        effective(per_rater),
     )
     if spread.variance <= 0:
         return estimate.without_interval("nothing varies")

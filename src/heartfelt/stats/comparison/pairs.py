@@ -36,7 +36,7 @@ class Comparisons:
     value: Floats
     names: Sequence[Any]
     rater: Ints | None = None
-    raters: int = 0
+    rater_names: Sequence[Any] = ()
     stimulus: Ints | None = None
     stimuli: int = 0
     left_out: int = 0
@@ -45,6 +45,11 @@ class Comparisons:
     def size(self) -> int:
         """Number of comparisons."""
         return int(self.value.size)
+
+    @property
+    def raters(self) -> int:
+        """Number of raters."""
+        return len(self.rater_names)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -90,7 +95,7 @@ def as_comparisons(
         values,
         names,
         None if raters is None else raters.codes,
-        0 if raters is None else raters.count,
+        () if raters is None else raters.names,
         None if stimuli is None else stimuli.codes,
         0 if stimuli is None else stimuli.count,
         left_out,

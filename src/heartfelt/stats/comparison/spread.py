@@ -9,14 +9,17 @@ Raters and stimuli are combined as in :mod:`heartfelt.stats.two_way_jackknife`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from heartfelt.stats import _bounds
+from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 
 MANY = 1e12
 """Degrees of freedom that make Student's t a normal distribution."""
@@ -29,12 +32,13 @@ class Covariance:
     """Covariances by what is a sample; None where that is not known.
 
     ``model`` is what the model itself says of independent answers, on which intervals rest where neither raters nor stimuli
-    are known; ``answers`` is its counterpart from the answers' own spread.
+    are known; ``answers`` is its counterpart from the answers' own spread, needed where both are. A contrast is a linear
+    combination of parameters: weights by place.
     """
 
     model: Floats
     df: float
-    answers: Floats
+    answers: Floats | None = None
     raters: Floats | None = None
     rater_count: float = 0.0
     stimuli: Floats | None = None
@@ -48,32 +52,33 @@ class Covariance:
         ]
         return f"jackknife over {' and '.join(known)}" if known else "information of the model"
 
-    def variance(self, contrast: Floats) -> tuple[float, float]:
-        """Variance of a linear combination of the parameters, and its degrees of freedom."""
-        alone, raters, stimuli = (
-            0.0 if part is None else float(contrast @ part @ contrast)
-            for part in (self.answers, self.raters, self.stimuli)
-        )
-        if self.raters is not None and self.stimuli is not None:
+    def variance(self, contrast: Mapping[int, float]) -> tuple[float, float]:
+        """Variance of a contrast, and its degrees of freedom."""
+        if self.raters is not None and self.stimuli is not None and self.answers is not None:
+            stimuli, raters, alone = (
+                _form(part, contrast) for part in (self.stimuli, self.raters, self.answers)
+            )
             spread = TwoWaySpread(stimuli, raters, alone, self.stimulus_count, self.rater_count)
             return spread.variance, spread.df
         if self.raters is not None:
-            return raters, max(self.rater_count - 1.0, 1.0)
+            return _form(self.raters, contrast), max(self.rater_count - 1.0, 1.0)
         if self.stimuli is not None:
-            return stimuli, max(self.stimulus_count - 1.0, 1.0)
-        return float(contrast @ self.model @ contrast), self.df
+            return _form(self.stimuli, contrast), max(self.stimulus_count - 1.0, 1.0)
+        return _form(self.model, contrast), self.df
 
     @property
     def total(self) -> Floats:
         """One covariance matrix for drawing parameters, positive semi-definite."""
-        if self.raters is None or self.stimuli is None:
+        if self.raters is None or self.stimuli is None or self.answers is None:
             known = self.raters if self.raters is not None else self.stimuli
             return self.model if known is None else known
         values, vectors = np.linalg.eigh(self.raters - self.answers)
         beyond = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return np.asarray(self.stimuli + (1.0 + 4.0 / max(self.rater_count, 1.0)) * beyond)
 
-    def bounds(self, value: float, contrast: Floats, confidence: float) -> tuple[float, float] | None:
+    def bounds(
+        self, value: float, contrast: Mapping[int, float], confidence: float
+    ) -> tuple[float, float] | None:
         """Student's t interval about a value; None where nothing varies."""
         variance, df = self.variance(contrast)
         if variance <= 0:
@@ -82,12 +87,18 @@ class Covariance:
         half = quantile * float(np.sqrt(variance))
         return value - half, value + half
 
-    def p_value(self, value: float, contrast: Floats) -> float | None:
+    def p_value(self, value: float, contrast: Mapping[int, float]) -> float | None:
         """Two-sided p-value of the hypothesis that the combination is zero."""
         from scipy.special import stdtr
 
         variance, df = self.variance(contrast)
         return None if variance <= 0 else float(2.0 * stdtr(df, -abs(value) / np.sqrt(variance)))
+
+
+def _form(matrix: Floats, contrast: Mapping[int, float]) -> float:
+    """The quadratic form of a contrast."""
+    places, weights = list(contrast), np.array(list(contrast.values()))
+    return float(weights @ matrix[np.ix_(places, places)] @ weights)
 
 
 class Contributions(Protocol):
@@ -125,8 +136,10 @@ def covariance(
     ``dispersion`` is the variance of an answer where the model leaves it open, estimated with ``df`` degrees of freedom.
     """
     inverse = np.asarray(np.linalg.inv(information), np.float64)
-    alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
     raters, stimuli = (_over(answers, information, inverse, unit) for unit in (rater, stimulus))
+    alone = None
+    if raters[0] is not None and stimuli[0] is not None:
+        alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
     return Covariance(dispersion * _centred(inverse, answers), df, alone, *raters, *stimuli)
 
 
@@ -144,14 +157,15 @@ def _over(
     """Jackknife covariance over units: exact steps where that is affordable, first-order moves otherwise."""
     if unit is None or unit[1] < 2:
         return None, 0.0
+    from heartfelt.stats._kernels_reliability import group
+
     codes, units = unit
     count = effective(np.bincount(codes))
     width = answers.width
     if units * width**3 / 3 > STEPS_AT_MOST:
         summed = answers.by_unit(codes, units)
         return np.asarray(inverse @ (summed.T @ summed) @ inverse * (units / (units - 1.0))), count
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(units + 1))
+    starts, order = group(codes, units)
     moves = np.empty((units, width))
     for number in range(units):
         slope, own = answers.part(order[starts[number] : starts[number + 1]])
@@ -163,3 +177,24 @@ def _over(
             moves[number] = inverse @ slope
     moves -= moves.mean(axis=0)
     return np.asarray(moves.T @ moves * ((units - 1.0) / units)), count
+
+
+def without_each(top: Any, bottom: Any) -> Floats:
+    """The ratio of two sums without each of their parts."""
+    return np.asarray((top.sum() - top) / (bottom.sum() - bottom))
+
+
+def ratio_over_raters(
+    estimate: Estimate, top: Any, bottom: Any, confidence: float, scale: tuple[float, float]
+) -> Estimate | None:
+    """A ratio of sums over raters with its jackknife interval, cut to the scale; None where nothing varies between raters."""
+    used = bottom > 0
+    variance = jackknife_variance(without_each(top[used], bottom[used]))
+    if variance <= 0:
+        return None
+    wide = _bounds.with_t(
+        estimate, math.sqrt(variance), int(used.sum()) - 1, "jackknife over raters", confidence
+    )
+    return replace(
+        wide, low=max(float(wide.low or 0.0), scale[0]), high=min(float(wide.high or 0.0), scale[1])
+    )

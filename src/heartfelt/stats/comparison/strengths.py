@@ -16,7 +16,7 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats.comparison.fit import Fit, Problem, border_columns, fit, information, laplacian
+from heartfelt.stats.comparison.fit import Fit, Problem, border_columns, fit, laplacian, regularised
 from heartfelt.stats.comparison.links import (
     BRADLEY_TERRY,
     DAVIDSON,
@@ -94,8 +94,7 @@ class Strengths:
         estimate = Estimate(value, method=f"{self.model}, difference of strengths", counts=self.counts)
         if self.covariance is None:
             return Effect(estimate.without_interval(self.strengths[a].why_no_interval or "no covariance"))
-        contrast = np.zeros(self.covariance.model.shape[0])
-        contrast[self.core.index(a)], contrast[self.core.index(b)] = 1.0, -1.0
+        contrast = {self.core.index(a): 1.0, self.core.index(b): -1.0}
         bounds = self.covariance.bounds(value, contrast, confidence)
         if bounds is None:
             return Effect(estimate.without_interval("nothing varies"))
@@ -123,73 +122,59 @@ class Strengths:
         return out
 
 
-def bradley_terry(
-    rater: Ids | None,
-    first: Ids,
-    second: Ids,
-    value: Values,
-    *,
-    stimulus: Ids | None = None,
-    order_effect: bool = False,
-    penalty: float = 0.0,
-    confidence: float = 0.95,
-) -> Strengths:
-    """Bradley-Terry strengths: log odds of being chosen. A tie counts as half a win for each.
+class PairModel:
+    """A model of choices between two: call it with parallel columns, one entry per comparison."""
 
-    ``value`` is 1 where the first was chosen, 0 where the second was, 0.5 for a tie. Intervals are over raters, and over
-    stimuli as well if ``stimulus`` names what was presented (such as the prompt two systems were compared on); with neither,
-    over single comparisons. ``order_effect`` adds the advantage of being first to the model.
-    """
-    return _choices(BRADLEY_TERRY, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+    def __init__(self, name: str, link: Link, about: str) -> None:
+        self._link = link
+        self.__name__, self.__doc__ = name, about
 
+    def __call__(
+        self,
+        rater: Ids | None,
+        first: Ids,
+        second: Ids,
+        value: Values,
+        *,
+        stimulus: Ids | None = None,
+        order_effect: bool = False,
+        penalty: float = 0.0,
+        confidence: float = 0.95,
+    ) -> Strengths:
+        """The strengths.
 
-def davidson(
-    rater: Ids | None,
-    first: Ids,
-    second: Ids,
-    value: Values,
-    *,
-    stimulus: Ids | None = None,
-    order_effect: bool = False,
-    penalty: float = 0.0,
-    confidence: float = 0.95,
-) -> Strengths:
-    """Strengths with ties as an outcome of their own, likelier between equals (Davidson 1970). Columns as in
-    :func:`bradley_terry`.
-    """
-    return _choices(DAVIDSON, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+        ``value`` is 1 where the first was chosen, 0 where the second was, 0.5 for a tie. Intervals are over raters, and over
+        stimuli as well if ``stimulus`` names what was presented (such as the prompt two systems were compared on); with
+        neither, from the model's information. ``order_effect`` adds the advantage of being first to the model.
+        """
+        if penalty < 0:
+            raise InputError(f"penalty must be at least 0; got {penalty:g}.", "Use 1, or leave it out.")
+        data = as_comparisons(rater, first, second, value, stimulus)
+        check_choices(data.value)
+        return _estimate(self._link, data, order_effect, penalty, confidence)
+
+    def __repr__(self) -> str:
+        return f"<{self._link.name}: strengths from paired comparisons>"
 
 
-def rao_kupper(
-    rater: Ids | None,
-    first: Ids,
-    second: Ids,
-    value: Values,
-    *,
-    stimulus: Ids | None = None,
-    order_effect: bool = False,
-    penalty: float = 0.0,
-    confidence: float = 0.95,
-) -> Strengths:
-    """Strengths with ties where the difference stays below a threshold (Rao and Kupper 1967). Columns as in
-    :func:`bradley_terry`.
-    """
-    return _choices(RAO_KUPPER, rater, first, second, value, stimulus, order_effect, penalty, confidence)
-
-
-def thurstone(
-    rater: Ids | None,
-    first: Ids,
-    second: Ids,
-    value: Values,
-    *,
-    stimulus: Ids | None = None,
-    order_effect: bool = False,
-    penalty: float = 0.0,
-    confidence: float = 0.95,
-) -> Strengths:
-    """Thurstone's Case V: strengths in standard deviations of a difference. Columns as in :func:`bradley_terry`."""
-    return _choices(THURSTONE, rater, first, second, value, stimulus, order_effect, penalty, confidence)
+bradley_terry = PairModel(
+    "bradley_terry",
+    BRADLEY_TERRY,
+    "Bradley-Terry strengths: log odds of being chosen. A tie counts as half a win for each.",
+)
+davidson = PairModel(
+    "davidson",
+    DAVIDSON,
+    "Strengths with ties as an outcome of their own, likelier between equals (Davidson 1970).",
+)
+rao_kupper = PairModel(
+    "rao_kupper",
+    RAO_KUPPER,
+    "Strengths with ties where the difference stays below a threshold (Rao and Kupper 1967).",
+)
+thurstone = PairModel(
+    "thurstone", THURSTONE, "Thurstone's Case V: strengths in standard deviations of a difference."
+)
 
 
 def cmos(
@@ -207,37 +192,19 @@ def cmos(
     return _estimate(GRADED, data, order_effect, 0.0, confidence)
 
 
-def _choices(
-    link: Link,
-    rater: Ids | None,
-    first: Ids,
-    second: Ids,
-    value: Values,
-    stimulus: Ids | None,
-    order_effect: bool,
-    penalty: float,
-    confidence: float,
-) -> Strengths:
-    if penalty < 0:
-        raise InputError(f"penalty must be at least 0; got {penalty:g}.", "Use 1, or leave it out.")
-    data = as_comparisons(rater, first, second, value, stimulus)
-    check_choices(data.value)
-    return _estimate(link, data, order_effect, penalty, confidence)
+def method_name(model: str, penalty: float) -> str:
+    """The name of a method, with the penalty if there is one."""
+    return f"{model}, {penalty:g} ties with an average contestant added to each" if penalty else model
 
 
 def _estimate(
     link: Link, data: Comparisons, with_order: bool, penalty: float, confidence: float
 ) -> Strengths:
     check_confidence(confidence)
-    method = (
-        link.name
-        if not penalty
-        else f"{link.name}, {penalty:g} ties with an average contestant added to each"
-    )
+    method = method_name(link.name, penalty)
     if not data.size:
         return no_strengths(link.name, method, data.names, data.counts, "there are no comparisons")
-    tied = data.value == 0.5
-    if link.ties and tied.all():
+    if link.ties and (data.value == 0.5).all():
         return no_strengths(link.name, method, data.names, data.counts, "every comparison was a tie")
     cells = add_up(data, graded=link is GRADED, ordered=with_order)
     # Any graded comparison links two contestants; of choices only a win or a tie does.
@@ -346,9 +313,7 @@ def bounded(
     if spread is None:
         why = f"more than {COVARIANCE_AT_MOST:,} contestants"
         return Estimate(value, method=method, counts=counts, why_no_interval=why)
-    contrast = np.zeros(spread.model.shape[0])
-    contrast[place] = 1.0
-    bounds = spread.bounds(value, contrast, confidence)
+    bounds = spread.bounds(value, {place: 1.0}, confidence)
     if bounds is None:
         return Estimate(value, method=method, counts=counts, why_no_interval="nothing varies")
     return Estimate(value, *bounds, method, spread.interval, confidence, counts)
@@ -381,8 +346,7 @@ def _result(
         confidence,
     )
     if problem.with_order:
-        contrast = np.eye(size + problem.borders)[size]
-        p_value = None if spread is None else spread.p_value(result.order, contrast)
+        p_value = None if spread is None else spread.p_value(result.order, {size: 1.0})
         out = replace(
             out, order_effect=Effect(bounded(result.order, size, spread, method, counts, confidence), p_value)
         )
@@ -406,9 +370,8 @@ def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
         problem.differences(result.strengths, result.order), problem.cells.sums, result.tie
     )
     matrix = np.zeros((size + borders, size + borders))
-    matrix[:size, :size] = information(
-        problem, laplacian(problem.cells, parts.curvature, size), result.strengths
-    )
+    laplace = laplacian(problem.cells, parts.curvature, size)
+    _, matrix[:size, :size] = regularised(problem.penalty, result.strengths, np.zeros(size), laplace)
     if borders:
         _, crosses, own = border_columns(problem, parts)
         matrix[size:, :size], matrix[:size, size:], matrix[size:, size:] = crosses, crosses.T, own
