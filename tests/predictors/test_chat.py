@@ -31,7 +31,8 @@ from heartfelt.predictors import (
 )
 from heartfelt.predictors.chat import Chat
 from heartfelt.predictors.chat_form import read_form
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from tests.predictors.servers import Reply, Served, serving
 
 KEY = "sk-a-very-secret-key"

@@ -16,7 +16,8 @@ from heartfelt.models.speech import distillmos, dnsmos
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.speech_mos import JUDGES, SpeechMos, on_scale
 from heartfelt.streams import stream
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, YesNo
 from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 MOS = Points(type="points", points=5)

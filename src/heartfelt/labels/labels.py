@@ -134,7 +134,7 @@ def labels(
     options = options or LabelOptions()
     snapshot = snapshot.without_probes
     study = snapshot.study
-    usable = [q.id for q in study.asked if study.scale_of(q.id).level != "text"]
+    usable = [q.id for q in study.asked if study.scale_of(q.id).has_values]
     answers = first_answers(snapshot) if answers is None else answers
     answers = answers.filter(pl.col("question").is_in(usable))
     least = options.minimum_ratings or study.design.minimum_ratings

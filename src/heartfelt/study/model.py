@@ -128,6 +128,11 @@ class Question(Part):
     def check(self, study: Study, place: Place) -> None:
         """The scale must be there, and the axis if the intents have coordinates."""
         check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
+        if study.sets is None and study.scales[self.scale].level == "comparison":
+            raise ReferenceProblem(
+                (*place, "scale"),
+                f"the scale '{self.scale}' compares stimuli. Say which are presented together: add 'sets'",
+            )
         axes = {axis for intent in study.intents for axis in intent.reference}
         if self.axis and axes:
             check_name((*place, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")

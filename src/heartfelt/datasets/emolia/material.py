@@ -21,7 +21,8 @@ from heartfelt.errors import InputError
 from heartfelt.labels import first_answers
 from heartfelt.labels.buckets import buckets, forced
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.scale import Ordered, Scale, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import Ordered, YesNo
 
 
 @dataclass(frozen=True, slots=True)
