@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
@@ -251,21 +251,34 @@ def _pairs(sets: Sets, rows: Sequence[Mapping[str, Any]], seed: int, label: str)
         yield _assembled(sets, f"{first}|{second}", members)
 
 
-def _spread(order: Sequence[str], most: int, allowed: Any) -> list[tuple[str, str]]:
+def _spread(
+    order: Sequence[str], most: int, allowed: Callable[[str, str], bool]
+) -> Iterable[tuple[str, str]]:
     """Pairs of neighbours in a circle, then of those two apart, and so on, until everyone has enough.
 
-    A circle is connected. Where pairs that are not allowed cut it, the parts are joined by one more pair each.
+    A circle is connected. Where pairs that are not allowed cut it or leave somebody short, pairs with whoever has the
+    fewest close the gaps.
     """
-    size, degree = len(order), Counter[str]()
-    pairs: list[tuple[str, str]] = []
+    size, degree = len(order), Counter(dict.fromkeys(order, 0))
+    pairs: dict[frozenset[str], tuple[str, str]] = {}
+
+    def add(first: str, second: str) -> None:
+        pairs[frozenset((first, second))] = (first, second)
+        degree.update((first, second))
+
     for offset in range(1, size // 2 + 1):
         for place in range(size if 2 * offset != size else offset):
-            pair = order[place], order[(place + offset) % size]
-            if max(degree[pair[0]], degree[pair[1]]) < most and allowed(*pair):
-                pairs.append(pair)
-                degree.update(pair)
-        if len(degree) == size and min(degree.values()) >= most:
+            first, second = order[place], order[(place + offset) % size]
+            if max(degree[first], degree[second]) < most and allowed(first, second):
+                add(first, second)
+        if min(degree.values()) >= most:
             break
+    for first in order:
+        new = [name for name in order if allowed(first, name) and frozenset((first, name)) not in pairs]
+        for second in sorted((name for name in new if name != first), key=degree.__getitem__):
+            if degree[first] >= most:
+                break
+            add(first, second)
     part = {name: name for name in order}
 
     def root(name: str) -> str:
@@ -273,19 +286,17 @@ def _spread(order: Sequence[str], most: int, allowed: Any) -> list[tuple[str, st
             part[name] = name = part[part[name]]
         return name
 
-    for first, second in pairs:
+    for first, second in pairs.values():
         part[root(first)] = root(second)
-    for first, second in itertools.pairwise(order):
-        if root(first) != root(second):
-            bridges = (
-                pair for pair in ((first, second), *((first, other) for other in order)) if allowed(*pair)
-            )
-            for bridge in bridges:
-                if root(bridge[0]) != root(bridge[1]):
-                    pairs.append(bridge)
-                    part[root(bridge[0])] = root(bridge[1])
-                    break
-    return pairs
+    for first, second in itertools.product(order[:1], order[1:]):
+        if root(first) == root(second):
+            continue
+        mine, others = ([name for name in order if root(name) == root(side)] for side in (first, second))
+        bridge = next((pair for pair in itertools.product(others, mine) if allowed(*pair)), None)
+        if bridge is not None:
+            add(*bridge)
+            part[root(bridge[0])] = root(bridge[1])
+    return pairs.values()
 
 
 # --- larger sets ------------------------------------------------------------------------------------------------------
