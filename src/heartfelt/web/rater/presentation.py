@@ -152,8 +152,11 @@ def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
         return {"type": scale.type, "ties": scale.ties, "tie": say(scale.tie_text, language)}
     if isinstance(scale, Preference):
         # The words that come with heartfelt are for three steps; shorter scales have fewer.
-        words = [[grade, say(text, language)] for grade, text in sorted(scale.anchors.items())]
-        anchors = [anchor for anchor in words if anchor[0] <= scale.steps]
+        anchors = [
+            [grade, say(text, language)]
+            for grade, text in sorted(scale.anchors.items())
+            if grade <= scale.steps
+        ]
         return {"type": scale.type, "steps": scale.steps, "anchors": anchors}
     if isinstance(scale, Grade):
         limits = {"low": scale.low, "high": scale.high, "step": scale.step}
