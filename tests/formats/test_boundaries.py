@@ -251,7 +251,7 @@ class TestAnchors:
         assert heartfelt.read(frame, anchors="a", **several).study.probes[0].question == "value"  # type: ignore[union-attr]
         named = heartfelt.read(frame, anchors="a=0-2", anchor_question="other", **several).study.probes[0]
         assert named.question == "other"  # type: ignore[union-attr]
-        with pytest.raises(InputError, match="There is no question 'z' for anchors"):
+        with pytest.raises(InputError, match="No question is called 'z', so it cannot have anchors"):
             heartfelt.read(frame, anchors="a=0-2", anchor_question="z", **several)
 
 

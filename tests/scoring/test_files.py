@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.scores import BinaryDetails
+from heartfelt.scoring.details import BinaryDetails
 from heartfelt.serialization import from_json, read_json, write_json
 from tests.scoring import made
 

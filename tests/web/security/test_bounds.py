@@ -606,7 +606,7 @@ def test_the_limits_that_are_served() -> None:
     keys = type("Keys", (), {"secret": SECRET, "password": "hash"})()
     made: Callable[[ServeOptions], WebOptions] = lambda options: web_options(options, keys)  # noqa: E731
     plain = made(ServeOptions())
-    assert (plain.address_per_minute, plain.rater_per_minute, plain.body_limit) == (3000, 240, 262144)
+    assert (plain.address_per_minute, plain.rater_per_minute, plain.body_limit) == (3000, 240, 1_048_576)
     assert (plain.secure_cookies, plain.prefix, plain.origin) == (False, "", None)
     public = made(
         ServeOptions(url="https://public.example:8443/one/", rater_per_minute=9, address_per_minute=8)
@@ -673,8 +673,8 @@ def test_a_prefix_is_a_path(prefix: str) -> None:
 
 def test_a_body_of_exactly_the_limit_is_read() -> None:
     door = client()
-    assert door.post("/here", content=b"x" * 262144, headers=JSON).status_code == 200
-    assert door.post("/here", content=b"x" * 262145, headers=JSON).status_code == 413
+    assert door.post("/here", content=b"x" * 1_048_576, headers=JSON).status_code == 200
+    assert door.post("/here", content=b"x" * 1_048_577, headers=JSON).status_code == 413
 
 
 @pytest.mark.parametrize("path", ["/study/login", "/study/logout"])
