@@ -22,7 +22,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
@@ -48,6 +48,8 @@ SIZES: Mapping[str, tuple[int, int]] = {
     "best-worst": (3, 20),
 }
 """The fewest and the most stimuli of a set of each type, the hidden reference not counted."""
+_LISTED: Mapping[str, Role] = {"member": "member", "reference": "reference", "anchor": "anchor"}
+"""The roles that a table of sets may give."""
 _BY = {"by-prompt": ["prompt"], "across-systems": ["intent"], "within-system": [], "blocks": []}
 
 
@@ -156,7 +158,10 @@ class MadeSets:
 
 
 def make_sets(
-    sets: Sets, stimuli: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]] = (), seed: int = 0
+    sets: Sets,
+    stimuli: Sequence[Mapping[str, object]],
+    rows: Sequence[Mapping[str, object]] = (),
+    seed: int = 0,
 ) -> MadeSets:
     """The sets of a manifest (one mapping per stimulus); ``rows`` is the table of ``rule: table``."""
     made = list(_table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed))
@@ -171,12 +176,12 @@ def make_sets(
     return MadeSets(tuple(made), left_out)
 
 
-def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, Any]], seed: int) -> Iterator[StimulusSet]:
+def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, object]], seed: int) -> Iterator[StimulusSet]:
     columns = list(_BY[sets.rule] if sets.by is None else sets.by)
     if sets.rule == "within-system":
         columns = ["system", *columns]
     need_columns(stimuli[0] if stimuli else (), columns, "study.yaml, sets: the manifest")
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Mapping[str, object]]] = defaultdict(list)
     for row in stimuli:
         key = tuple(row[column] for column in columns)
         if None not in key:
@@ -192,7 +197,7 @@ def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, Any]], seed: int) -> Ite
             yield from _blocks(sets, members, seed, label)
 
 
-def _role(sets: Sets, system: Any) -> Role:
+def _role(sets: Sets, system: object) -> Role:
     if system is not None and system == sets.reference:
         return "reference"
     return "anchor" if system in sets.anchors else "member"
@@ -229,7 +234,7 @@ def _assembled(sets: Sets, name: str, members: Sequence[Member]) -> StimulusSet:
 # --- pairs ------------------------------------------------------------------------------------------------------------
 
 
-def _pairs(sets: Sets, rows: Sequence[Mapping[str, Any]], seed: int, label: str) -> Iterator[StimulusSet]:
+def _pairs(sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: str) -> Iterator[StimulusSet]:
     """All pairs of a group that the rule allows, or as many per stimulus as asked, in a connected graph."""
     systems = {str(row["stimulus"]): row.get("system") for row in rows}
     across = sets.rule in {"by-prompt", "across-systems"}
@@ -303,10 +308,10 @@ def _spread(
 
 
 def _one_of_each_system(
-    sets: Sets, rows: Sequence[Mapping[str, Any]], seed: int, label: str
+    sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: str
 ) -> Iterator[StimulusSet]:
     """Sets with one stimulus of every system: the first of each, then the second of each, and so on."""
-    by_system: dict[Any, list[str]] = defaultdict(list)
+    by_system: dict[object, list[str]] = defaultdict(list)
     for row in rows:
         by_system[row.get("system")].append(str(row["stimulus"]))
     most = max(
@@ -363,22 +368,22 @@ def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Ite
 
 
 def _table(
-    sets: Sets, stimuli: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+    sets: Sets, stimuli: Sequence[Mapping[str, object]], rows: Sequence[Mapping[str, object]]
 ) -> Iterator[StimulusSet]:
     systems = {str(row["stimulus"]): row.get("system") for row in stimuli}
     groups: dict[str, list[Member]] = defaultdict(list)
     for row in rows:
-        name, stimulus, role = str(row["set"]), str(row["stimulus"]), row.get("role") or None
+        name, stimulus, given = str(row["set"]), str(row["stimulus"]), row.get("role")
         require(
             stimulus in systems,
             f"The set '{name}' names a stimulus '{stimulus}' that the manifest does not have.",
             "Add it to the manifest, or take it out of the set.",
         )
         require(
-            role in {None, "member", "reference", "anchor"},
-            f"The set '{name}': '{role}' is not a role.",
-            "Roles are member, reference and anchor; the hidden reference is added automatically.",
+            not given or given in _LISTED,
+            f"The set '{name}': '{given}' is not a role.",
+            f"Roles are {', '.join(_LISTED)}; the hidden reference is added automatically.",
         )
-        groups[name].append((stimulus, role or _role(sets, systems[stimulus])))
+        groups[name].append((stimulus, _LISTED[str(given)] if given else _role(sets, systems[stimulus])))
     for name, members in groups.items():
         yield _assembled(sets, name, members)
