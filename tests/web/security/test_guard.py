@@ -167,8 +167,8 @@ def test_a_prefix_that_is_no_path_is_refused(prefix: str) -> None:
 
 def test_a_body_of_exactly_the_limit_is_read() -> None:
     door = client()
-    assert door.post("/here", content=b"x" * 262144, headers=JSON).status_code == 200
-    assert door.post("/here", content=b"x" * 262145, headers=JSON).status_code == 413
+    assert door.post("/here", content=b"x" * 1_048_576, headers=JSON).status_code == 200
+    assert door.post("/here", content=b"x" * 1_048_577, headers=JSON).status_code == 413
 
 
 @pytest.mark.parametrize("path", ["/study/login", "/study/logout"])
