@@ -106,7 +106,7 @@ def test_a_question_without_two_ends_is_not_answered(scale: Scale) -> None:
 
 
 def test_an_unknown_score_is_told_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no speech score called 'dnsmoss'") as message:
+    with pytest.raises(InputError, match="No speech score is called 'dnsmoss'") as message:
         SpeechMos.make("dnsmoss")
     assert "distillmos" in message.value.fix
 

@@ -251,7 +251,7 @@ class Collection:
 
 def unknown_rater(rater: str) -> UnknownRater:
     """The error for an id that no rater has."""
-    return UnknownRater(f"There is no rater '{rater[:80]}'.", "See the list of raters for their ids.")
+    return UnknownRater(f"No rater is called '{rater[:80]}'.", "See the list of raters for their ids.")
 
 
 def has_collected(folder: Path | str) -> bool:

@@ -143,7 +143,10 @@ def new_names(options: Mapping[str, str], questions: Iterable[str]) -> dict[str,
     known, renamed = list(questions), _keyed(options, "rename")
     for old in renamed:
         if old not in known:
-            raise InputError(f"There is no question '{old}' to rename.", suggestion(old, known, "Questions"))
+            raise InputError(
+                f"No question is called '{old}', so it cannot be renamed.",
+                suggestion(old, known, "Questions"),
+            )
     return renamed
 
 
@@ -312,7 +315,8 @@ def _anchor_question(study: Study, named: str | None, *, limited: bool) -> str:
     asked = [question.id for question in study.asked]
     if named is not None and named not in asked:
         raise InputError(
-            f"There is no question '{named}' for anchors.", suggestion(named, asked, "Questions")
+            f"No question is called '{named}', so it cannot have anchors.",
+            suggestion(named, asked, "Questions"),
         )
     if named is None and limited and len(asked) > 1:
         raise InputError(

@@ -150,7 +150,7 @@ def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> d
     for name in given:
         if name not in known:
             raise errors.InvalidAnswer(
-                f"There is no demographic question '{clean(name, 100)}'.", suggestion(name, known, "Asked")
+                f"No demographic question is called '{clean(name, 100)}'.", suggestion(name, known, "Asked")
             )
     out: dict[str, Any] = {}
     for fact in asked:

@@ -42,9 +42,7 @@ class EmoliaOptions:
                 f"{self.raters} raters cannot agree.", "Ask for two or more; emolia-bench has three."
             )
         if self.ties not in ("honest", "published"):
-            raise InputError(
-                f"There is no way to treat ties called '{self.ties}'.", "Use 'honest' or 'published'."
-            )
+            raise InputError(f"Unknown way to treat ties: '{self.ties}'.", "Use 'honest' or 'published'.")
 
     @property
     def honest(self) -> bool:
