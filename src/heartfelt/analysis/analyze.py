@@ -16,6 +16,7 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
+from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, mixed_tables, pairwise, variance_tables
 from heartfelt.analysis.failures import Failed, Failures, attempt
@@ -38,6 +39,7 @@ from heartfelt.analysis.reliability import pooled_reliability, reliability
 from heartfelt.analysis.results import Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
+from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
 from heartfelt.errors import InputError
 from heartfelt.progress import Progress
@@ -166,13 +168,17 @@ def analyze(
         sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
         crossfit=None if isinstance(held_out, str) else held_out,
         published=guard("published", None, published, snapshot, counted, everyone.anova, everyone.pairwise),
+        comparisons=guard("comparisons", (), comparison_results, material.snapshot) or None,
+        traces=guard("traces", (), trace_results, material.snapshot) or None,
         notes=(*material.labels.notes, *notes),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)
     labels = guard("facts of labels", material.labels.table, _labels, material)
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
     summary = _in_words(summary, material, snapshot, failures)
-    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary)
+    pairs = guard("pairs of stimuli", pl.DataFrame(), majorities, material.snapshot)
+    made = (material.labels.strengths, material.labels.courses, pairs)
+    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary, *made)
 
 
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:
