@@ -46,8 +46,8 @@ from heartfelt.collect.commands import (
     TrialLog,
 )
 from heartfelt.collect.errors import StudyBusy, StudyFull, TrialClosed
-from heartfelt.collect.session import answers, participants, steps, transaction
-from heartfelt.collect.session.answers import played
+from heartfelt.collect.session import listening, participants, steps, transaction
+from heartfelt.collect.session.listening import played
 from heartfelt.errors import InputError
 from heartfelt.study.model import AnchorProbe, AttentionProbe, RepeatProbe
 from tests.collect.people import Clock, Person, loads
@@ -756,7 +756,7 @@ def test_ready_before_the_instructions_is_asked_again(make_study: Make, collect:
 
 def test_constants() -> None:
     assert (steps.RETRY_SECONDS, steps._AWAY_SECONDS, steps._RENEW_BELOW) == (20.0, 1800.0, 2 / 3)
-    assert (answers.HEARD_ENOUGH, answers._SLACK_SECONDS, answers._SLACK_SHARE) == (0.95, 0.5, 0.05)
+    assert (listening.HEARD_ENOUGH, listening._SLACK_SECONDS, listening._SLACK_SHARE) == (0.95, 0.5, 0.05)
     assert (participants._REMEMBERED, transaction._LONGEST, writer.MOST_AT_ONCE) == (10_000, 20_000, 256)
 
 

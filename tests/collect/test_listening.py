@@ -9,7 +9,7 @@ import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import TrialLog
-from heartfelt.collect.session.answers import played
+from heartfelt.collect.session.listening import played
 from heartfelt.screening import RULES
 from tests.collect.people import Clock, Person
 from tests.web.studies import write_study
