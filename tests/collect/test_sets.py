@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -87,7 +88,7 @@ def frozen(collection: Collection, folder: Path) -> Snapshot:
 def test_a_choice_between_two(kind: str, make_study: Make, opened: Open, tmp_path: Path) -> None:
     collection = opened(study(make_study, kind, "choice"))
     answers = iter([0, 1, "tie"] * 6)
-    walk(collection, lambda trial: next(answers))
+    walk(collection, lambda _: next(answers))
     ratings = frozen(collection, tmp_path).ratings
     assert ratings.height == 2 * 9 * 2
     assert set(ratings["place"]) == {1, 2}
@@ -105,14 +106,14 @@ def test_a_choice_between_two(kind: str, make_study: Make, opened: Open, tmp_pat
 
 def test_a_preference_in_favour_of_the_second(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "pair", "cmos"))
-    walk(collection, lambda trial: 2, 1)
+    walk(collection, lambda _: 2, 1)
     ratings = collection.snapshot().ratings
     assert set(ratings.select("place", "value").iter_rows()) == {(1, -2.0), (2, 2.0)}
 
 
 def test_abx_has_one_row_about_x(make_study: Make, opened: Open, tmp_path: Path) -> None:
     collection = opened(study(make_study, "abx", "forced", design={"ratings_per_item": 8}))
-    walk(collection, lambda trial: 0, 8)
+    walk(collection, lambda _: 0, 8)
     ratings = frozen(collection, tmp_path).ratings
     assert ratings.height == 9 * 8
     assert set(ratings["role"]) == {"x"}
@@ -128,7 +129,7 @@ def test_abx_has_one_row_about_x(make_study: Make, opened: Open, tmp_path: Path)
 def test_a_reference_is_named_and_not_judged(make_study: Make, opened: Open) -> None:
     folder = study(make_study, "reference", "five", sets={"reference": "a"})
     collection = opened(folder)
-    person = walk(collection, lambda trial: 4, 1)[0]
+    person = walk(collection, lambda _: 4, 1)[0]
     assert all([member.kind for member in trial.members] == ["reference", "judged"] for trial in person.shown)
     ratings = collection.snapshot().ratings
     assert ratings.height == 6
@@ -142,7 +143,7 @@ def test_a_reference_is_named_and_not_judged(make_study: Make, opened: Open) -> 
 def test_mushra(make_study: Make, opened: Open, tmp_path: Path) -> None:
     folder = study(make_study, "mushra", "grade", sets={"reference": "a", "anchors": ["c"]})
     collection = opened(folder)
-    person = walk(collection, lambda trial: [80, 60, 40], 1)[0]
+    person = walk(collection, lambda _: [80, 60, 40], 1)[0]
     trial = person.shown[0]
     assert [member.kind for member in trial.members] == ["reference", "judged", "judged", "judged"]
     ratings = frozen(collection, tmp_path).ratings
@@ -154,14 +155,14 @@ def test_mushra(make_study: Make, opened: Open, tmp_path: Path) -> None:
 
 def test_an_order_of_a_set(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "ranking", "rank"))
-    walk(collection, lambda trial: [2, 0, 1], 1)
+    walk(collection, lambda _: [2, 0, 1], 1)
     ratings = collection.snapshot().ratings
     assert set(ratings.select("place", "value").iter_rows()) == {(3, 1.0), (1, 2.0), (2, 3.0)}
 
 
 def test_the_best_and_the_worst(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "best-worst", "best-worst"))
-    walk(collection, lambda trial: {"best": 1, "worst": 0}, 1)
+    walk(collection, lambda _: {"best": 1, "worst": 0}, 1)
     ratings = collection.snapshot().ratings
     assert set(ratings.select("place", "value").iter_rows()) == {(1, -1.0), (2, 1.0), (3, 0.0)}
 
@@ -173,7 +174,7 @@ def test_a_table_of_sets_and_one_question_per_page(make_study: Make, opened: Ope
     )  # fmt: skip
     (folder / "sets.csv").write_text("set,stimulus\nx,a0\nx,b1\ny,b0\ny,c0\n", encoding="utf-8")
     collection = opened(folder)
-    walk(collection, lambda trial: 1)
+    walk(collection, lambda _: 1)
     snapshot = collection.snapshot()
     counts = snapshot.ratings.group_by("set", "question").len()
     assert set(counts.iter_rows()) == {(s, q, 4) for s in "xy" for q in ("better", "how_much")}
@@ -252,7 +253,7 @@ def test_orders_are_balanced_over_raters_and_within_a_rater(make_study: Make, cl
     with Collection.open(
         study(make_study, "pair", "choice", design={"ratings_per_item": 10}), clock=clock
     ) as collection:
-        walk(collection, lambda trial: 0, 10)
+        walk(collection, lambda _: 0, 10)
         first = collection.ratings().filter(pl.col("place") == 1)
     system = pl.col("stimulus").str.slice(0, 1).alias("system")
     for _, rows in first.group_by("set"):
@@ -266,7 +267,7 @@ def test_the_first_answers_connect_all_systems(make_study: Make, clock: Clock) -
     rows = ["stimulus,system,prompt", *(f"s{n},m{n},p" for n in range(30))]
     folder = study(make_study, "pair", "choice", rows=rows, design={"stimuli_per_rater": 10})
     with Collection.open(folder, clock=clock) as collection:
-        walk(collection, lambda trial: 0, 6)
+        walk(collection, lambda _: 0, 6)
         table = pairs(collection.ratings().with_columns(pl.col("trial").cast(pl.String)), "better")
     part = {f"s{n}": f"s{n}" for n in range(30)}
     for first, second in table.select("first", "second").iter_rows():
@@ -280,7 +281,7 @@ def test_the_first_answers_connect_all_systems(make_study: Make, clock: Clock) -
 def test_a_repeated_set_comes_in_another_order(make_study: Make, clock: Clock) -> None:
     probes = [{"type": "repeat", "id": "again", "gap": 2}]
     with Collection.open(study(make_study, "pair", "choice", probes=probes), clock=clock) as collection:
-        walk(collection, lambda trial: 0, 2)
+        walk(collection, lambda _: 0, 2)
         ratings = collection.snapshot().ratings
     again = ratings.filter(pl.col("repeat") == 1)
     assert again.height == 2 * 2
@@ -296,7 +297,7 @@ def test_practice_and_anchor_stimuli_set_their_sets_aside(make_study: Make, cloc
         study(make_study, "ranking", "rank", probes=probes, design=design), clock=clock
     ) as collection:
         assert collection.coverage().units == 1
-        walk(collection, lambda trial: [0, 1, 2], 1)
+        walk(collection, lambda _: [0, 1, 2], 1)
         kinds = dict(collection.ratings().select("set", "kind").unique().iter_rows())
         assert kinds == {"1": "practice", "2": "anchor", "0": "rating"}
         assert set(collection.snapshot().ratings["set"]) == {"0", "2"}
@@ -305,13 +306,13 @@ def test_practice_and_anchor_stimuli_set_their_sets_aside(make_study: Make, cloc
 def test_distinct_prompts_and_blocks_of_sets(make_study: Make, clock: Clock) -> None:
     folder = study(make_study, "pair", "choice", design={"distinct": ["prompt"], "ratings_per_item": 3})
     with Collection.open(folder, clock=clock) as collection:
-        for person in walk(collection, lambda trial: 0, 2):
+        for person in walk(collection, lambda _: 0, 2):
             assert len(person.shown) == 3
     by = study(make_study, "pair", "choice", design={"order": "blocks", "block_by": "prompt"})
     with Collection.open(by, clock=clock) as collection:
-        walk(collection, lambda trial: 0, 1)
+        walk(collection, lambda _: 0, 1)
         prompts = collection.ratings().sort("position", "place")["stimulus"].str.slice(1).to_list()
-        assert sum(first != second for first, second in zip(prompts, prompts[1:], strict=False)) == 2
+        assert sum(first != second for first, second in itertools.pairwise(prompts)) == 2
 
 
 # --- probes, flags, erasing -------------------------------------------------------------------------------------------
@@ -325,7 +326,7 @@ def test_attention_trials_about_a_choice(make_study: Make, clock: Clock) -> None
     with Collection.open(study(make_study, "pair", "choice", probes=probes), clock=clock) as collection:
         told = {"Choose the second.": 1, "Say no difference.": "tie", None: 0}
         walk(collection, lambda trial: told[trial.words], 1)
-        walk(collection, lambda trial: 0, 1)
+        walk(collection, lambda _: 0, 1)
         raters = collection.snapshot().raters
         assert raters.select("attention_asked", "attention_right").rows() == [(2, 2), (2, 0)]
 
@@ -351,7 +352,7 @@ def test_a_flagged_set_and_one_whose_media_fail(make_study: Make, opened: Open) 
 
 def test_erasing_and_excluding(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "mushra", "grade", sets={"reference": "a"}))
-    first, second = walk(collection, lambda trial: [1, 2, 3])
+    first, second = walk(collection, lambda _: [1, 2, 3])
     collection.do(Exclude(second.id, "test"))
     assert collection.coverage().complete == 3
     collection.do(Erase(first.id))

@@ -49,7 +49,7 @@ class SetScale(Scale):
     def instructed(self, answer: Any) -> Coded:
         """Only an answer that is one number can be asked for."""
         raise InputError(
-            f"An attention trial cannot ask for an answer on a scale of type '{getattr(self, 'type', '')}'.",
+            f"An attention trial cannot ask for '{answer}': its scale takes more than one number.",
             "Ask it about a question on another scale, or leave the probe out.",
         )
 
@@ -235,7 +235,7 @@ class Trace(Scale):
     def instructed(self, answer: Any) -> Coded:
         """No course over time can be asked for."""
         raise InputError(
-            "An attention trial cannot ask for a trace.",
+            f"An attention trial cannot ask for '{answer}': its scale is a trace.",
             "Ask it about a question on another scale, or leave the probe out.",
         )
 

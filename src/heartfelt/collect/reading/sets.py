@@ -44,10 +44,10 @@ def with_members(connection: Connection, answered: pl.DataFrame, study: Study) -
     matched (1) or not (0). An answer that the question's scale does not read has no value.
     """
     members: defaultdict[int, list[_Member]] = defaultdict(list)
-    for trial, *member in connection.exec_driver_sql(
+    for trial, *about in connection.exec_driver_sql(
         "SELECT trial, place, stimulus, role, kind, heard FROM members ORDER BY trial, place"
     ):
-        members[trial].append(_Member(*member))
+        members[trial].append(_Member(*about))
     scales = {question.id: study.scale_of(question.id) for question in study.asked}
     rows: list[int] = []
     new: list[tuple[Any, ...]] = []

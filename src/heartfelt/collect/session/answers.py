@@ -201,7 +201,7 @@ def _long(given: Any) -> bool:
 
 def _read_set(
     work: Transaction, trial: Trial, scale: SetScale, given: Any
-) -> tuple[float | None, str, list[float]]:
+) -> tuple[float | None, str | None, list[float]]:
     """An answer about a set: as one number where it is one, as JSON in the order shown, and the value of every member.
 
     A choice is stored as the place of the member chosen, from 1.

@@ -1,7 +1,7 @@
 """Which pair to compare next: the one whose answer is expected to narrow the strengths most.
 
-With S the covariance of the strengths so far and w = p (1 - p) the information of one comparison of i and j, the answer shortens the sum
-of the strengths' variances by about
+With S the covariance of the strengths so far and w = p (1 - p) the information of one comparison of i and j, the answer
+shortens the sum of the strengths' variances by about
 
     w |S a|^2 / (1 + w a'S a),  a = e_i - e_j
 
@@ -56,7 +56,7 @@ class Pairing:
             weights = total * p * (1.0 - p)
             slope = (self.won - total * p).sum(axis=1) - self.strengths / self._prior
             information = np.diag(weights.sum(axis=1) + 1.0 / self._prior) - weights
-            self.covariance = np.linalg.inv(information)
+            self.covariance = np.asarray(np.linalg.inv(information), np.float64)
             step = self.covariance @ slope
             self.strengths = self.strengths + step
             if float(np.abs(step).max()) < 1e-6:
