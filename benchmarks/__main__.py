@@ -21,7 +21,7 @@ def main() -> None:
     wanted = sys.argv[1:] or [name for name in known if name not in SIMULATIONS]
     for name in wanted:
         if name not in known:
-            sys.exit(f"There is no benchmark called '{name}'.\nKnown: {', '.join(known)}.")
+            sys.exit(f"No benchmark is called '{name}'.\nKnown: {', '.join(known)}.")
         print(f"\n== {name} ==", flush=True)
         importlib.import_module(f"benchmarks.{name}").main()
 

@@ -59,7 +59,7 @@ class Registry(Generic[T]):
             import_module(self._home_of[name])
         if name not in self._things and name not in self:
             raise UnknownNameError(
-                f"There is no {self.kind} called '{name}'.",
+                f"No {self.kind} is called '{name}'.",
                 suggestion(name, self._things, f"Known {self.kind}s"),
             )
         return self._things[name]

@@ -78,7 +78,8 @@ class Contract:
 
     def check_key(self, frame: pl.DataFrame, where: str) -> None:
         """Raise if two rows share the contract's key."""
-        key = [name for name in self.key if name in frame.columns]
+        names = rating_key(frame.columns) if self.name == "ratings" else self.key
+        key = [name for name in names if name in frame.columns]
         if not key or frame.height < 2:
             return
         known = frame.select(key).drop_nulls(key[0])
@@ -165,6 +166,34 @@ RATINGS = Contract(
         _optional("seconds", "time taken to answer", pl.Float64),
         _optional("at", "when", MOMENT),
         _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
+        _optional("trial", "the presentation, where stimuli were judged together: its rows share this id"),
+        _optional("set", "the stimuli that were presented together"),
+        _optional("place", "where the stimulus was presented in its trial, from 1", pl.Int64),
+        _optional("role", "member, hidden-reference or anchor; x in an ABX trial"),
+    ),
+    key=("rater", "stimulus", "question", "repeat"),
+)
+
+
+def rating_key(columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns that name a rating; a stimulus may come in several trials where stimuli were judged together."""
+    names = set(columns)
+    trial = ("trial",) if {"trial", "place"} <= names else ()
+    return tuple(name for name in (*RATINGS.key, *trial) if name in names)
+
+
+TRACES = Contract(
+    "traces",
+    "one row per course over time that a rater gave while a clip played",
+    (
+        _text("rater", "the rater id"),
+        _text("stimulus", "the stimulus id"),
+        _text("question", "the question id"),
+        Column("samples", pl.List(pl.Float32), "the samples in order; empty ones are gaps"),
+        _optional("rate", "samples per second; empty where samples are per beat or bar", pl.Float64),
+        _optional("start", "seconds from the start of the clip to the first sample", pl.Float64),
+        _optional("away", "seconds the page was in the background", pl.Float64),
+        _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
     ),
     key=("rater", "stimulus", "question", "repeat"),
 )
@@ -208,7 +237,7 @@ LEDGER = Contract(
     ),
 )
 
-CONTRACTS: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, RATINGS, FIELDS, MEANS, LEDGER)
+CONTRACTS: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, RATINGS, TRACES, FIELDS, MEANS, LEDGER)
 
 
 _EXACT_DIGITS = 18

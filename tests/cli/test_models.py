@@ -79,13 +79,13 @@ def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyP
     ("arguments", "words"),
     [
         (["pull"], "No model is named"),
-        (["pull", "musicn"], "no model called"),
+        (["pull", "musicn"], "No model is called"),
         (["pull", NAME], "HEARTFELT_OFFLINE is set"),
         (["pull", NAME, "--from", "nowhere"], "There is no"),
         (["pull", "owner/name"], "HEARTFELT_OFFLINE is set"),
-        (["show", "nothing"], "no model called"),
+        (["show", "nothing"], "No model is called"),
         (["verify", NAME], "1 of 1 models failed"),
-        (["verify", "nothing"], "no model called"),
+        (["verify", "nothing"], "No model is called"),
     ],
 )
 def test_mistakes_are_told_with_a_fix(

@@ -53,7 +53,7 @@ def test_the_view() -> None:
     np.testing.assert_allclose(centre, 1.0)
     assert whole[:, :, :60].max() < -0.9
     np.testing.assert_allclose(whole[:, :, 100:120], 1.0)
-    with pytest.raises(InputError, match="no view"):
+    with pytest.raises(InputError, match="No view is called"):
         prepared(pixels, 224, "top")  # type: ignore[arg-type]  # what a caller may get wrong
 
 

@@ -287,10 +287,10 @@ def test_names_paths_and_hub_ids(tmp_path: Path, pulled: Pulled, monkeypatch: py
     np.testing.assert_array_equal(mine.penultimate, theirs.penultimate)
     assert mine.names[0] == "tag 0"
     assert load_model("mine.onnx").identity.startswith("sha256:")
-    with pytest.raises(UnknownNameError, match="no model called") as caught:
+    with pytest.raises(UnknownNameError, match="No model is called") as caught:
         load_model("musicnn")
     assert "Did you mean 'musicnn-m" in caught.value.fix
-    with pytest.raises(InputError, match="There is no model at"):
+    with pytest.raises(InputError, match="No model is at"):
         load_model("./nowhere.onnx")
     for wrong in ("laion/clap-htsat-unfused", str(tmp_path)):
         with pytest.raises(InputError, match="an ONNX model is needed"):

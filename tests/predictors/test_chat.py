@@ -31,7 +31,8 @@ from heartfelt.predictors import (
 )
 from heartfelt.predictors.chat import Chat
 from heartfelt.predictors.chat_form import read_form
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from tests.predictors.servers import Reply, Served, serving
 
 KEY = "sk-a-very-secret-key"
@@ -367,7 +368,7 @@ def test_the_identity_is_model_server_prompt_and_settings() -> None:
         ("@http://host/v1", {}, "which model to ask where"),
         ("m@ftp://host", {}, "which model to ask where"),
         ("m@http://user:word@host/v1", {}, "holds a password"),
-        ("m@http://host", {"form": "xml"}, "no form 'xml'"),
+        ("m@http://host", {"form": "xml"}, "No form is called 'xml'"),
         ("m@http://host", {"reasons": "some"}, "neither yes nor no"),
         ("m@http://host", {"temperature": "hot"}, "not a valid temperature"),
         ("m@http://host", {"max_tokens": "0"}, "not a valid max_tokens"),

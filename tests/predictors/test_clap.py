@@ -281,5 +281,5 @@ def test_a_missing_library_names_the_extra(tiny: Path, monkeypatch: pytest.Monke
 
 
 def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
-    with pytest.raises(InputError, match="There is no device 'abacus' here"):
+    with pytest.raises(InputError, match="No device here is called 'abacus'"):
         Clap.make(str(tiny), {"device": "abacus"})

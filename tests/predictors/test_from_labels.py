@@ -178,7 +178,7 @@ def test_one_person_may_be_named() -> None:
     done = learnt("human:r2", data, ["valence"])
     own = data.ratings.filter((pl.col("rater") == "r2") & (pl.col("question") == "valence"))
     assert done.table["value"].to_list() == own["value"].to_list()
-    with pytest.raises(HeartfeltError, match="no rater 'r9'"):
+    with pytest.raises(HeartfeltError, match="No rater in the ratings is called 'r9'"):
         learnt("human:r9", data)
 
 

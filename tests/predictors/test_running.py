@@ -384,7 +384,7 @@ def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Pat
 def test_the_engine_may_be_asked_for_by_name(clips: list[Path]) -> None:
     asked = [texts_case(clips[0], ["a"])]
     assert run(predictor_from("sham"), asked, None, RunOptions(engine="local")).counts["answered"] == 1
-    with pytest.raises(HeartfeltError, match="no engine called 'lokal'"):
+    with pytest.raises(HeartfeltError, match="No engine is called 'lokal'"):
         run(predictor_from("sham"), asked, None, RunOptions(engine="lokal"))
     with pytest.raises(HeartfeltError, match="has no option 'address'"):
         run(predictor_from("sham"), asked, None, RunOptions(engine_options={"address": "x"}))

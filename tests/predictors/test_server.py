@@ -335,7 +335,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["shan"], "There is no predictor called 'shan'"),
+        (["shan"], "No predictor is called 'shan'"),
         (["sham:x"], "takes no argument"),
         (["sham", "--media", "nowhere"], "There is no folder nowhere"),
         (["sham", "--port", "70000"], "'--port'"),

@@ -32,11 +32,11 @@ def test_a_predictor_knows_what_it_was_asked_for_with() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem", "fix"),
     [
-        ("shame", "There is no predictor called 'shame'.", "Did you mean 'sham'?"),
+        ("shame", "No predictor is called 'shame'.", "Did you mean 'sham'?"),
         ("", "does not name a predictor", "Write NAME"),
-        ("endpont:http://x", "no predictor called 'endpont'", "Did you mean 'endpoint'?"),
-        ("shame:on_you", "There is no predictor called 'shame', and there is no module 'shame'.", "Did you mean 'sham'?"),
-        ("call:nowhere:run", "There is no module 'nowhere'.", "working folder"),
+        ("endpont:http://x", "No predictor is called 'endpont'", "Did you mean 'endpoint'?"),
+        ("shame:on_you", "No predictor is called 'shame', and no module is called 'shame'.", "Did you mean 'sham'?"),
+        ("call:nowhere:run", "No module is called 'nowhere'.", "working folder"),
         ("json:dump5", "The module 'json' has no function 'dump5'.", "Did you mean 'dump'?"),
         ("json:dumps", "has an unknown parameter 'obj'", "Parameters it may have"),
         ("call:json", "'json' does not name a function.", "module:function"),

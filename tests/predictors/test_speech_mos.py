@@ -16,7 +16,8 @@ from heartfelt.models.speech import distillmos, dnsmos
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.speech_mos import JUDGES, SpeechMos, on_scale
 from heartfelt.streams import stream
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, YesNo
 from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 MOS = Points(type="points", points=5)
@@ -105,7 +106,7 @@ def test_a_question_without_two_ends_is_not_answered(scale: Scale) -> None:
 
 
 def test_an_unknown_score_is_told_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="no speech score called 'dnsmoss'") as message:
+    with pytest.raises(InputError, match="No speech score is called 'dnsmoss'") as message:
         SpeechMos.make("dnsmoss")
     assert "distillmos" in message.value.fix
 

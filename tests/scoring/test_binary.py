@@ -10,7 +10,7 @@ from sklearn import metrics
 from heartfelt.labels import buckets
 from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.scoring.binary import best_threshold
-from heartfelt.scoring.scores import BinaryDetails, NoCalibration
+from heartfelt.scoring.details import BinaryDetails, NoCalibration
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.probability import Calibration
 from tests.scoring import made

@@ -13,7 +13,7 @@ from sklearn import metrics
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.scores import CategoryDetails, TextDetails
+from heartfelt.scoring.details import CategoryDetails, TextDetails
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.text import bleu, cider, rouge_l
 from tests.scoring import made

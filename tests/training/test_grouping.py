@@ -273,5 +273,5 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     assert "published split, test" in made.model.card
     with pytest.raises(InputError, match="no published split"):
         train(base, options)
-    with pytest.raises(InputError, match="no split called 'own'"):
+    with pytest.raises(InputError, match="No split is called 'own'"):
         TrainOptions(split="own")

@@ -179,7 +179,7 @@ def prepare(snapshot: Snapshot) -> Material:
     items = {str(k[0]): v for k, v in means.partition_by("question", as_dict=True).items()}
     answered = set(answers["question"].unique().to_list())
     questions = []
-    for name in (q.id for q in study.asked if study.scale_of(q.id).level != "text"):
+    for name in (q.id for q in study.asked if study.scale_of(q.id).has_values):
         data = _question(study, name, ratings.get(name, labelled.clear()), items.get(name, means.clear()))
         if name in answered and not data.items.height:
             why = f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"

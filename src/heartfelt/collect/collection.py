@@ -17,6 +17,7 @@ from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.reading import tables
 from heartfelt.collect.reading.coverage import Coverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
+from heartfelt.collect.reading.sets import ratings_by_stimulus
 from heartfelt.collect.session.participants import person_hash
 from heartfelt.collect.session.researcher import (
     ApplyStudySettings,
@@ -180,8 +181,9 @@ class Collection:
         return self._read(measure_coverage, self._material, summary, self._clock())
 
     def ratings(self) -> pl.DataFrame:
-        """Every answer to every question, practice and probes included (``kind``)."""
-        return self._read(tables.ratings, None if self.study.design.adaptive else self._material.layout.quota)
+        """Every answer to every question, practice and probes included (``kind``); of a set, a row for every member."""
+        quota = None if self.study.design.adaptive else self._material.layout.quota
+        return self._read(ratings_by_stimulus, self.study, quota)
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
@@ -251,7 +253,7 @@ class Collection:
 
 def unknown_rater(rater: str) -> UnknownRater:
     """The error for an id that no rater has."""
-    return UnknownRater(f"There is no rater '{rater[:80]}'.", "See the list of raters for their ids.")
+    return UnknownRater(f"No rater is called '{rater[:80]}'.", "See the list of raters for their ids.")
 
 
 def has_collected(folder: Path | str) -> bool:

@@ -98,8 +98,19 @@ class ShowInstructions:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownMember:
+    """A stimulus of a set as the rater meets it: nothing says which system made it, or that it is a hidden reference."""
+
+    media: str | None
+    """The opaque id under which its media file is served; another one for every role a stimulus has."""
+    kind: Literal["judged", "reference", "x"] = "judged"
+    """``reference`` and ``x`` are named as such; all others are judged."""
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShowTrial:
-    """One stimulus and the questions about it. It does not say whether it is a probe."""
+    """One stimulus or set and the questions about it. It does not say whether it is a probe."""
 
     trial: str
     kind: Literal["practice", "rating", "attention"]
@@ -116,6 +127,8 @@ class ShowTrial:
     """What an attention trial tells the rater to answer, in the rater's language."""
     machine: Mapping[str, str | None] = field(default_factory=dict)
     """Machine-filled values to verify, by question; a value withheld on purpose is None."""
+    members: tuple[ShownMember, ...] = ()
+    """The stimuli of a set in the order this rater meets them; empty where ``media`` is the one stimulus."""
     following: tuple[ShowTrial, ...] = ()
     """The next trials, to be fetched ahead; a rater who is offline can answer them."""
 
@@ -215,6 +228,10 @@ class TrialLog:
     plays: int = 0
     intervals: tuple[tuple[float, float], ...] = ()
     """Parts of the clip that were played, in seconds of the clip."""
+    played: tuple[tuple[tuple[float, float], ...], ...] = ()
+    """For a set: the parts that were played of each member, in the order of ``ShowTrial.members``."""
+    away: float = 0.0
+    """Seconds the page was in the background while a clip played."""
     focus_losses: int = 0
     changes: tuple[tuple[float, str, str], ...] = ()
     """Every change of an answer: seconds from the trial's start, question, value."""

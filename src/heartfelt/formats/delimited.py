@@ -98,7 +98,7 @@ def open_delimited(
         stated = None if encoding is None else codecs.lookup(encoding).name
     except LookupError as error:
         raise InputError(
-            f"There is no encoding '{encoding}'.",
+            f"No encoding is called '{encoding}'.",
             "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252.",
         ) from error
     encoding = stated or _bom(head)

@@ -10,12 +10,13 @@ import polars as pl
 from heartfelt.errors import suggestion
 from heartfelt.files import inside
 from heartfelt.formats.columns import Sheet
-from heartfelt.media.probe import probe_stimuli
+from heartfelt.media.probe import PROBED, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, load_study
 from heartfelt.study.load import STUDY_FILE
+from heartfelt.study.sets import MadeSets, make_sets
 from heartfelt.tables import ITEMS, STIMULI, lossless_types
 
 
@@ -27,6 +28,8 @@ class OpenStudy:
     folder: Path
     stimuli: pl.DataFrame
     items: pl.DataFrame
+    sets: MadeSets | None = None
+    """The stimuli that are presented together, where the study says so."""
 
     @property
     def media_root(self) -> Path:
@@ -54,7 +57,7 @@ def open_study(folder: Path | str, progress: Progress | None = None) -> OpenStud
     stimuli = _stimuli(source, study)
     if "path" in stimuli.columns:
         stimuli = probe_stimuli(stimuli, root, str(source), progress, home)
-    return OpenStudy(study, home, stimuli, _items(home, study, stimuli))
+    return OpenStudy(study, home, stimuli, _items(home, study, stimuli), _sets(home, study, stimuli))
 
 
 def is_study(folder: Path) -> bool:
@@ -101,3 +104,15 @@ def _items(home: Path, study: Study, stimuli: pl.DataFrame) -> pl.DataFrame:
     _known(sheet, "stimulus", stimuli["stimulus"].to_list())
     _known(sheet, "question", [question.id for question in study.asked])
     return ITEMS.check(lossless_types(sheet.frame, keep=ITEMS.names), sheet.where)
+
+
+def _sets(home: Path, study: Study, stimuli: pl.DataFrame) -> MadeSets | None:
+    if study.sets is None:
+        return None
+    rows: list[dict[str, object]] = []
+    if study.sets.file is not None:
+        sheet = Sheet.read(inside(home, study.sets.file, f"{home / STUDY_FILE}, sets.file"))
+        sheet.need("set", "stimulus")
+        rows = sheet.with_ids("set").with_ids("stimulus").frame.to_dicts()
+    columns = [name for name in stimuli.columns if name not in PROBED]
+    return make_sets(study.sets, stimuli.select(columns).to_dicts(), rows, study.seed)

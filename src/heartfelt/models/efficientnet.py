@@ -75,7 +75,7 @@ def prepared(picture: Picture, side: int, view: View = "centre") -> Array:
         left, top = (image.width - square) // 2, (image.height - square) // 2
         image = image.crop((left, top, left + square, top + square))
     elif view != "whole":
-        raise InputError(f"There is no view '{view}'.", "Choose 'centre' or 'whole'.")
+        raise InputError(f"No view is called '{view}'.", "Choose 'centre' or 'whole'.")
     pixels = np.asarray(image.resize((side, side), Image.Resampling.BICUBIC), dtype=np.float32)
     return network_input(pixels)
 

@@ -46,11 +46,11 @@ def resolve(name: str) -> Place:
     if path.exists():
         return Place(name, "folder" if path.is_dir() else "file")
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix.lower() == ".onnx":
-        raise InputError(f"There is no model at {name}.", "Check the path.")
+        raise InputError(f"No model is at {name}.", "Check the path.")
     if _HUB_NAME.fullmatch(name):
         return Place(name, "hub")
     raise UnknownNameError(
-        f"There is no model called '{name}'.",
+        f"No model is called '{name}'.",
         suggestion(name, MODELS, "Known models") + " A path or an owner/name on the hub works too.",
     )
 

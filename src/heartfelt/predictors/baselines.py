@@ -281,7 +281,7 @@ class Human(Predictor):
             )
         answers = first_answers(source)
         if self._rater and self._rater not in set(answers["rater"]):
-            raise InputError(f"There is no rater '{self._rater}' in the ratings.", "Check the rater's id.")
+            raise InputError(f"No rater in the ratings is called '{self._rater}'.", "Check the rater's id.")
         self._content = source.hash[:16]
         grouped = answers.sort(*_PAIR, "rater").group_by(_PAIR, maintain_order=True)
         items = grouped.agg(pl.col("rater"), pl.col("value")).rows()

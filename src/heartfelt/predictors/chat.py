@@ -32,7 +32,8 @@ from heartfelt.predictors.chat_form import (
 from heartfelt.predictors.http import Connections, RemotePredictor, Response, checked_address, secret
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
 from heartfelt.predictors.spec import number_option
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Scale, Tags, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 
 FORMS = ("json_schema", "json_object", "plain")
 KEYS = ("HEARTFELT_CHAT_KEY", "OPENAI_API_KEY")
@@ -74,7 +75,7 @@ class Chat(RemotePredictor):
         self.model, self._url = _parsed(argument)
         form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
         if form not in {"auto", *FORMS}:
-            raise InputError(f"There is no form '{form}'.", f"Give auto, {', '.join(FORMS)}.")
+            raise InputError(f"No form is called '{form}'.", f"Give auto, {', '.join(FORMS)}.")
         if reasons not in {"yes", "no"}:
             raise InputError(f"'{reasons}' is neither yes nor no.", "Give reasons=yes or reasons=no.")
         prices = [name for name in ("input_price", "output_price") if name in options]
@@ -258,7 +259,7 @@ def _context_of(text: str) -> tuple[str, ...]:
     unknown = [part for part in parts if part not in CONTEXT]
     if unknown:
         raise InputError(
-            f"There is no context '{unknown[0]}'.", f"Give none, or {', '.join(CONTEXT)} joined by +."
+            f"No context is called '{unknown[0]}'.", f"Give none, or {', '.join(CONTEXT)} joined by +."
         )
     return tuple(name for name in CONTEXT if name in parts)
 

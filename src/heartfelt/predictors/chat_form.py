@@ -30,8 +30,9 @@ from heartfelt.media.sound import read_samples
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.predictors.texts import answer_names
+from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
-from heartfelt.study.scale import FreeText, Points, Scale, Tags
+from heartfelt.study.scale import FreeText, Points, Tags
 
 SYSTEM = (
     "You take the place of the people in a rating study. Look at or listen to what you are given and answer every "

@@ -352,7 +352,7 @@ def _device_of(wanted: str) -> str:
             return str(torch.zeros(0, device=wanted).device)
         except (RuntimeError, AssertionError) as error:
             raise InputError(
-                f"There is no device '{wanted}' here: {str(error).strip().splitlines()[0]}.",
+                f"No device here is called '{wanted}': {str(error).strip().splitlines()[0]}.",
                 "Use device=auto, cpu or cuda.",
             ) from error
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -108,7 +108,7 @@ def _imported(place: str) -> Callable[..., Any]:
                 "Install it, and try again.",
             ) from error
         raise UnknownNameError(
-            f"There is no module '{module}'.", "Give a module that can be imported from the working folder."
+            f"No module is called '{module}'.", "Give a module that can be imported from the working folder."
         ) from error
     except Exception as error:  # somebody else's module may raise anything while it loads
         raise InputError(

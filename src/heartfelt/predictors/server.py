@@ -26,7 +26,8 @@ from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.asking import Outcome, Retry, Work
 from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
 from heartfelt.predictors.texts import Names
-from heartfelt.study.scale import AnyScale, Scale, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import AnyScale, YesNo
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

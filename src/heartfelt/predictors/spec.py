@@ -76,12 +76,12 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
     try:
         made = kind.make(asked.argument, merged)
     except UnknownNameError as error:
-        if plain.startswith("call") or not error.problem.startswith("There is no module"):
+        if plain.startswith("call") or not error.problem.startswith("No module"):
             raise
         name = spec.partition(":")[0]
         known = suggestion(name, PREDICTORS, "Known predictors")
         raise UnknownNameError(
-            f"There is no predictor called '{name}', and t{error.problem[1:]}",
+            f"No predictor is called '{name}', and n{error.problem[1:]}",
             f"For a function: {error.fix} For a predictor: {known}",
         ) from error
     made.spec, made.label = plain, asked.label

@@ -37,7 +37,7 @@ class SpeechMos(Predictor):
         self.judge = judge or "distillmos"
         if self.judge not in JUDGES:
             raise InputError(
-                f"There is no speech score called '{judge}'.", suggestion(judge, JUDGES, "Known scores")
+                f"No speech score is called '{judge}'.", suggestion(judge, JUDGES, "Known scores")
             )
         self._model: Model | HeartfeltError | None = None
         self._known: Recent[SpeechQuality] = Recent()

@@ -78,7 +78,7 @@ def _bench_chart(bench: Bench | Scores, figure: str | None, task: str | None) ->
     name = figure or "leaderboard"
     if name not in BENCH_FIGURES:
         raise UnknownNameError(
-            f"There is no figure of a bench called '{name}'.", suggestion(name, BENCH_FIGURES, "Figures")
+            f"No figure of a bench is called '{name}'.", suggestion(name, BENCH_FIGURES, "Figures")
         )
     tasks = {known.id: known for known in scores.tasks}
     if task is not None and task not in tasks:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heartfelt.scoring.details import BinaryDetails, NoCalibration
 from heartfelt.scoring.measure import Marked, Measure, Pairing
-from heartfelt.scoring.scores import BinaryDetails, NoCalibration
 from heartfelt.scoring.sheet import Sheet
 from heartfelt.stats.association import confusion
 from heartfelt.stats.probability import Calibration, calibration

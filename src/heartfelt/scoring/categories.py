@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from heartfelt.scoring.details import CategoryDetails, OrdinalDetails
 from heartfelt.scoring.measure import Marked, Measure, Pairing, mean_of
 from heartfelt.scoring.metrics import Chance
-from heartfelt.scoring.scores import CategoryDetails, OrdinalDetails
 from heartfelt.scoring.sheet import Sheet
 from heartfelt.scoring.truth import ITEM
 from heartfelt.stats.association import confusion

@@ -9,7 +9,8 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.scoring.compare import Entrant, compare, ranks
-from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task, TaskDetails
+from heartfelt.scoring.details import TaskDetails
+from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task
 
 
 @dataclass(frozen=True, slots=True, eq=False)

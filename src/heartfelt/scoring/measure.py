@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 
 from heartfelt.labels.labels import PUBLISHED
+from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, Chance, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import ModelDetails, Score, Task
+from heartfelt.scoring.scores import Score, Task
 from heartfelt.scoring.sheet import Sheet, yes
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats._bounds import ratio

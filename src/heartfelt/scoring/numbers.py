@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from heartfelt.scoring.details import IntervalFacts, NumberDetails
 from heartfelt.scoring.measure import WITHIN, Forms, Marked, Measure, Pairing, mean_of
 from heartfelt.scoring.metrics import Chance
-from heartfelt.scoring.scores import IntervalFacts, NumberDetails, Score
+from heartfelt.scoring.scores import Score
 from heartfelt.scoring.sheet import Flags, Sheet
 from heartfelt.stats._bounds import normal_quantile
 from heartfelt.stats.estimate import Estimate

@@ -15,21 +15,12 @@ from heartfelt.progress import Progress
 from heartfelt.scoring.binary import binary
 from heartfelt.scoring.categories import categories, ordinal
 from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
+from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.measure import Marked, Measure
 from heartfelt.scoring.metrics import METRICS, Kind
 from heartfelt.scoring.numbers import numbers
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import (
-    Comparison,
-    Coverage,
-    ModelInfo,
-    Rank,
-    Score,
-    Scores,
-    Slice,
-    Task,
-    TaskDetails,
-)
+from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Slice, Task
 from heartfelt.scoring.sheet import Sheet, sheet_of
 from heartfelt.scoring.texts import texts
 from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of

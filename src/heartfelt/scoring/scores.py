@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 import polars as pl
 
 from heartfelt import __version__
 from heartfelt.representation import ShortRepr
+from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.stats.association import Confusion
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.probability import Calibration
-from heartfelt.stats.text import Lexical
+from heartfelt.wording import spaced
 
 LAYOUT = 1
 NO_CHANCE_BEATEN = "it does not beat chance"
@@ -28,6 +28,8 @@ OTHER_STIMULI = "other stimuli like these"
 RANKED_BY = "the headline with failures counted: every item counts, failed and missing predictions at the task's fallback"
 _NO_CHANCE = Estimate.missing("no chance level is known", "chance level")
 _NOT_COMPARED = Estimate.missing("not compared", "difference")
+_NOT_SCORED = Estimate.missing("nothing was scored")
+ScorePart: TypeAlias = Literal["estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,11 @@ class Rank:
             return "–"
         return str(self.best) if self.best == self.worst else f"{self.best}–{self.worst}"
 
+    @property
+    def below_chance(self) -> bool:
+        """Whether the model was tested against chance and does not beat it."""
+        return self.beats_chance is False
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
@@ -196,72 +203,6 @@ class Coverage:
     without_label: int
     problems: Mapping[str, int]
     notes: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoCalibration:
-    """Why a model has no calibration."""
-
-    value: None = None
-    why_missing: str
-
-
-@dataclass(frozen=True, slots=True)
-class BinaryDetails:
-    """Behind the scores of a yes-or-no task: how decisions were made, their confusion, and calibration."""
-
-    decided_by: str
-    held_out_thresholds: tuple[float, ...]
-    confusion: Confusion
-    calibration: Calibration | NoCalibration
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalFacts:
-    """The confidence at which a model's own intervals were scored, where it came from, and how many there were."""
-
-    confidence: float
-    confidence_from: str
-    items_with_interval: int
-
-
-@dataclass(frozen=True, slots=True)
-class NumberDetails:
-    """Behind the scores of a question answered with numbers."""
-
-    mean_prediction: float | None
-    intervals: IntervalFacts | None = field(default=None, metadata={"omit": True})
-
-
-@dataclass(frozen=True, slots=True)
-class TextDetails:
-    """The vocabulary of the model's texts and of the raters' texts."""
-
-    lexical: Lexical
-    lexical_of_people: Lexical
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryDetails:
-    """The confusion of a task with unordered categories."""
-
-    confusion: Confusion
-
-
-@dataclass(frozen=True, slots=True)
-class OrdinalDetails:
-    """Degrees have no further details."""
-
-
-ModelDetails = BinaryDetails | NumberDetails | TextDetails | CategoryDetails | OrdinalDetails
-
-
-@dataclass(frozen=True, slots=True)
-class TaskDetails:
-    """Details of every model on a task, and the score that one more rater reaches."""
-
-    models: Mapping[str, ModelDetails]
-    one_rater: Estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -317,6 +258,49 @@ class Scores(ShortRepr):
     def leader(self, task: str) -> Rank | None:
         """The model ranked first; None where no model has a rank, as when none beats chance."""
         return next((rank for rank in self.ranked(task) if rank.place is not None), None)
+
+    def metric_title(self, metric: str) -> str:
+        """A metric by its usual name."""
+        known = self.metrics.get(metric)
+        return known.title if known else spaced(metric)
+
+    def headline(self, task: str, model: str, part: ScorePart = "with_failures") -> Estimate:
+        """A model's headline score, or another estimate that belongs to it; missing where it was not scored."""
+        score = self.find(task, model)
+        estimate: Estimate = _NOT_SCORED if score is None else getattr(score, part)
+        return estimate
+
+    def chance(self, task: str) -> Estimate:
+        """The chance level of a task's headline: that of the first model with one, else why it is not known."""
+        return self._of_any_model(task, "chance")
+
+    def ceiling(self, task: str) -> Estimate:
+        """The ceiling of a task's headline: that of the first model with one, else why it is not known."""
+        return self._of_any_model(task, "ceiling")
+
+    def _of_any_model(self, task: str, part: ScorePart) -> Estimate:
+        every = [self.headline(task, model, part) for model in self.models]
+        return next((each for each in every if each.value is not None), every[0] if every else _NOT_SCORED)
+
+    def one_rater(self, task: str) -> Estimate:
+        """The score that one more rater reaches on a task's headline."""
+        details = self.details.get(task)
+        return details.one_rater if details else _NOT_SCORED
+
+    def tied_with(self, task: str, model: str) -> list[str]:
+        """The ranked models that do not differ significantly from a model, after Holm's correction."""
+        ranked = {rank.model for rank in self.ranked(task) if rank.place is not None}
+        others = [
+            pair.second if pair.first == model else pair.first
+            for pair in self.comparisons
+            if pair.task == task and not pair.apart and model in (pair.first, pair.second)
+        ]
+        return [other for other in others if other in ranked]
+
+    def answered(self, task: str, model: str) -> tuple[int, int]:
+        """How many items of a task a model answered, and how many there were."""
+        covered = self.coverage.get(model, {}).get(task)
+        return (covered.answered, covered.items) if covered else (0, 0)
 
     def misses(self, task: Task, most: int) -> pl.DataFrame:
         """At most ``most`` answered items per model, the worst first, with how far ``off`` the model was.

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 
 from heartfelt.errors import HeartfeltError
+from heartfelt.scoring.details import TextDetails
 from heartfelt.scoring.measure import Marked, Measure, mean_of
 from heartfelt.scoring.metrics import Chance
-from heartfelt.scoring.scores import Score, TextDetails
+from heartfelt.scoring.scores import Score
 from heartfelt.scoring.sheet import Sheet
 from heartfelt.scoring.truth import ITEM
 from heartfelt.stats.estimate import Estimate

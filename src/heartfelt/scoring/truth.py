@@ -118,7 +118,7 @@ def truth_of(
     for name in options.slices or ():
         if name not in truth.slices:
             raise InputError(
-                f"There is no column called '{name}' to slice by.",
+                f"No column is called '{name}', so scores cannot be sliced by it.",
                 suggestion(name, truth.slices, "There are"),
             )
     return truth.select(options.selection)

@@ -97,7 +97,8 @@ def _known(view: RatingsView, names: Iterable[str], what: str) -> list[str]:
     for name in given:
         if name not in view.raters:
             raise InputError(
-                f"There is no rater '{name}' to {what}.", suggestion(name, view.raters[:200], "Raters")
+                f"No rater is called '{name}', so there is nobody to {what}.",
+                suggestion(name, view.raters[:200], "Raters"),
             )
     return given
 

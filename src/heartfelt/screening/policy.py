@@ -49,9 +49,7 @@ class Policy:
     def __post_init__(self) -> None:
         for rule, action in self.actions.items():
             if rule not in RULES:
-                raise UnknownNameError(
-                    f"There is no rule called '{rule}'.", suggestion(rule, RULES, "Known rules")
-                )
+                raise UnknownNameError(f"No rule is called '{rule}'.", suggestion(rule, RULES, "Known rules"))
             if action not in get_args(Action):
                 raise InputError(
                     f"The policy has an unknown action '{action}' for the rule '{rule}'.",
@@ -152,9 +150,7 @@ def parse_policy(given: Policy | str | Path | Mapping[str, Any]) -> Policy:
         return _from_data(read_yaml(text, "the policy").data, "the policy")
     if "," in text or "=" in text:
         return _from_line(text)
-    raise UnknownNameError(
-        f"There is no policy called '{text}'.", suggestion(text, POLICIES, "Known policies")
-    )
+    raise UnknownNameError(f"No policy is called '{text}'.", suggestion(text, POLICIES, "Known policies"))
 
 
 def _from_line(text: str) -> Policy:

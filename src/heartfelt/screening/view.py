@@ -214,7 +214,7 @@ def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Co
 
 def _view(snapshot: Snapshot) -> RatingsView:
     study = snapshot.study
-    numeric = [question.id for question in study.asked if study.scale_of(question.id).level != "text"]
+    numeric = [question.id for question in study.asked if study.scale_of(question.id).has_values]
     table = snapshot.scan_ratings()
     columns = table.collect_schema().names()
     usable = table.filter(

@@ -90,9 +90,7 @@ def check_kinds(kinds: Iterable[str], known: Mapping[str, str]) -> None:
     """Raise where a kind of rater is unknown."""
     for kind in kinds:
         if kind not in known:
-            raise UnknownNameError(
-                f"There is no kind of rater called '{kind}'.", suggestion(kind, known, "Kinds")
-            )
+            raise UnknownNameError(f"No kind of rater is called '{kind}'.", suggestion(kind, known, "Kinds"))
 
 
 def raters(

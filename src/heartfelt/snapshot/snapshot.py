@@ -21,13 +21,15 @@ from heartfelt.files import TemporaryFolder, whole_folder, write_text
 from heartfelt.media.probe import AT_HAND
 from heartfelt.representation import html_table
 from heartfelt.serialization import write_json
+from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.shortcuts import Shortcuts
 from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
+from heartfelt.snapshot.trace_table import check_traces
 from heartfelt.study import Study, study_text
-from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, Contract
+from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, TRACES, Contract
 
-SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, FIELDS, MEANS, LEDGER)
+SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, TRACES, FIELDS, MEANS, LEDGER)
 SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
 RATINGS_FILE = "ratings.parquet"
@@ -92,7 +94,7 @@ class Snapshot(Shortcuts):
     ) -> Snapshot:
         """Check every table and freeze them.
 
-        ``others`` may hold ``items``, ``fields``, ``means`` and ``ledger``. Raters who only appear in the ratings are
+        ``others`` may hold ``items``, ``traces``, ``fields``, ``means`` and ``ledger``. Raters who only appear in the ratings are
         added to the table of raters.
         """
         source = source or Source("tables", study.name)
@@ -104,8 +106,11 @@ class Snapshot(Shortcuts):
         for contract in SMALL_TABLES:
             frame = given.get(contract.name)
             tables[contract.name] = contract.empty() if frame is None else contract.check(frame, where)
-        tables["raters"] = _with_all(tables["raters"], ratings.survey.raters)
         known = tables["stimuli"]["stimulus"].to_list()
+        if tables["traces"].height:
+            tables["traces"] = check_traces(tables["traces"], study, known, where)
+        traced = tables["traces"]["rater"].unique(maintain_order=True).to_list()
+        tables["raters"] = _with_all(tables["raters"], list(dict.fromkeys([*ratings.survey.raters, *traced])))
         check_ratings(ratings.survey, ratings.lazy(), study, known, where)
         return cls(study, tables, ratings, source)
 
@@ -159,6 +164,11 @@ class Snapshot(Shortcuts):
         return self._tables["means"]
 
     @property
+    def traces(self) -> pl.DataFrame:
+        """Courses over time, one list of samples per rater, stimulus and question."""
+        return self._tables["traces"]
+
+    @property
     def ledger(self) -> pl.DataFrame:
         """Everything left out so far, and why."""
         return self._tables["ledger"]
@@ -182,6 +192,9 @@ class Snapshot(Shortcuts):
             stage=pl.lit(PROBES),
         )
         ratings = self.scan_ratings().filter(others)
+        if has_sets(ratings):
+            probed = self.scan_ratings().filter(~others).select(*TRIAL).drop_nulls("trial").unique()
+            ratings = ratings.join(probed, on=TRIAL, how="anti", nulls_equal=True, maintain_order="left")
         return Snapshot.build(
             self.study,
             stimuli=self.stimuli.filter(others),
@@ -189,6 +202,7 @@ class Snapshot(Shortcuts):
             raters=self.raters,
             source=self.source,
             items=self.table("items").filter(others),
+            traces=self.traces.filter(others),
             fields=self.fields.filter(others),
             means=self.means.filter(others),
             ledger=pl.concat([self.ledger, rows], how="diagonal") if self.ledger.height else rows,
@@ -202,7 +216,9 @@ class Snapshot(Shortcuts):
     def table_hashes(self) -> dict[str, str]:
         """The hash of each table; where media lie and what was probed of them is not part of it."""
         hashes = {
-            name: table_hash(name, frame.drop(AT_HAND, strict=False)) for name, frame in self._tables.items()
+            name: table_hash(name, frame.drop(AT_HAND, strict=False))
+            for name, frame in self._tables.items()
+            if frame.height or name != TRACES.name  # snapshots from before there were traces keep their hash
         }
         return {**hashes, "ratings": self.survey.hash}
 
@@ -230,6 +246,7 @@ class Snapshot(Shortcuts):
             "intents": stimuli["intent"].drop_nulls().n_unique() if "intent" in stimuli.columns else 0,
             "means": self.means.height,
             "fields": self.fields.height,
+            **({"traces": self.traces.height} if self.traces.height else {}),
             "left_out": self.ledger.height,
             "media_missing": missing,
         }

@@ -20,7 +20,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.snapshot.fingerprint import U64, bits_of, cells_of, combine, plain_frame, row_hashes
 from heartfelt.study import Scale, Study
-from heartfelt.tables import RATINGS
+from heartfelt.tables import RATINGS, rating_key
 
 IDS = ("rater", "stimulus", "question")
 BATCH = 262_144
@@ -162,7 +162,8 @@ def _look_at(batch: pl.DataFrame) -> _Part:
     columns = [c for c in plain_frame(batch) if c.null_count() < batch.height or c.name in IDS]
     bits = {column.name: bits_of(column) for column in columns}
     cells = {column.name: cells_of(column, bits[column.name]) for column in columns}
-    keys = row_hashes((own for name, own in cells.items() if name in RATINGS.key), batch.height)
+    key = rating_key(batch.columns)
+    keys = row_hashes((own for name, own in cells.items() if name in key), batch.height)
     unknown = batch["rater"].null_count()
     if unknown:
         keys = keys[batch["rater"].is_not_null().to_numpy()]
@@ -228,7 +229,7 @@ def _fits(facts: QuestionFacts, scale: Scale) -> bool:
     if facts.low is None or facts.high is None:
         return True
     bounds = scale.bounds()
-    continuous = getattr(scale, "type", "") == "numeric" or bounds is None
+    continuous = not scale.whole or bounds is None
     low, high = bounds or (getattr(scale, "low", None), getattr(scale, "high", None))
     return bool(
         np.isfinite([facts.low, facts.high]).all()
@@ -239,7 +240,7 @@ def _fits(facts: QuestionFacts, scale: Scale) -> bool:
 
 
 def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
-    key = [name for name in RATINGS.key if name in ratings.collect_schema()]
+    key = rating_key(ratings.collect_schema().names())
     doubled = (
         ratings.filter(pl.col("rater").is_not_null())
         .group_by(key)

@@ -86,9 +86,7 @@ def rows(metric: Metric, x: Column, y: Column) -> Pairs:
 def metric_called(name: str) -> Metric:
     """Look up a metric by name."""
     if name not in METRICS:
-        raise UnknownNameError(
-            f"There is no metric called '{name}'.", suggestion(name, METRICS, "Known metrics")
-        )
+        raise UnknownNameError(f"No metric is called '{name}'.", suggestion(name, METRICS, "Known metrics"))
     return METRICS[name]
 
 

@@ -134,7 +134,7 @@ def _statistic(statistic: Statistic | str) -> tuple[Statistic, str]:
     if not isinstance(statistic, str):
         return statistic, getattr(statistic, "__name__", "statistic").replace("_", " ")
     if statistic not in _STATISTICS:
-        raise InputError(f"There is no statistic called '{statistic}'.", suggestion(statistic, _STATISTICS))
+        raise InputError(f"No statistic is called '{statistic}'.", suggestion(statistic, _STATISTICS))
     return _STATISTICS[statistic], statistic.replace("_", " ")
 
 
@@ -254,9 +254,7 @@ def _bounded_metric(
 def _choose(interval: str, sample: Sample, resamples: int) -> str:
     _check_resamples(resamples)
     if interval not in ("auto", *_NAMES):
-        raise InputError(
-            f"There is no interval called '{interval}'.", suggestion(interval, ("auto", *_NAMES))
-        )
+        raise InputError(f"No interval is called '{interval}'.", suggestion(interval, ("auto", *_NAMES)))
     if interval != "auto":
         return interval
     return "delta" if sample.size * resamples > PLAIN_LIMIT else "bca"

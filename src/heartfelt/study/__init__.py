@@ -1,9 +1,10 @@
 """What is asked, about which stimuli, of whom: a folder with a ``study.yaml``."""
 
+from heartfelt.study.answer import Scale
 from heartfelt.study.design import Design
 from heartfelt.study.load import load_study, parse_study, study_text
 from heartfelt.study.model import Question
-from heartfelt.study.scale import SCALES, Scale
+from heartfelt.study.scale import SCALES
 from heartfelt.study.study import Intent, Prompt, Study, System, json_schema
 
 __all__ = [

@@ -8,6 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from heartfelt.study.model import Id, Part, Place, ReferenceProblem, Text, without_unused
 from heartfelt.study.scale import Points
+from heartfelt.study.set_scale import Trace
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -40,7 +41,9 @@ class Design(Part):
     ] = "all"
     affect_grid: Annotated[
         tuple[Id, Id] | None,
-        Field(description="two questions on nine points, across then up, shown as one grid of 9 by 9"),
+        Field(
+            description="two questions, across then up, shown as one grid of 9 by 9 points or, for traces, as a plane"
+        ),
     ] = None
     listening: Annotated[
         Literal["full", "started", "free"], Field(description="what must be heard before answers unlock")
@@ -68,16 +71,21 @@ class Design(Part):
         return without_unused(handler(self), auto_advance="offer")
 
     def check(self, study: Study, place: Place) -> None:
-        """An affect grid needs two different questions on nine points."""
+        """An affect grid needs two different questions on nine points, or two traces."""
         place = (*place, "affect_grid")
         for name in self.affect_grid or ():
             study.check_question(place, name)
             scale = study.scale_of(name)
-            if not isinstance(scale, Points) or scale.points != GRID_POINTS:
+            if not isinstance(scale, Trace) and (
+                not isinstance(scale, Points) or scale.points != GRID_POINTS
+            ):
                 raise ReferenceProblem(
                     place,
                     f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}",
                 )
+        traces = [study.scale_of(name) for name in self.affect_grid or ()]
+        if len({getattr(scale, "rate", None) for scale in traces}) > 1:
+            raise ReferenceProblem(place, "both questions of a plane need traces with the same rate")
         if self.affect_grid is not None and self.affect_grid[0] == self.affect_grid[1]:
             raise ReferenceProblem(place, "a grid needs two different questions, across then up")
 

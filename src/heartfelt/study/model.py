@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from heartfelt.errors import suggestion
+from heartfelt.errors import InputError, suggestion
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -128,6 +128,11 @@ class Question(Part):
     def check(self, study: Study, place: Place) -> None:
         """The scale must be there, and the axis if the intents have coordinates."""
         check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
+        if study.sets is None and study.scales[self.scale].level == "comparison":
+            raise ReferenceProblem(
+                (*place, "scale"),
+                f"the scale '{self.scale}' compares stimuli. Say which are presented together: add 'sets'",
+            )
         axes = {axis for intent in study.intents for axis in intent.reference}
         if self.axis and axes:
             check_name((*place, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")
@@ -218,8 +223,14 @@ class AttentionProbe(Part):
     per_session: Annotated[int, Field(ge=1)] = 1
 
     def check(self, study: Study, place: Place) -> None:
-        """The question must be asked."""
+        """The question must be asked; about a set or a whole clip, not every answer can be asked for."""
         study.check_question((*place, "question"), self.question)
+        scale = study.scale_of(self.question)
+        if study.sets is not None or getattr(scale, "type", None) == "trace":
+            try:
+                scale.instructed(self.answer)
+            except InputError as error:
+                raise ReferenceProblem((*place, "answer"), f"{error.problem} {error.fix}") from None
 
 
 class HeadphoneProbe(Part):

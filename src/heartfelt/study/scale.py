@@ -1,9 +1,4 @@
-"""Scales: the forms an answer can take.
-
-Every scale turns an answer into the pair a rating stores: ``value`` (a number: the point, the category's code, or
-none for free text) and ``answer`` (the words, where the number alone does not say it). ``level`` is the level of
-measurement that statistics may assume.
-"""
+"""Scales: the forms an answer about one stimulus can take, and the registry of all scales."""
 
 from __future__ import annotations
 
@@ -15,47 +10,9 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.registry import Registry
+from heartfelt.study.answer import Coded, Level, Scale, read_number
 from heartfelt.study.model import Id, Part, Text, without_unused
-
-Level: TypeAlias = Literal["nominal", "ordinal", "interval", "text"]
-Coded: TypeAlias = tuple[float | None, str | None]
-
-
-class Scale(Part):
-    """What every form of answer can do."""
-
-    level: ClassVar[Level]
-    about: ClassVar[str]
-
-    def read(self, answer: Any) -> Coded:
-        """Return ``(value, answer)`` for what a rater gave, or raise with the allowed answers."""
-        raise NotImplementedError
-
-    def codes(self) -> dict[str, float]:
-        """The code of each category; empty for scales without categories."""
-        return {}
-
-    def labels(self) -> dict[float, str]:
-        """The category behind each code; empty for scales without categories."""
-        return {value: name for name, value in self.codes().items()}
-
-    def bounds(self) -> tuple[float, float] | None:
-        """The lowest and highest value or code, where there are such."""
-        values = self.codes().values()
-        return (min(values), max(values)) if values else None
-
-    def _off(self, answer: Any, allowed: str) -> InputError:
-        return InputError(f"'{answer}' is not on the scale.", f"Allowed: {allowed}.")
-
-
-def _number(answer: Any) -> float | None:
-    if isinstance(answer, bool):
-        return None
-    try:
-        number = float(str(answer).strip().replace(",", "."))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
 
 
 class Points(Scale):
@@ -91,7 +48,7 @@ class Points(Scale):
 
     def read(self, answer: Any) -> Coded:
         """Accept a whole number between the first and the last point."""
-        number = _number(answer)
+        number = read_number(answer)
         if number is None or number != int(number) or not self.first <= number <= self.last:
             raise self._off(answer, f"whole numbers from {self.first} to {self.last}")
         return number, None
@@ -102,6 +59,7 @@ class Numeric(Scale):
 
     level: ClassVar[Level] = "interval"
     about: ClassVar[str] = "a number, such as a slider"
+    whole: ClassVar[bool] = False
     type: Literal["numeric"]
     low: float | None = None
     high: float | None = None
@@ -135,7 +93,7 @@ class Numeric(Scale):
 
     def read(self, answer: Any) -> Coded:
         """Accept a finite number within the limits."""
-        number = _number(answer)
+        number = read_number(answer)
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
         if number is None or not low <= number <= high:
@@ -182,7 +140,7 @@ class _Categories(Scale):
         name = str(answer)
         if name in codes:
             return codes[name], name
-        number = _number(answer)
+        number = read_number(answer)
         labels = self.labels()
         if number is not None and number in labels:
             return number, labels[number]
@@ -296,7 +254,20 @@ class Tags(Scale):
 
 
 AnyScale: TypeAlias = Annotated[
-    Points | Numeric | Ordered | Categories | YesNo | FreeText | Tags, Field(discriminator="type")
+    Points
+    | Numeric
+    | Ordered
+    | Categories
+    | YesNo
+    | FreeText
+    | Tags
+    | Choice
+    | Preference
+    | Grade
+    | Rank
+    | BestWorst
+    | Trace,
+    Field(discriminator="type"),
 ]
 SCALES: Registry[type[Scale]] = Registry("scale")
 for _scale in get_args(get_args(AnyScale)[0]):

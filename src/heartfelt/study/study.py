@@ -7,9 +7,10 @@ import json
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
+from heartfelt.study.answer import Scale
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
 from heartfelt.study.model import (
     AnchorProbe,
@@ -23,8 +24,10 @@ from heartfelt.study.model import (
     ReferenceProblem,
     Text,
     check_name,
+    without_unused,
 )
-from heartfelt.study.scale import AnyScale, Scale
+from heartfelt.study.scale import AnyScale
+from heartfelt.study.sets import Sets
 
 _LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics")
 
@@ -89,6 +92,9 @@ class Study(Part):
     intents: list[Intent] = []
     prompts: list[Prompt] = []
     stimuli: StimuliSource = StimuliSource()
+    sets: Annotated[
+        Sets | None, Field(description="which stimuli are presented together; one at a time if left out")
+    ] = None
     scales: dict[Id, AnyScale] = {}
     questions: Annotated[list[Question], Field(min_length=1)]
     probes: list[Probe] = []
@@ -117,7 +123,13 @@ class Study(Part):
             for number, part in enumerate(getattr(self, what)):
                 part.check(self, (what, number))
         self.design.check(self, ("design",))
+        if self.sets is not None:
+            self.sets.check(self, ("sets",))
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), sets=None)
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""

@@ -55,11 +55,9 @@ class TrainOptions:
     def __post_init__(self) -> None:
         for kind in self.heads:
             if kind not in KINDS:
-                raise InputError(f"There is no head called '{kind}'.", suggestion(kind, KINDS, "Heads"))
+                raise InputError(f"No head is called '{kind}'.", suggestion(kind, KINDS, "Heads"))
         if self.split not in ("", PUBLISHED_SPLIT):
-            raise InputError(
-                f"There is no split called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none."
-            )
+            raise InputError(f"No split is called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none.")
         if not 0.5 <= self.confidence < 1:
             raise InputError(
                 f"The confidence of the intervals is {self.confidence}.", "Give 0.5 up to 1, such as 0.9."

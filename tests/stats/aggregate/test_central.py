@@ -35,7 +35,7 @@ def test_mean_with_sample_standard_error_and_t_interval() -> None:
     assert y.low is None
     assert y.why_no_interval == "one rating has no spread"
     assert result.to_json()["items"][1]["standard_error"] is None
-    with pytest.raises(InputError, match="no item 'z'"):
+    with pytest.raises(InputError, match="No item among these ratings is called 'z'"):
         result.estimate("z")
 
 

@@ -353,9 +353,9 @@ def test_missing_values_are_left_out_and_counted() -> None:
 
 
 def test_names_that_do_not_exist() -> None:
-    with pytest.raises(InputError, match="no level"):
+    with pytest.raises(InputError, match="No level of measurement is called"):
         alpha([1], [1], [1], "intervall")
-    with pytest.raises(InputError, match="no interval method"):
+    with pytest.raises(InputError, match="No interval method is called"):
         alpha([1], [1], [1], interval="bootstrapp")
-    with pytest.raises(InputError, match="no interval resample"):
+    with pytest.raises(InputError, match="No interval resample is called"):
         alpha([1], [1], [1], resample="raters")

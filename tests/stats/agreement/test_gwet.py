@@ -126,7 +126,7 @@ def test_words_need_an_order_for_weights() -> None:
         gwet_ac2(rater, item, words, categories=["none", "low", "mid"])
     with pytest.raises(InputError, match="names one twice"):
         gwet_ac1(rater, item, words, categories=["none", "low", "mid", "high", "none"])
-    with pytest.raises(InputError, match="no weights called"):
+    with pytest.raises(InputError, match="No weights are called"):
         gwet_ac2(rater, item, vote, "radical")
 
 

@@ -322,5 +322,5 @@ def test_misuse_is_refused() -> None:
         icc([1, 2], [1, 1], [1, 2], confidence=95)
     with pytest.raises(InputError, match="positive"):
         icc([1, 2], [1, 1], [1, 2], k=0)
-    with pytest.raises(InputError, match="interval 'boot'"):
+    with pytest.raises(InputError, match="No interval here is called 'boot'"):
         icc([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 5], interval="boot")  # type: ignore[arg-type]  # the error is the point

@@ -58,8 +58,8 @@ def test_a_regional_language_falls_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem", "fix"),
     [
-        ("consnt: {title: x}", "there is no text 'consnt'", "Did you mean 'consent'?"),
-        ("consent: {titel: x}", "there is no text 'consent.titel'", "Did you mean 'title'?"),
+        ("consnt: {title: x}", "no text is called 'consnt'", "Did you mean 'consent'?"),
+        ("consent: {titel: x}", "no text is called 'consent.titel'", "Did you mean 'title'?"),
         ("consent: hello", "'consent' is a section", "Indent"),
         ("- a", "holds no texts", "en.yaml"),
         ("a: [", "cannot be read", "en.yaml"),

@@ -55,7 +55,7 @@ def test_it_sees_what_is_stored_and_is_another_process(
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_errors_come_back_as_they_are(reader: BackgroundReader) -> None:
-    with pytest.raises(UnknownRater, match="no rater"):
+    with pytest.raises(UnknownRater, match="No rater is called"):
         reader.call(effect_of, "nobody")
 
 

@@ -15,7 +15,17 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.study.design import Demographic
 
 _REMEMBERED = 10_000
-_DATA_TABLES = ("ratings", "answers", "demographics", "headphones", "flags", "media_problems", "exclusions")
+_DATA_TABLES = (
+    "ratings",
+    "members",
+    "traces",
+    "answers",
+    "demographics",
+    "headphones",
+    "flags",
+    "media_problems",
+    "exclusions",
+)
 _PERSON_TABLES = ("consents", "participants")
 
 
@@ -150,7 +160,7 @@ def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> d
     for name in given:
         if name not in known:
             raise errors.InvalidAnswer(
-                f"There is no demographic question '{clean(name, 100)}'.", suggestion(name, known, "Asked")
+                f"No demographic question is called '{clean(name, 100)}'.", suggestion(name, known, "Asked")
             )
     out: dict[str, Any] = {}
     for fact in asked:

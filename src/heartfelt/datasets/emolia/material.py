@@ -21,7 +21,8 @@ from heartfelt.errors import InputError
 from heartfelt.labels import first_answers
 from heartfelt.labels.buckets import buckets, forced
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.scale import Ordered, Scale, YesNo
+from heartfelt.study.answer import Scale
+from heartfelt.study.scale import Ordered, YesNo
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,7 @@ class EmoliaOptions:
                 f"{self.raters} raters cannot agree.", "Ask for two or more; emolia-bench has three."
             )
         if self.ties not in ("honest", "published"):
-            raise InputError(
-                f"There is no way to treat ties called '{self.ties}'.", "Use 'honest' or 'published'."
-            )
+            raise InputError(f"Unknown way to treat ties: '{self.ties}'.", "Use 'honest' or 'published'.")
 
     @property
     def honest(self) -> bool:

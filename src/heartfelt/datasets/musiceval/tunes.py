@@ -61,7 +61,7 @@ class TunePlayer:
         """Play the tune; chance only moves the hands a little."""
         if prompt.stimulus not in TUNES:
             raise UnknownNameError(
-                f"There is no tune called '{prompt.stimulus}'.", suggestion(prompt.stimulus, TUNES, "Tunes")
+                f"No tune is called '{prompt.stimulus}'.", suggestion(prompt.stimulus, TUNES, "Tunes")
             )
         tune = TUNES[prompt.stimulus]
         rng = stream(seed, "make", "tunes", prompt.stimulus)

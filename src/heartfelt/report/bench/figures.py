@@ -27,9 +27,9 @@ from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.answers import tied_runs
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
+from heartfelt.scoring.details import BinaryDetails, CategoryDetails
 from heartfelt.scoring.metrics import Kind
-from heartfelt.scoring.scores import BinaryDetails, CategoryDetails, Rank, Task
-from heartfelt.stats.estimate import Estimate
+from heartfelt.scoring.scores import Rank, Task
 from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
 from heartfelt.wording import interval, number, spaced
@@ -37,7 +37,6 @@ from heartfelt.wording import interval, number, spaced
 MOST_POINTS = 1200
 MOST_PANELS = 6
 NO_CHANCE = "does not beat chance"
-UNKNOWN = Estimate.missing("nothing was scored")
 ChartOf: TypeAlias = Callable[[Scores, Task], Chart | Absent]
 
 
@@ -49,83 +48,36 @@ class BenchFigure:
     kinds: tuple[Kind, ...]
 
 
-def below_chance(rank: Rank) -> bool:
-    """Whether a model was shown not to beat chance."""
-    return rank.beats_chance is False
-
-
 def rank_text(rank: Rank) -> str:
     """``2``, or ``1–3`` where the data leave it open; a dash, or ``does not beat chance``, for a model without a rank."""
-    return NO_CHANCE if below_chance(rank) else rank.words
-
-
-def metric_name(scores: Scores, metric: str) -> str:
-    """A metric by its usual name."""
-    known = scores.metrics.get(metric)
-    return known.title if known else spaced(metric)
-
-
-def headline(scores: Scores, task: Task, model: str, name: str) -> Estimate:
-    """One estimate of a model's headline score, such as ``with_failures``."""
-    score = scores.find(task.id, model)
-    estimate: Estimate = UNKNOWN if score is None else getattr(score, name)
-    return estimate
-
-
-def of_task(scores: Scores, task: Task, name: str) -> Estimate:
-    """The chance level or the ceiling of a task's headline: the first that is known, else why there is none."""
-    held = [headline(scores, task, model, name) for model in scores.models]
-    return next((estimate for estimate in held if estimate.value is not None), held[0] if held else UNKNOWN)
-
-
-def one_rater(scores: Scores, task: Task) -> Estimate:
-    """The score that one more rater reaches."""
-    details = scores.details.get(task.id)
-    return details.one_rater if details else UNKNOWN
-
-
-def tied_with(scores: Scores, task: str, model: str) -> list[str]:
-    """The models that a model cannot be told apart from."""
-    ranked = {rank.model for rank in scores.ranked(task) if rank.place is not None}
-    others = [
-        pair.second if pair.first == model else pair.first
-        for pair in scores.comparisons
-        if pair.task == task and not pair.apart and model in (pair.first, pair.second)
-    ]
-    return [other for other in others if other in ranked]
-
-
-def answered(scores: Scores, task: str, model: str) -> tuple[int, int]:
-    """How many items a model answered, and how many there were."""
-    covered = scores.coverage.get(model, {}).get(task)
-    return (covered.answered, covered.items) if covered else (0, 0)
+    return NO_CHANCE if rank.below_chance else rank.words
 
 
 def _labelled(rank: Rank) -> str:
-    return rank.model + (f" ({NO_CHANCE})" if below_chance(rank) else "")
+    return rank.model + (f" ({NO_CHANCE})" if rank.below_chance else "")
 
 
 def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
-    """Models in order of the headline, below the ceiling; those next to one bar cannot be told apart."""
+    """Models in order of the headline, below the ceiling; those next to one bar do not differ significantly."""
     items, ties = [], {}
     for rank in scores.ranked(task.id):
-        estimate = headline(scores, task, rank.model, "with_failures")
+        estimate = scores.headline(task.id, rank.model)
         if estimate.value is None:
             continue
-        ties[rank.model] = tied = tied_with(scores, task.id, rank.model) if rank.place else []
-        done, count = answered(scores, task.id, rank.model)
+        ties[rank.model] = tied = scores.tied_with(task.id, rank.model) if rank.place else []
+        done, count = scores.answered(task.id, rank.model)
         note = f"rank {rank_text(rank)}" if rank.place else f"not ranked: {rank.why_none}"
         note += f"\nanswered {number(done)} of {number(count)} items"
-        note += f"\nnot told apart from {', '.join(tied)}" if tied else ""
+        note += f"\ndoes not differ significantly from {', '.join(tied)} (Holm)" if tied else ""
         shade, cells = colour(scores.models.index(rank.model)), {"model": rank.model, "rank": rank_text(rank)}
         items.append(Item(_labelled(rank), estimate, shade, cells, note, {"answered": done, "items": count}))
     levels = (
-        ("chance", of_task(scores, task, "chance")),
-        ("one rater", one_rater(scores, task)),
-        ("ceiling", of_task(scores, task, "ceiling")),
+        ("chance", scores.chance(task.id)),
+        ("one rater", scores.one_rater(task.id)),
+        ("ceiling", scores.ceiling(task.id)),
     )
     lines = [Line(estimate.value, label) for label, estimate in levels if estimate.value is not None]
-    title = metric_name(scores, task.headline)
+    title = scores.metric_title(task.headline)
     made = IntervalPanels(letters=False)
     made.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
     made.panels = [
@@ -133,7 +85,7 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
-        " intervals over stimuli. Models next to the same grey bar do not differ significantly (paired and corrected); a model"
+        " intervals over stimuli. Models next to the same grey bar do not differ significantly (paired, Holm's correction); a model"
         " that does not beat chance has no rank."
     )
     why = f"No model has a score on {spaced(task.id)}."
@@ -157,7 +109,7 @@ def shares(scores: Scores, task: Task) -> Chart | Absent:
     items = [
         Item(
             _labelled(rank),
-            headline(scores, task, rank.model, "of_ceiling"),
+            scores.headline(task.id, rank.model, "of_ceiling"),
             COLOURS[0],
             {"model": rank.model},
         )

@@ -10,16 +10,7 @@ from typing import TypeAlias
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.report.bench.figures import (
-    answered,
-    below_chance,
-    bench_charts,
-    headline,
-    metric_name,
-    of_task,
-    rank_text,
-    tied_with,
-)
+from heartfelt.report.bench.figures import bench_charts, rank_text
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.media import media_sources
@@ -100,16 +91,16 @@ def verdict(scores: Scores, *links: Markup) -> Section:
 
 def sentences(scores: Scores, task: Task) -> list[str]:
     """A task's outcome: who is ahead, how far from the ceiling, and what failed."""
-    name, title = spaced(task.id), metric_name(scores, task.headline)
+    name, title = spaced(task.id), scores.metric_title(task.headline)
     ranks = scores.ranked(task.id)
     ranked = [rank for rank in ranks if rank.place]
-    blind = [rank.model for rank in ranks if below_chance(rank)]
-    chance = interval(of_task(scores, task, "chance"))
+    blind = [rank.model for rank in ranks if rank.below_chance]
+    chance = interval(scores.chance(task.id))
     out = []
     if ranked:
         out.append(_leading(scores, task, ranked))
     elif blind:
-        best = interval(headline(scores, task, blind[0], "with_failures"))
+        best = interval(scores.headline(task.id, blind[0]))
         out.append(
             f"{name}: no model beats chance. {blind[0]} comes closest with a {title} of {best}; chance is {chance}."
         )
@@ -119,7 +110,7 @@ def sentences(scores: Scores, task: Task) -> list[str]:
         do, have = ("does", "has") if len(blind) == 1 else ("do", "have")
         out.append(f"{name}: {listed(blind)} {do} not beat chance ({chance}) and {have} no rank.")
     for rank in ranked:
-        if (headline(scores, task, rank.model, "of_ceiling").low or 0.0) > 1:
+        if (scores.headline(task.id, rank.model, "of_ceiling").low or 0.0) > 1:
             why = "has it seen them?"
             if task.kind != "numbers":
                 why = "it has seen them, or raters agree more than the ceiling's model assumes."
@@ -130,14 +121,14 @@ def sentences(scores: Scores, task: Task) -> list[str]:
 def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
     """Who is ahead, by the score with failures counted."""
     best = ranked[0]
-    done, items = answered(scores, task.id, best.model)
-    tied = tied_with(scores, task.id, best.model)
-    text = f"{spaced(task.id)}: {best.model} has the best {metric_name(scores, task.headline)},"
-    text += f" {interval(headline(scores, task, best.model, 'with_failures'))}"
+    done, items = scores.answered(task.id, best.model)
+    tied = scores.tied_with(task.id, best.model)
+    text = f"{spaced(task.id)}: {best.model} has the best {scores.metric_title(task.headline)},"
+    text += f" {interval(scores.headline(task.id, best.model))}"
     text += f" (answered {number(done)} of {number(items)} items, failures counted)" if done < items else ""
-    text += f", not told apart from {', '.join(tied)}." if tied else "."
-    ceiling, chance = of_task(scores, task, "ceiling"), of_task(scores, task, "chance")
-    share = headline(scores, task, best.model, "of_ceiling").value
+    text += f", not significantly different from {listed(tied)} (Holm's correction)." if tied else "."
+    ceiling, chance = scores.ceiling(task.id), scores.chance(task.id)
+    share = scores.headline(task.id, best.model, "of_ceiling").value
     if ceiling.value is not None:
         text += f" The ceiling of these labels is {interval(ceiling)}"
         at = f" from chance ({interval(chance)})" if chance.value is not None else ""
@@ -165,11 +156,11 @@ def _range(rank: SystemRank) -> str:
 
 def _failed(scores: Scores, task: Task) -> list[str]:
     """A sentence for every model that did not answer everything."""
-    out, title = [], metric_name(scores, task.headline)
+    out, title = [], scores.metric_title(task.headline)
     for model in scores.models:
-        done, items = answered(scores, task.id, model)
+        done, items = scores.answered(task.id, model)
         if done < items:
-            counted, alone = (headline(scores, task, model, name) for name in ("with_failures", "estimate"))
+            counted, alone = scores.headline(task.id, model), scores.headline(task.id, model, "estimate")
             out.append(
                 f"{spaced(task.id)}: {model} failed on {plural(items - done, 'item')} of {number(items)}; with those counted"
                 f" its {title} is {interval(counted)}, which is what it is ranked by; on the {number(done)} it answered it"
@@ -187,8 +178,8 @@ def leaderboards(scores: Scores, charts: Charts) -> Section:
         parts.append(_drawn(f"shares-{place}", charts))
     lead = (
         "Models are ranked by the score with failures counted: every item counts, and a failed or missing prediction counts"
-        " as the task's fallback says. Ranks are ranges where the data cannot tell models apart; a model that does not beat"
-        " chance has none. The score on answered items alone is secondary."
+        " as the task's fallback says. Ranks are ranges where models do not differ significantly (Holm's correction);"
+        " a model that does not beat chance has none. The score on answered items alone is secondary."
     )
     return Section("leaderboard", "Leaderboard", lead, joined(*parts))
 
@@ -197,11 +188,11 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
     """The headline of every model of a task, with further metrics."""
 
     def answers(row: _Ranked) -> str:
-        done, items = answered(scores, task.id, row[0].model)
+        done, items = scores.answered(task.id, row[0].model)
         return f"{number(done)} of {number(items)}"
 
     def answered_only(row: _Ranked) -> CellValue:
-        done, items = answered(scores, task.id, row[0].model)
+        done, items = scores.answered(task.id, row[0].model)
         return row[1].estimate if done < items else "the same"
 
     def further(key: _Key, row: _Ranked) -> CellValue:
@@ -212,17 +203,17 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
         "model": lambda row: row[0].model,
         "rank": lambda row: rank_text(row[0]),
         "rank for other systems": lambda row: _range(row[0].over_systems),
-        metric_name(scores, task.headline): lambda row: row[1].with_failures,
+        scores.metric_title(task.headline): lambda row: row[1].with_failures,
         "answered": answers,
         "on answered items only": answered_only,
         "over systems": lambda row: row[1].over_systems,
         "chance": lambda row: row[1].chance,
-        SHARE: lambda row: rank_text(row[0]) if below_chance(row[0]) else row[1].of_ceiling,
+        SHARE: lambda row: rank_text(row[0]) if row[0].below_chance else row[1].of_ceiling,
     }
     for key in FURTHER[task.kind]:
         metric, by, at = key
         if any(scores.find(task.id, model, *key) is not None for model in scores.models):
-            heading = (metric_name(scores, metric), at, "by system" if by == "system" else None)
+            heading = (scores.metric_title(metric), at, "by system" if by == "system" else None)
             columns[", ".join(part for part in heading if part)] = partial(further, key)
     ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
     rows = [(rank, score) for rank, score in ranked if score is not None]

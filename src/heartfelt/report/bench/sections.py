@@ -7,7 +7,6 @@ from dataclasses import fields
 
 from markupsafe import Markup
 
-from heartfelt.report.bench.figures import metric_name, of_task
 from heartfelt.report.page import Section, absent, bullets, folded, joined
 from heartfelt.report.tables import CellValue, Columns, PValue, Verdict, table, table_of
 from heartfelt.scoring import Scores
@@ -24,14 +23,14 @@ def comparisons(scores: Scores) -> Section:
         pairs = [pair for pair in scores.comparisons if pair.task == task.id]
         if not pairs:
             continue
-        title = metric_name(scores, task.headline)
+        title = scores.metric_title(task.headline)
         columns: Columns[Comparison] = {
             "pair": _pair,
             f"difference in {title} (95%, this pair alone)": lambda pair: pair.difference,
             "p (this pair alone)": lambda pair: PValue(pair.p.value),
             f"p (Holm over {len(pairs)})": lambda pair: PValue(pair.p_adjusted),
             "difference at the confidence left by Holm": lambda pair: pair.difference_adjusted,
-            "told apart (Holm)": lambda pair: Verdict(pair.apart),
+            "differ significantly (Holm)": lambda pair: Verdict(pair.apart),
             "more stimuli needed": lambda pair: (
                 pair.more_stimuli if pair.more_stimuli.value is None else int(pair.more_stimuli.value)
             ),
@@ -63,14 +62,14 @@ def _over_systems(task: Task, title: str, pairs: Sequence[Comparison]) -> Markup
         ),
         "p (this pair alone)": lambda pair: PValue(pair.over_systems.p.value),
         holm: lambda pair: PValue(pair.over_systems.p_adjusted),
-        "told apart (Holm)": lambda pair: Verdict(pair.over_systems.apart),
+        "differ significantly (Holm)": lambda pair: Verdict(pair.over_systems.apart),
     }
     if task.kind == "numbers":
         columns |= {
             "difference on system means (95%)": lambda pair: pair.system_means.difference,
             "p": lambda pair: PValue(pair.system_means.p.value),
             f"{holm} ": lambda pair: PValue(pair.system_means.p_adjusted),
-            "told apart on system means": lambda pair: Verdict(pair.system_means.apart),
+            "differ significantly on system means (Holm)": lambda pair: Verdict(pair.system_means.apart),
         }
     return table_of(f"{spaced(task.id)}: for other systems", known, columns)
 
@@ -86,7 +85,7 @@ def slices(scores: Scores) -> Section:
         mine = [row for row in scores.slices if (row.task, row.metric) == (task.id, task.headline)]
         for column in dict.fromkeys(row.column for row in mine):
             own = [row for row in mine if row.column == column]
-            grid = _slice_table(scores, metric_name(scores, task.headline), column, own)
+            grid = _slice_table(scores, scores.metric_title(task.headline), column, own)
             parts.append(folded(f"{spaced(task.id)} by {spaced(column)}", grid))
     lead = "The headline on the answered items of one kind, with intervals over stimuli. Small slices say little."
     return Section("slices", "Where models do well and badly", lead, joined(*parts), "Slices")
@@ -106,7 +105,7 @@ def all_scores(scores: Scores) -> Section:
     """Every metric of every model."""
     columns: Columns[Score] = {
         "model": lambda row: row.model,
-        "metric": lambda row: metric_name(scores, row.metric),
+        "metric": lambda row: scores.metric_title(row.metric),
         "level": lambda row: row.aggregation,
         "decided by": lambda row: row.at,
         "score, failures counted": lambda row: row.with_failures,
@@ -193,7 +192,7 @@ def method(scores: Scores) -> Section:
 
 def _chance(scores: Scores, task: Task) -> str:
     """What chance is for the headline of a task."""
-    chance = of_task(scores, task, "chance")
+    chance = scores.chance(task.id)
     if chance.value is None:
         return f"{spaced(task.id)}: no chance level: {chance.why_missing}."
     about = chance.method.partition(": ")[2]

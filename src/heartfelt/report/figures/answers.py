@@ -172,7 +172,8 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
         for row in known:
             note = f"rank {row.rank}; {row.means.n_stimuli} stimuli, {row.means.n_ratings} ratings"
             if row.tied_with:
-                note += f"\nnot told apart from {', '.join(names[other] for other in row.tied_with)}"
+                others = ", ".join(names[other] for other in row.tied_with)
+                note += f"\ndoes not differ significantly from {others} (Holm)"
             cells = {"question": question, "rank": row.rank, "system": row.system}
             after = {"tied_with": "; ".join(row.tied_with or ())}
             shade = colour(len(made.panels))
@@ -182,7 +183,7 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
         made.add(question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in known}))
     caption = (
         "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
-        " next to the same grey bar do not differ significantly."
+        " next to the same grey bar do not differ significantly (Holm's correction)."
     )
     return made.chart("System ranking", caption, "the stimuli have no systems to rank")
 

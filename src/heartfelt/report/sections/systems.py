@@ -54,8 +54,8 @@ def ranking(analysis: Analysis, charts: Charts) -> Section:
     """Systems in order, with the tests behind it."""
     tests = (_anova(analysis), _pairwise(analysis), _mixed(analysis))
     lead = (
-        "Systems in order of their mean. The intervals take both raters and stimuli as samples; systems that cannot be"
-        " told apart are marked."
+        "Systems in order of their mean. The intervals take both raters and stimuli as samples; systems that do not differ"
+        " significantly (Holm's correction) are marked."
     )
     html = joined(figure_block("system-ranking", charts), *tests)
     return Section("systems", "Which systems are ahead", lead, html, "Systems")

@@ -23,8 +23,8 @@ protocols from web-based personality inventories".
 trials on which at least two of them were answered. A careful rater's share depends on the questions, so it is compared with
 the panel's norm on the logit scale, with the binomial sampling error. Unit: share of trials. A halo between questions
 and a coarse use of the scale are styles that raise the share, so a rater is flagged only if beyond the norm and at
-``SAME_ON`` of the trials or more, where the questions are no longer told apart. A rater whose own answers to each question
-would make them equal on ``BY_ITSELF`` of the trials, however they were paired, is not judged.
+``SAME_ON`` of the trials or more, where the questions no longer get answers of their own. A rater whose own answers to each
+question would make them equal on ``BY_ITSELF`` of the trials, however they were paired, is not judged.
 """
 
 from __future__ import annotations

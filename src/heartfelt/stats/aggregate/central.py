@@ -137,7 +137,7 @@ def mode(
 
     if ties not in ("lowest", "highest", "missing", "split"):
         raise InputError(
-            f"There is no tie policy '{ties}'.", "Use 'lowest', 'highest', 'missing' or 'split'."
+            f"No tie policy is called '{ties}'.", "Use 'lowest', 'highest', 'missing' or 'split'."
         )
     s = sorted_categories(rater, item, value, categories=categories, repeats=False)
     votes, bounds, winners = kernels.plurality(s.starts, s.value, len(s.categories))

@@ -82,7 +82,7 @@ def _screened_means(
 
     if sd not in ("population", "sample"):
         raise InputError(
-            f"There is no standard deviation '{sd}'.", "Use 'population' (divisor n) or 'sample' (n - 1)."
+            f"No standard deviation is called '{sd}'.", "Use 'population' (divisor n) or 'sample' (n - 1)."
         )
     if of not in ("own", "all"):
         raise InputError(f"The share of outlying ratings cannot be of '{of}'.", "Use 'own' or 'all'.")

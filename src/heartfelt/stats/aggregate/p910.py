@@ -75,7 +75,7 @@ def p910(
             "Leave them out for the Recommendation's 1e-8, at most 1,000 iterations and no floor.",
         )
     if errors not in ("sureal", "itu"):
-        raise InputError(f"There are no standard errors '{errors}'.", "Use 'sureal' or 'itu'.")
+        raise InputError(f"No standard errors are called '{errors}'.", "Use 'sureal' or 'itu'.")
     s = sorted_ratings(rater, item, value, repeats=True)
     if s.value.size == 0:
         none = np.zeros(0)

@@ -92,7 +92,7 @@ class Aggregate(ShortRepr):
     def estimate(self, item: Any, confidence: float = 0.95) -> Estimate:
         """One item's number with its interval."""
         if item not in self.items:
-            raise InputError(f"There is no item {item!r} among these ratings.", "Ask for one of `.items`.")
+            raise InputError(f"No item among these ratings is called {item!r}.", "Ask for one of `.items`.")
         i = self.items.index(item)
         counts = {"ratings": int(self.counts[i])}
         value = float(self.values[i])

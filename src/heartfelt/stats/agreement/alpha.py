@@ -56,9 +56,7 @@ def alpha(
     value per item as one more rater, who is never left out or resampled.
     """
     if level not in LEVELS:
-        raise InputError(
-            f"There is no level of measurement called {level!r}.", suggestion(str(level), LEVELS)
-        )
+        raise InputError(f"No level of measurement is called {level!r}.", suggestion(str(level), LEVELS))
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
     plan = wanted(interval, resample)

@@ -96,7 +96,7 @@ def gwet_ac2(
 ) -> Estimate:
     """Gwet's AC2 of votes, with part credit by ``"ordinal"``, ``"linear"`` or ``"quadratic"`` weights."""
     if weights not in WEIGHTS:
-        raise InputError(f"There are no weights called {weights!r}.", suggestion(str(weights), WEIGHTS))
+        raise InputError(f"No weights are called {weights!r}.", suggestion(str(weights), WEIGHTS))
     votes = grouped(rater, item, value, numbers=False, prior=prior, categories=categories)
     return _coefficient(votes, "Gwet's AC2", weights, wanted(interval, resample, "jackknife"))
 

@@ -57,9 +57,7 @@ class Interval:
         for name, known in (("method", METHODS), ("resample", RESAMPLES)):
             given = getattr(self, name)
             if given not in known:
-                raise InputError(
-                    f"There is no interval {name} called {given!r}.", suggestion(str(given), known)
-                )
+                raise InputError(f"No interval {name} is called {given!r}.", suggestion(str(given), known))
         if not 0 < self.confidence < 1:
             raise InputError(f"The confidence must lie between 0 and 1; got {self.confidence}.", "Use 0.95.")
         if self.resamples < 100:

@@ -175,7 +175,7 @@ def mixed_model(
             f"{len(random)} random groupings were given.", "Name one to three, such as rater and stimulus."
         )
     if coding not in ("treatment", "sum"):
-        raise InputError(f"There is no coding called '{coding}'.", "Choose 'treatment' or 'sum'.")
+        raise InputError(f"No coding is called '{coding}'.", "Choose 'treatment' or 'sum'.")
     data, groups = _columns(outcome, fixed, random, interactions)
     why = _why_unfit(data, groups)
     if why:

@@ -230,7 +230,7 @@ def _check(
         raise InputError(f"There is no permutation test of '{statistic}'.", suggestion(statistic, known))
     if alternative not in get_args(Alternative):
         fix = suggestion(alternative, get_args(Alternative))
-        raise InputError(f"There is no alternative called '{alternative}'.", fix)
+        raise InputError(f"No alternative is called '{alternative}'.", fix)
     if resamples < 1:
         raise InputError(f"Cannot draw {resamples} resamples.", "Ask for 9,999 or so.")
     check_confidence(confidence)

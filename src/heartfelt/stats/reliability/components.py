@@ -103,7 +103,7 @@ def variance_components(
     _bounds.check_confidence(confidence)
     if interval not in ("auto", "jackknife", "profile", "delta", "none"):
         raise InputError(
-            f"There is no interval '{interval}' here.", "Use 'jackknife', 'profile', 'delta' or 'none'."
+            f"No interval here is called '{interval}'.", "Use 'jackknife', 'profile', 'delta' or 'none'."
         )
     d = as_ratings(rater, item, value)
     fit = fit_crossed(d, seed=seed)

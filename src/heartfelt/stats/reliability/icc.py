@@ -97,7 +97,7 @@ class Icc:
 
     def _single(self, form: str) -> Estimate:
         if form not in SINGLES:
-            raise InputError(f"There is no single-rating form '{form}'.", "Use 'icc1', 'icc2' or 'icc3'.")
+            raise InputError(f"No single-rating form is called '{form}'.", "Use 'icc1', 'icc2' or 'icc3'.")
         single: Estimate = getattr(self, form)
         return single
 
@@ -141,7 +141,7 @@ def icc(
     """
     _bounds.check_confidence(confidence)
     if interval not in ("auto", "jackknife", "f", "model"):
-        raise InputError(f"There is no interval '{interval}' here.", "Use 'jackknife', 'f' or 'model'.")
+        raise InputError(f"No interval here is called '{interval}'.", "Use 'jackknife', 'f' or 'model'.")
     if k is not None and not k > 0:
         raise InputError(
             f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0."

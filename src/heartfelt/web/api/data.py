@@ -160,7 +160,7 @@ def _zipped_snapshot(collection: Collection, name: str) -> Path:
     folder = collection.folder / _FOLDER / name
     if not _is_ours(folder):
         raise UnknownNameError(
-            f"There is no snapshot '{name}'.", "See the list of snapshots for their names."
+            f"No snapshot is called '{name}'.", "See the list of snapshots for their names."
         )
     return _zipped(folder)
 

@@ -89,7 +89,7 @@ def _over(below: dict[str, Any], above: Mapping[str, Any], where: str) -> dict[s
     for section, given in above.items():
         if section not in texts:
             raise InputError(
-                f"{where}: there is no text '{section}'.", suggestion(str(section), texts, "Texts")
+                f"{where}: no text is called '{section}'.", suggestion(str(section), texts, "Texts")
             )
         known = texts[section]
         if not isinstance(known, dict):
@@ -102,7 +102,7 @@ def _over(below: dict[str, Any], above: Mapping[str, Any], where: str) -> dict[s
         for key in given:
             if key not in known and section != "choices":
                 raise InputError(
-                    f"{where}: there is no text '{section}.{key}'.", suggestion(str(key), known, "Texts")
+                    f"{where}: no text is called '{section}.{key}'.", suggestion(str(key), known, "Texts")
                 )
         texts[section] = {**known, **{str(key): str(text) for key, text in given.items()}}
     return texts

@@ -1,0 +1,107 @@
+"""Trials in which stimuli were judged together, read from a table of ratings.
+
+A rating row of such a trial is the value of one stimulus beside the others: rows with the same rater and ``trial`` belong
+together, and ``place`` says where each stimulus was presented.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from heartfelt.study import Scale, Study
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank, SetScale
+
+TRIAL = ("rater", "trial")
+_ABOUT = ("set", "position", "seconds", "at", "repeat")
+
+
+def set_questions(study: Study) -> list[str]:
+    """The questions of a study that are answered about several stimuli at once."""
+    return [question.id for question in study.asked if isinstance(study.scale_of(question.id), SetScale)]
+
+
+def has_sets(ratings: pl.DataFrame | pl.LazyFrame) -> bool:
+    """Whether stimuli were judged together."""
+    return {"trial", "place"} <= set(ratings.collect_schema().names())
+
+
+def members(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
+    """The rows of one question in trials with sets: ``rater, trial, stimulus, place, role, value`` and what else is known.
+
+    ``trial`` is unique to a rater's presentation here, whatever ids the source used.
+    """
+    if not has_sets(ratings):
+        return ratings.clear().with_columns(
+            trial=pl.lit(None, pl.String), place=pl.lit(None, pl.Int64), role=pl.lit(None, pl.String)
+        )
+    asked = (pl.col("question") == question) & pl.col("trial").is_not_null() & pl.col("value").is_not_null()
+    rows = ratings.filter(asked)
+    role = pl.col("role").fill_null("member") if "role" in rows.columns else pl.lit("member")
+    return rows.with_columns(role.alias("role"))
+
+
+def pairs(ratings: pl.DataFrame, question: str, stimuli: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Trials with two stimuli: ``rater, trial, first, second, value`` and what else is known of the trial.
+
+    ``value`` is that of the stimulus presented first: for a choice 1 if it was chosen, 0 if the other was, 0.5 for a tie;
+    for a preference the grade in its favour. With the table of ``stimuli`` there are also ``first_system`` and
+    ``second_system``.
+    """
+    rows = members(ratings, question)
+    about = [name for name in _ABOUT if name in rows.columns]
+    first = rows.filter(pl.col("place") == 1).select(
+        *TRIAL, pl.col("stimulus").alias("first"), "value", *about
+    )
+    second = rows.filter(pl.col("place") == 2).select(*TRIAL, pl.col("stimulus").alias("second"))
+    table = first.join(second, on=TRIAL, how="inner", nulls_equal=True, maintain_order="left")
+    table = table.select(*TRIAL, "first", "second", "value", *about)
+    if stimuli is None or "system" not in stimuli.columns:
+        return table
+    systems = stimuli.select("stimulus", "system")
+    for side in ("first", "second"):
+        made_by = systems.rename({"stimulus": side, "system": f"{side}_system"})
+        table = table.join(made_by, on=side, how="left", maintain_order="left")
+    return table
+
+
+def choices(ratings: pl.DataFrame, question: str, scale: Scale) -> pl.DataFrame:
+    """Which of two: ``rater, trial, first, second, value, grade`` and what else is known, for every two stimuli of a trial.
+
+    ``first`` was presented before ``second``; ``value`` is 1 where it was preferred, 0 where the other was, 0.5 for a tie.
+    ``grade`` is that of a preference, in favour of the first. Rankings give every two members of a set; best-worst answers
+    give the best and the worst against each other and against the rest. Other scales give no row.
+    """
+    table = (
+        pairs(ratings, question)
+        if isinstance(scale, Choice | Preference)
+        else _within_sets(ratings, question)
+    )
+    grade = pl.col("value") if isinstance(scale, Preference) else pl.lit(None, pl.Float64)
+    table = table.with_columns(grade.alias("grade"))
+    if not isinstance(scale, Choice | Preference | Rank | BestWorst):
+        return table.clear()
+    if not isinstance(scale, Choice):
+        table = table.with_columns((0.5 + pl.col("value").sign() / 2).alias("value"))
+    if isinstance(scale, Rank):
+        table = table.with_columns((1.0 - pl.col("value")).alias("value"))
+    if isinstance(scale, BestWorst):
+        table = table.filter(pl.col("value") != 0.5)
+    return table.filter(pl.col("first") != pl.col("second"))
+
+
+def _within_sets(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
+    """Every two members of a trial, with the value of the first less that of the second."""
+    rows = members(ratings, question)
+    about = [name for name in _ABOUT if name in rows.columns]
+    first = rows.select(*TRIAL, pl.col("stimulus").alias("first"), "place", "value", *about)
+    second = rows.select(
+        *TRIAL,
+        pl.col("stimulus").alias("second"),
+        pl.col("place").alias("_after"),
+        pl.col("value").alias("_other"),
+    )
+    table = first.join(second, on=TRIAL, how="inner", nulls_equal=True, maintain_order="left")
+    table = table.filter(pl.col("place") < pl.col("_after"))
+    return table.with_columns(pl.col("value") - pl.col("_other")).select(
+        *TRIAL, "first", "second", "value", *about
+    )

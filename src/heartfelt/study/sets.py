@@ -1,0 +1,398 @@
+"""Sets: the stimuli that one trial presents together, each with a role.
+
+A study without ``sets`` presents one stimulus per trial. With them, the type says what raters do with a set, and the
+rule says where sets come from:
+
+| rule | a set is |
+|---|---|
+| by-prompt | stimuli of different systems for the same prompt: all of them, or two where the type is about two |
+| across-systems | two stimuli of different systems that share the intent |
+| within-system | two stimuli of the same system |
+| blocks | ``size`` stimuli: all appear equally often, and every two of them about equally often |
+| table | what a file lists: ``set, stimulus`` and, if roles matter, ``role`` |
+
+``by`` names other columns that the members of a set share. Roles: a ``member`` is judged; a ``reference`` is named to
+the rater and not judged; a ``hidden-reference`` is the reference again, judged without its name; an ``anchor`` is judged
+and poor on purpose. Which member is presented where is drawn for every rater.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+
+from pydantic import Field, model_validator
+
+from heartfelt.errors import require
+from heartfelt.streams import stream
+from heartfelt.study.model import Id, Part, Place, ReferenceProblem, check_name
+from heartfelt.study.set_scale import SetScale, Trace
+from heartfelt.tables import need_columns
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
+
+SetType: TypeAlias = Literal["pair", "ab", "abx", "reference", "mushra", "ranking", "best-worst"]
+Role: TypeAlias = Literal["member", "reference", "hidden-reference", "anchor"]
+Member: TypeAlias = tuple[str, Role]
+SIZES: Mapping[str, tuple[int, int]] = {
+    "pair": (2, 2),
+    "ab": (2, 2),
+    "abx": (2, 2),
+    "reference": (2, 2),
+    "mushra": (2, 15),
+    "ranking": (2, 20),
+    "best-worst": (3, 20),
+}
+"""The fewest and the most stimuli of a set of each type, the hidden reference not counted."""
+_LISTED: Mapping[str, Role] = {"member": "member", "reference": "reference", "anchor": "anchor"}
+"""The roles that a table of sets may give."""
+_BY = {"by-prompt": ["prompt"], "across-systems": ["intent"], "within-system": [], "blocks": []}
+
+
+class Sets(Part):
+    """Which stimuli are presented together, and what raters do with them."""
+
+    type: SetType
+    rule: Literal["by-prompt", "across-systems", "within-system", "blocks", "table"] = "by-prompt"
+    by: Annotated[
+        list[Id] | None, Field(description="columns of the manifest that the members of a set share")
+    ] = None
+    size: Annotated[int | None, Field(ge=2, le=20, description="members of a set; needed for blocks")] = None
+    rounds: Annotated[int, Field(ge=1, le=1000, description="blocks each stimulus appears in")] = 3
+    per_stimulus: Annotated[
+        int | None, Field(ge=1, description="pairs each stimulus appears in; all there are if left out")
+    ] = None
+    reference: Annotated[Id | None, Field(description="the system whose stimulus is the reference")] = None
+    anchors: Annotated[list[Id], Field(description="systems that are poor on purpose (MUSHRA)")] = []
+    file: Annotated[
+        str | None, Field(description="CSV or Parquet of (set, stimulus, role) for rule: table")
+    ] = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> Sets:
+        low, high = SIZES[self.type]
+        if self.type in {"reference", "mushra"} and self.reference is None and self.rule != "table":
+            raise ValueError(
+                f"a set of type '{self.type}' needs a reference. Name the system that is: 'reference: SYSTEM'"
+            )
+        if self.anchors and self.type != "mushra":
+            raise ValueError("only sets of type 'mushra' have anchors")
+        if (self.rule == "table") != (self.file is not None):
+            raise ValueError("'rule: table' and 'file' belong together. Give both, or neither")
+        if self.rule == "blocks" and high > 2 and self.size is None:
+            raise ValueError("'rule: blocks' needs 'size': how many stimuli a block has")
+        if self.size is not None and not low <= self.size <= high:
+            limits = f"{low}" if low == high else f"{low} to {high}"
+            raise ValueError(f"a set of type '{self.type}' has {limits} stimuli")
+        if self.rule in {"across-systems", "within-system"} and high > 2:
+            raise ValueError(
+                f"'rule: {self.rule}' makes pairs, and type '{self.type}' takes larger sets. Use by-prompt or blocks"
+            )
+        if self.per_stimulus is not None and high > 2:
+            raise ValueError("'per_stimulus' is for pairs. Use 'rounds' for blocks")
+        return self
+
+    @property
+    def judged(self) -> int | None:
+        """How many members raters judge, where that is fixed by the type; an ABX trial is about its X."""
+        return {"pair": 2, "ab": 2, "abx": 2, "reference": 1}.get(self.type)
+
+    def check(self, study: Study, place: Place) -> None:
+        """Systems must be there, and the scale of every question must fit the type."""
+        known = [system.id for system in study.systems]
+        for key, names in (("reference", [self.reference]), ("anchors", self.anchors)):
+            for name in names:
+                if known and name is not None:
+                    check_name((*place, key), name, known, "no system is called", "Systems")
+        for question in study.asked:
+            scale = study.scale_of(question.id)
+            fits = isinstance(scale, SetScale) and self.type in scale.fits
+            if isinstance(scale, Trace) or not (fits or (self.type == "reference" and scale.has_values)):
+                raise ReferenceProblem(
+                    (*place, "type"),
+                    f"the scale of '{question.id}' does not fit sets of type '{self.type}'. Scales that do:"
+                    f" {', '.join(_fitting(self.type))}",
+                )
+            if self.type == "abx" and getattr(scale, "ties", False):
+                raise ReferenceProblem(
+                    (*place, "type"),
+                    f"'{question.id}' allows ties, but X is always one of the two. Set ties: false",
+                )
+            if question.machine_first:
+                raise ReferenceProblem(
+                    (*place, "type"), f"'{question.id}' shows a machine's value, which is about one stimulus"
+                )
+        if study.stimuli.items is not None:
+            raise ReferenceProblem(
+                ("stimuli", "items"), "a study with sets asks every question about every set"
+            )
+        if study.design.adaptive and self.type not in {"pair", "ab"}:
+            raise ReferenceProblem(
+                ("design", "adaptive"), "only sets of type 'pair' and 'ab' can be adaptive"
+            )
+
+
+def _fitting(kind: str) -> list[str]:
+    names = [
+        str(get_args(scale.model_fields["type"].annotation)[0])
+        for scale in SetScale.__subclasses__()
+        if kind in scale.fits
+    ]
+    return names + (["points", "numeric", "ordered"] if kind == "reference" else [])
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusSet:
+    """One set: its id and its members with their roles."""
+
+    id: str
+    members: tuple[Member, ...]
+
+    @property
+    def stimuli(self) -> tuple[str, ...]:
+        """The stimuli, each once."""
+        return tuple(dict.fromkeys(stimulus for stimulus, _ in self.members))
+
+
+@dataclass(frozen=True, slots=True)
+class MadeSets:
+    """The sets of a study, and the stimuli that are in none, with the reason."""
+
+    sets: tuple[StimulusSet, ...]
+    left_out: Mapping[str, str]
+
+
+def make_sets(
+    sets: Sets,
+    stimuli: Sequence[Mapping[str, object]],
+    rows: Sequence[Mapping[str, object]] = (),
+    seed: int = 0,
+) -> MadeSets:
+    """The sets of a manifest (one mapping per stimulus); ``rows`` is the table of ``rule: table``."""
+    made = list(_table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed))
+    require(
+        bool(made),
+        f"study.yaml, sets: rule '{sets.rule}' makes no set of type '{sets.type}' from {len(stimuli)} stimuli.",
+        "Check the columns that the members of a set share ('by'), or list the sets in a table.",
+    )
+    used = {name for each in made for name in each.stimuli}
+    names = [str(row["stimulus"]) for row in stimuli]
+    left_out = {name: f"rule '{sets.rule}' puts it in no set" for name in names if name not in used}
+    return MadeSets(tuple(made), left_out)
+
+
+def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, object]], seed: int) -> Iterator[StimulusSet]:
+    columns = list(_BY[sets.rule] if sets.by is None else sets.by)
+    if sets.rule == "within-system":
+        columns = ["system", *columns]
+    need_columns(stimuli[0] if stimuli else (), columns, "study.yaml, sets: the manifest")
+    groups: dict[tuple[object, ...], list[Mapping[str, object]]] = defaultdict(list)
+    for row in stimuli:
+        key = tuple(row[column] for column in columns)
+        if None not in key:
+            groups[key].append(row)
+    for key, rows in groups.items():
+        label = "/".join(str(part) for part in key) or "block"
+        if SIZES[sets.type][1] == 2:
+            yield from _pairs(sets, rows, seed, label)
+        elif sets.rule == "by-prompt":
+            yield from _one_of_each_system(sets, rows, seed, label)
+        else:
+            members = [(str(row["stimulus"]), _role(sets, row.get("system"))) for row in rows]
+            yield from _blocks(sets, members, seed, label)
+
+
+def _role(sets: Sets, system: object) -> Role:
+    if system is not None and system == sets.reference:
+        return "reference"
+    return "anchor" if system in sets.anchors else "member"
+
+
+def _assembled(sets: Sets, name: str, members: Sequence[Member]) -> StimulusSet:
+    """A set with its hidden reference, refused where its members do not suit its type."""
+    low, high = SIZES[sets.type]
+    stimuli = [stimulus for stimulus, _ in members]
+    require(
+        len(set(stimuli)) == len(stimuli),
+        f"The set '{name}' holds a stimulus twice.",
+        "A stimulus is not compared with itself: list it once.",
+    )
+    require(
+        low <= len(members) <= high,
+        f"The set '{name}' has {len(members)} {'stimulus' if len(members) == 1 else 'stimuli'}.",
+        f"A set of type '{sets.type}' has {low if low == high else f'{low} to {high}'}; 'size' limits its members.",
+    )
+    references = [stimulus for stimulus, role in members if role == "reference"]
+    if sets.type in {"reference", "mushra"}:
+        require(
+            len(references) == 1,
+            f"The set '{name}' has {'no' if not references else 'more than one'} reference.",
+            "Every set needs one stimulus of the reference system, or with the role 'reference'.",
+        )
+    else:
+        members = [(stimulus, "member") for stimulus in stimuli]
+    if sets.type == "mushra":
+        members = [*members, (references[0], "hidden-reference")]
+    return StimulusSet(name, tuple(members))
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------------
+
+
+def _pairs(sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: str) -> Iterator[StimulusSet]:
+    """All pairs of a group that the rule allows, or as many per stimulus as asked, in a connected graph."""
+    systems = {str(row["stimulus"]): row.get("system") for row in rows}
+    across = sets.rule in {"by-prompt", "across-systems"}
+
+    def allowed(first: str, second: str) -> bool:
+        if sets.type == "reference":
+            return (systems[first] == sets.reference) != (systems[second] == sets.reference)
+        return not across or systems[first] != systems[second]
+
+    chosen: Iterable[tuple[str, str]]
+    if sets.per_stimulus is None:
+        chosen = (pair for pair in itertools.combinations(systems, 2) if allowed(*pair))
+    else:
+        names = list(systems)
+        order = [names[place] for place in stream(seed, "sets", label).permutation(len(names))]
+        chosen = _spread(order, sets.per_stimulus, allowed)
+    for first, second in chosen:
+        members: list[Member] = [(name, _role(sets, systems[name])) for name in (first, second)]
+        yield _assembled(sets, f"{first}|{second}", members)
+
+
+def _spread(
+    order: Sequence[str], most: int, allowed: Callable[[str, str], bool]
+) -> Iterable[tuple[str, str]]:
+    """Pairs of neighbours in a circle, then of those two apart, and so on, until everyone has enough.
+
+    A circle is connected. Where pairs that are not allowed cut it or leave somebody short, pairs with whoever has the
+    fewest close the gaps.
+    """
+    size, degree = len(order), Counter(dict.fromkeys(order, 0))
+    pairs: dict[frozenset[str], tuple[str, str]] = {}
+
+    def add(first: str, second: str) -> None:
+        pairs[frozenset((first, second))] = (first, second)
+        degree.update((first, second))
+
+    for offset in range(1, size // 2 + 1):
+        for place in range(size if 2 * offset != size else offset):
+            first, second = order[place], order[(place + offset) % size]
+            if max(degree[first], degree[second]) < most and allowed(first, second):
+                add(first, second)
+        if min(degree.values()) >= most:
+            break
+    for first in order:
+        new = [name for name in order if allowed(first, name) and frozenset((first, name)) not in pairs]
+        for second in sorted((name for name in new if name != first), key=degree.__getitem__):
+            if degree[first] >= most:
+                break
+            add(first, second)
+    part = {name: name for name in order}
+
+    def root(name: str) -> str:
+        while part[name] != name:
+            part[name] = name = part[part[name]]
+        return name
+
+    for first, second in pairs.values():
+        part[root(first)] = root(second)
+    for first, second in itertools.product(order[:1], order[1:]):
+        if root(first) == root(second):
+            continue
+        mine, others = ([name for name in order if root(name) == root(side)] for side in (first, second))
+        bridge = next((pair for pair in itertools.product(others, mine) if allowed(*pair)), None)
+        if bridge is not None:
+            add(*bridge)
+            part[root(bridge[0])] = root(bridge[1])
+    return pairs.values()
+
+
+# --- larger sets ------------------------------------------------------------------------------------------------------
+
+
+def _one_of_each_system(
+    sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: str
+) -> Iterator[StimulusSet]:
+    """Sets with one stimulus of every system: the first of each, then the second of each, and so on."""
+    by_system: dict[object, list[str]] = defaultdict(list)
+    for row in rows:
+        by_system[row.get("system")].append(str(row["stimulus"]))
+    most = max(
+        (len(names) for system, names in by_system.items() if _role(sets, system) == "member"), default=0
+    )
+    for number in range(most):
+        # A reference or an anchor of which there is only one serves every set of its prompt.
+        members = [
+            (names[min(number, len(names) - 1)], _role(sets, system))
+            for system, names in by_system.items()
+            if number < len(names) or _role(sets, system) != "member"
+        ]
+        name = label if number == 0 else f"{label}#{number + 1}"
+        if len(members) < SIZES[sets.type][0]:
+            continue
+        if sets.size is not None and len(members) > sets.size:
+            yield from _blocks(sets, members, seed, name)
+        else:
+            yield _assembled(sets, name, members)
+
+
+def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Iterator[StimulusSet]:
+    """Blocks in which every member appears ``rounds`` times, next to those it has met least so far.
+
+    References and anchors are in every block.
+    """
+    fixed = [member for member in members if member[1] != "member"]
+    names = [name for name, role in members if role == "member"]
+    size = (sets.size or len(names)) - len(fixed)
+    require(
+        0 < size <= len(names),
+        f"A block of {sets.size} needs as many stimuli; '{label}' has {len(members)}.",
+        "Make the blocks smaller ('size'), or add stimuli.",
+    )
+    rng = stream(seed, "sets", label)
+    met: Counter[frozenset[str]] = Counter()
+    used: Counter[str] = Counter()
+    for count in itertools.count(1):
+        if min((used[name] for name in names), default=sets.rounds) >= sets.rounds:
+            return
+        tie = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
+        block: list[str] = []
+        while len(block) < size:
+            left = (name for name in names if name not in block)
+            block.append(
+                min(
+                    left,
+                    key=lambda name: (used[name], sum(met[frozenset((name, b))] for b in block), tie[name]),
+                )
+            )
+        used.update(block)
+        met.update(frozenset(pair) for pair in itertools.combinations(block, 2))
+        yield _assembled(sets, f"{label}-{count}", [*((name, "member") for name in block), *fixed])
+
+
+def _table(
+    sets: Sets, stimuli: Sequence[Mapping[str, object]], rows: Sequence[Mapping[str, object]]
+) -> Iterator[StimulusSet]:
+    systems = {str(row["stimulus"]): row.get("system") for row in stimuli}
+    groups: dict[str, list[Member]] = defaultdict(list)
+    for row in rows:
+        name, stimulus, given = str(row["set"]), str(row["stimulus"]), row.get("role")
+        require(
+            stimulus in systems,
+            f"The set '{name}' names a stimulus '{stimulus}' that the manifest does not have.",
+            "Add it to the manifest, or take it out of the set.",
+        )
+        require(
+            not given or given in _LISTED,
+            f"The set '{name}': '{given}' is not a role.",
+            f"Roles are {', '.join(_LISTED)}; the hidden reference is added automatically.",
+        )
+        groups[name].append((stimulus, _LISTED[str(given)] if given else _role(sets, systems[stimulus])))
+    for name, members in groups.items():
+        yield _assembled(sets, name, members)
