@@ -198,6 +198,8 @@ def test_bounds_of_ceilings_cover() -> None:
         for metric in ("pearson", "spearman", "kendall"):
             number = float(np.mean([each[metric] for each in reached]))
             estimate = strength_ceiling(result, metric)
+            assert estimate.low is not None
+            assert estimate.high is not None
             covered[metric] += estimate.low <= number <= estimate.high
     assert all(hits / repeats >= 0.9 for hits in covered.values()), covered
     assert math.isfinite(truth["log_loss"])

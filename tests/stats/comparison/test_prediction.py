@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,9 +76,7 @@ def test_ties_are_an_outcome_only_with_their_probability() -> None:
     assert scores.outcome_log_loss.why_missing == "the prediction gives no probability of a tie"
 
 
-def _simulated(
-    seed: int, raters: int = 20, pairs: int = 60, each: int = 30
-) -> tuple[npt.NDArray[np.float64], ...]:
+def _simulated(seed: int, raters: int = 20, pairs: int = 60, each: int = 30) -> tuple[npt.NDArray[Any], ...]:
     rng = np.random.default_rng(seed)
     rater = np.repeat(np.arange(raters), each)
     pair = np.concatenate([rng.permutation(pairs)[:each] for _ in range(raters)])
@@ -229,9 +228,7 @@ def test_perfect_accuracy_has_a_lower_bound() -> None:
         ({"probability": [0.8] * 4, "tie": [0.3] * 4}, "must not exceed 1 together"),
     ],
 )
-def test_predictions_that_cannot_be_scored_are_refused(
-    predictions: dict[str, list[float]], message: str
-) -> None:
+def test_predictions_that_cannot_be_scored_are_refused(predictions: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         choice_scores(*_four(), **predictions)
 

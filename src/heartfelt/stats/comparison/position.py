@@ -57,8 +57,8 @@ def position_bias(
     counts = {"pairs": pairs} | ({"single_order": single} if single else {})
     names = "share of inconsistent pairs", "share of inconsistent pairs that favour the first"
     if not pairs:
-        none = (Estimate.missing("no pair was judged in both orders", name, counts) for name in names)
-        return PositionBias(*none, None, single)
+        none = [Estimate.missing("no pair was judged in both orders", name, counts) for name in names]
+        return PositionBias(none[0], none[1], None, single)
     shares = [
         Estimate(
             hits / trials, *exact_bounds(hits, trials, confidence), name, "Clopper-Pearson", confidence, n

@@ -275,8 +275,10 @@ def _majority(given: Predicted, name: str) -> Estimate:
     sets = given.sets
     leads = sets.value - 0.5
     oriented = np.where(sets.swapped, -given.lean, given.lean)
-    lean = np.bincount(sets.codes, oriented, minlength=sets.count)
-    lead = np.bincount(sets.codes, leads, minlength=sets.count)
+    lean, lead = (
+        np.asarray(np.bincount(sets.codes, part, minlength=sets.count), np.float64)
+        for part in (oriented, leads)
+    )
     hit, label = _labelled(lead, lean)
     counts = given.counts | {"labels": int(label.sum())}
     if not label.any():
@@ -301,5 +303,6 @@ def _majority(given: Predicted, name: str) -> Estimate:
 
 def _labelled(lead: Floats, lean: Floats) -> tuple[Floats, Floats]:
     """For each pair whether the prediction meets its majority, and whether there is one."""
-    label = (np.abs(lead) > 1e-9) * 1.0
-    return label * np.where(lean * lead > 0, 1.0, np.where(lean == 0, 0.5, 0.0)), label
+    label = np.asarray(np.abs(lead) > 1e-9, np.float64)
+    hit = label * np.where(lean * lead > 0, 1.0, np.where(lean == 0, 0.5, 0.0))
+    return np.asarray(hit, np.float64), label
