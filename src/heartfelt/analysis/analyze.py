@@ -46,6 +46,7 @@ from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import Policy, parse_policy
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import set_questions
 
 SCHEMA = 1
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
@@ -130,6 +131,10 @@ def analyze(
         notes.append(
             f"{counted.probe_stimuli:,} stimuli are probes (anchors or practice); their {counted.answers_to_probes:,}"
             " answers are used for screening raters only."
+        )
+    if material.aside:
+        notes.append(
+            f"{len(material.aside):,} stimuli are hidden references or anchors; means, reliability and tests leave them out."
         )
     everyone = sides[0]
     summary = Summary(
@@ -278,7 +283,7 @@ def _reasons(material: Material) -> dict[str, str]:
     no_system = "the stimuli name no systems, or only one"
     nothing_asked = "no question is answered with numbers or categories"
     not_shared = "no two questions share a scale of categories"
-    return {
+    reasons = {
         "reliability": nothing_asked,
         "reliability_pooled": not_shared,
         "agreement": "no question is answered with categories",
@@ -303,3 +308,7 @@ def _reasons(material: Material) -> dict[str, str]:
         "crossfit": "the default policy leaves nobody out",
         "published": "these are not data whose published figures are known",
     }
+    if not material.questions and set_questions(material.study):
+        compared = "every question compares stimuli; see the comparisons"
+        reasons |= {part: compared for part in reasons if part not in {"by", "crossfit", "published"}}
+    return reasons

@@ -75,7 +75,7 @@ def _question(snapshot: Snapshot, question: str) -> Comparison | None:
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
     if not rows.height:
-        kind = cast("Answered", scale.type if isinstance(scale, COMPARED) else "mushra")
+        kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
         return Comparison(question, kind, 0, 0, why_missing="nobody answered this question")
     if (rows["role"] == "x").any():
         return Comparison(
@@ -134,12 +134,13 @@ def _compared(snapshot: Snapshot, question: str, scale: Scale, trials: int, rate
 
 def _contestants(made: Contest) -> tuple[Contestant, ...]:
     answers, scores = made.answers, _best_worst_scores(made)
-    return tuple(
+    made_of = (
         Contestant(str(name), strength, answers.get(str(name), 0), *rank, scores.get(str(name)))
         for name, strength, rank in zip(
             made.result.names, made.result.strengths, ranks(made.result), strict=True
         )
     )
+    return tuple(sorted(made_of, key=lambda each: (each.rank is None, each.rank or 0, each.name)))
 
 
 def _best_worst_scores(made: Contest) -> Mapping[str, Estimate]:

@@ -28,6 +28,9 @@ MIDDLE = ("mid", "7k", "7.0", "7000", "70")
 def mushra_grades(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float, float]) -> pl.DataFrame:
     """``rater, item, condition, role, grade``: grades brought to 0 to 100, one per listener, item and condition."""
     low, high = bounds
+    grade = (
+        pl.col("value") if (low, high) == (0.0, HUNDRED) else (pl.col("value") - low) / (high - low) * HUNDRED
+    )
     system = (
         stimuli.select("stimulus", pl.col("system").cast(pl.String)) if "system" in stimuli.columns else None
     )
@@ -48,7 +51,7 @@ def mushra_grades(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float
         item.alias("item"),
         condition.alias("condition"),
         "role",
-        ((pl.col("value") - low) / (high - low) * HUNDRED).alias("grade"),
+        grade.alias("grade"),
     )
     together = table.group_by("rater", "item", "condition", "role", maintain_order=True)
     return together.agg(pl.mean("grade"))
