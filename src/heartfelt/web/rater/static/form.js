@@ -3,10 +3,11 @@ import { find, make, part } from "./dom.js";
 import { Choices } from "./choices.js";
 import { NumberEntry, TagEntry, TextEntry } from "./entries.js";
 import { Grid } from "./grid.js";
+import { Course, Trace } from "./trace.js";
 import { Verify } from "./verify.js";
 import { words } from "./words.js";
 
-const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry };
+const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry, trace: Trace };
 
 function control(id, number, study, machine, changed) {
   const form = { ...study.forms[number], number };
@@ -42,6 +43,7 @@ export class Form {
       this.grid?.draw();
       changed(field, ...details);
     }));
+    this.courses = [];
     this.units = this.#units();
     this.page = 0;
     this.active = this.units[0]?.controls[0] ?? null;
@@ -52,14 +54,23 @@ export class Form {
     const [x, y] = this.study.grid.map((number) => this.controls.find((field) => field.form.number === number));
     for (const field of this.controls) {
       if (x && y && field === y) continue;
-      if (x && y && field === x) {
+      if (x && y && field === x && x instanceof Trace) {
+        const course = new Course(x, y);
+        this.courses.push(course);
+        const rows = make("div", { class: "rows" }, fieldset(x), fieldset(y), course.status);
+        units.push({ controls: [x, y], node: make("div", { class: "gridded traced" }, course.surface.area, rows), machine: false, first: true });
+      } else if (x && y && field === x) {
         this.grid = new Grid(x, y, this.container.dataset.grid);
         const rows = make("div", { class: "rows" }, make("p", { class: "soft", text: this.container.dataset.rows }), fieldset(x), fieldset(y));
         units.push({ controls: [x, y], node: make("div", { class: "gridded" }, this.grid.node, rows), machine: false });
         this.grid.draw();
-      } else units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine) });
+      } else {
+        if (field instanceof Trace) this.courses.push(new Course(field));
+        units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine), first: field instanceof Trace });
+      }
     }
-    this.judged = units.filter((unit) => !unit.machine);
+    // What is answered while the clip plays comes first.
+    this.judged = units.filter((unit) => !unit.machine).sort((a, b) => Boolean(b.first) - Boolean(a.first));
     this.verified = units.filter((unit) => unit.machine);
     const verifying = this.verified.some((unit) => unit.controls[0] instanceof Verify);
     this.heading = verifying ? make("h2", { class: "phase", text: words("verify") }) : null;
@@ -138,7 +149,7 @@ export class Form {
   }
 
   lock(locked) {
-    for (const field of this.controls) field.node.disabled = locked;
+    for (const field of this.controls) field.node.disabled = locked && !field.live;
     if (locked) this.root.dataset.locked = "";
     else delete this.root.dataset.locked;
   }
@@ -163,7 +174,7 @@ export class Form {
     let first = null;
     for (const field of this.here) {
       const missing = !answered(field) && field.form.required;
-      const problem = field.problem ?? (missing ? words("missing_one", { question: field.form.text }) : null);
+      const problem = field.problem ?? (missing ? field.missing ?? words("missing_one", { question: field.form.text }) : null);
       field.note.hidden = problem === null;
       field.note.textContent = problem ?? "";
       if (problem !== null) first ??= field;

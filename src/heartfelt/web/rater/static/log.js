@@ -62,6 +62,7 @@ export class Log {
       first_play: player?.firstPlay ?? null,
       plays: player?.plays ?? 0,
       intervals: player?.intervals ?? [],
+      away: round(player?.away ?? 0),
       focus_losses: this.losses,
       changes: this.changes.map((change) => change.slice(0, 3)),
       device: device(),

@@ -15,6 +15,11 @@ export class Player {
     this.plays = past.plays ?? 0;
     this.intervals = past.intervals ?? [];
     this.firstPlay = past.first_play ?? null;
+    this.away = past.away ?? 0;
+    this.left = null;
+    // Whether the clip must be heard once more, whatever the limit.
+    this.wanted = () => false;
+    this.traced = false;
     this.since = null;
     this.frame = 0;
     this.button.addEventListener("click", () => this.toggle());
@@ -28,6 +33,7 @@ export class Player {
     audio.addEventListener("playing", () => this.#began(), { signal });
     for (const stop of ["pause", "ended", "waiting"]) audio.addEventListener(stop, () => this.#stopped(stop), { signal });
     audio.addEventListener("timeupdate", () => this.#draw(), { signal });
+    document.addEventListener("visibilitychange", () => this.#seen(), { signal });
     audio.addEventListener("error", () => this.listeners.broken(new Error(audio.error?.message || "stopped playing")), { signal });
     // A trial that is shown again, after a way round by a break, begins at the beginning.
     audio.currentTime = 0;
@@ -40,7 +46,8 @@ export class Player {
   }
 
   get mayPlay() {
-    return this.midway || this.replays === null || this.plays <= this.replays;
+    // Somebody who reloaded the page while the clip played has not heard it yet.
+    return this.midway || this.replays === null || this.plays <= this.replays || !this.unlocked || this.wanted();
   }
 
   get midway() {
@@ -99,6 +106,7 @@ export class Player {
       this.since = 0;
       this.plays += 1;
     }
+    this.#seen();
     this.listeners.began();
     const tick = () => {
       this.#draw();
@@ -113,8 +121,20 @@ export class Player {
       if (to > this.since) this.intervals.push([round(this.since), round(to)]);
       this.since = null;
     }
+    this.#back();
+    this.listeners.stopped(how);
     this.#draw();
-    this.listeners.stopped();
+  }
+
+  // Counts the seconds that were played while the page was in the background.
+  #seen() {
+    if (document.visibilityState !== "hidden") this.#back();
+    else if (this.playing) this.left ??= this.audio.currentTime;
+  }
+
+  #back() {
+    if (this.left !== null) this.away += Math.max(0, this.audio.currentTime - this.left);
+    this.left = null;
   }
 
   #draw() {
@@ -132,9 +152,10 @@ export class Player {
   }
 
   #words() {
-    if (!this.unlocked) return words(`locked_${this.rule}`);
+    if (!this.unlocked) return this.traced ? "" : words(`locked_${this.rule}`);
     if (this.replays === null || this.playing || this.midway) return "";
     const left = this.replays + 1 - this.plays;
+    if (left <= 0 && this.mayPlay) return "";
     return left > 0 ? words("plays_left", { count: left }) : words("no_more_plays");
   }
 }
