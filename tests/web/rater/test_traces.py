@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,8 @@ DRIVE = """async ({ fps, jitter }) => {
   // A mouse that moves every 4 ms from 0.2 s on, then keys: down held from 2 s to 2.6 s, left from 2.3 s to 3.1 s.
   const hand = [];
   for (let at = 200; at < 1900; at += 4) hand.push([at, [0.5 + 0.4 * Math.sin(at / 300), at / 2000]]);
-  const keys = [[2000, 'keydown', 'ArrowDown'], [2300, 'keydown', 'ArrowLeft'], [2600, 'keyup', 'ArrowDown'], [3100, 'keyup', 'ArrowLeft']];
+  const keys = [[2000, 'keydown', 'ArrowDown'], [2300, 'keydown', 'ArrowLeft'],
+    [2600, 'keyup', 'ArrowDown'], [3100, 'keyup', 'ArrowLeft']];
   let random = 1;
   for (let frame = 1; now < 4000; frame += 1) {
     random = (random * 16807) % 2147483647;
@@ -107,7 +109,7 @@ def test_the_frame_rate_does_not_change_the_samples(blank: Page) -> None:
         assert up[place] == pytest.approx(-1 + 2 * moved / 2000, abs=2e-4)
         assert across[place] == pytest.approx(0.8 * math.sin(moved / 300), abs=2e-4)
     assert up[20] < up[19], "a press moves at once"
-    steps = [earlier - later for earlier, later in zip(up[21:26], up[22:27], strict=True)]
+    steps = [earlier - later for earlier, later in pairwise(up[21:27])]
     assert steps == sorted(steps), "and a key that is held moves ever faster"
     assert up[27:] == [up[27]] * 13
     assert across[31:] == [across[31]] * 9
@@ -129,7 +131,10 @@ RECORD = """async (moves) => {
         ([["move", 0.5, [0.2]], ["move", 1.49, [0.9]]], [None, 0.2, 0.2, 0.9, 0.9, 0.9]),
         ([["move", 9, [0.2]]], [None] * 6),
         ([["move", 0, [0.1]], ["leave", 0.5], ["comeBack", 1.5]], [0.1, None, None, 0.1, 0.1, 0.1]),
-        ([["move", 0, [0.1]], ["leave", 1], ["leave", 2], ["comeBack", 3]], [0.1, 0.1, None, None, None, None]),
+        (
+            [["move", 0, [0.1]], ["leave", 1], ["leave", 2], ["comeBack", 3]],
+            [0.1, 0.1, None, None, None, None],
+        ),
         ([["move", 0, [0.1]], ["jump", 1, 2]], [0.1, 0.1, None, None, 0.1, 0.1]),
         ([["move", 0, [0.1]], ["move", 2, [0.7]], ["jump", 2.2, 1]], [0.1, 0.1, 0.7, 0.7, 0.7, 0.7]),
     ],
@@ -199,9 +204,9 @@ def test_a_trace_by_keyboard_offline(visit: Callable[..., Visitor]) -> None:
     at_second(page, 0.3)
     assert page.inner_text(".tracing").startswith("Recording")
     page.keyboard.down("ArrowUp")
-    at_second(page, 0.8)
+    at_second(page, 0.6)
     page.keyboard.up("ArrowUp")
-    at_second(page, 1.0)
+    at_second(page, 0.8)
     page.keyboard.press("Home")
     ended(page)
     assert "starts the recording over" in page.inner_text(".tracing")
@@ -220,10 +225,13 @@ def test_a_trace_by_keyboard_offline(visit: Callable[..., Visitor]) -> None:
     assert body["values"]["liking"] == 5
     assert len(samples) == SAMPLES
     assert samples[:3] == [-0.2] * 3, "set before the clip started"
-    assert samples[8] > samples[5] > -0.2
-    assert samples[-2:] == [-1, -1], "what is moved after the end is not recorded"
+    assert max(samples) > -0.1
+    assert samples[-1] == -1, "what is moved after the end is not recorded"
     assert body["heard"]["away"] == 0
-    assert [change[1:] for change in body["heard"]["changes"]] == [["valence", f"{SAMPLES} of {SAMPLES} samples"], ["liking", "5"]]
+    assert [change[1:] for change in body["heard"]["changes"]] == [
+        ["valence", f"{SAMPLES} of {SAMPLES} samples"],
+        ["liking", "5"],
+    ]
     (row,) = visitor.served.collection.ratings().filter(question="valence").iter_rows(named=True)
     assert row["value"] == pytest.approx(sum(samples) / SAMPLES, abs=1e-6)
 
@@ -245,7 +253,11 @@ def test_the_plane_by_touch_on_a_small_phone(visit: Callable[..., Visitor]) -> N
     finger = visitor.context.new_cdp_session(page)
 
     def touch(kind: str, *place: float) -> None:
-        points = [{"x": box["x"] + place[0] * box["width"], "y": box["y"] + (1 - place[1]) * box["height"]}] if place else []
+        points = (
+            [{"x": box["x"] + place[0] * box["width"], "y": box["y"] + (1 - place[1]) * box["height"]}]
+            if place
+            else []
+        )
         finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     page.tap(".play")
@@ -264,6 +276,14 @@ def test_the_plane_by_touch_on_a_small_phone(visit: Callable[..., Visitor]) -> N
     assert across[-1] == pytest.approx(0.8, abs=0.02)
     assert up[-1] == pytest.approx(0, abs=1)
     assert page.evaluate("() => document.querySelector('#stage').scrollTop") == 0
+    stored = {
+        row["question"]: row for row in visitor.served.collection.snapshot().traces.iter_rows(named=True)
+    }
+    for question, sent in {"valence": across, "arousal": up}.items():
+        known = [sample for sample in sent if sample is not None]
+        assert stored[question]["samples"][: -len(known)] == [None] * (SAMPLES - len(known))
+        assert stored[question]["samples"][-len(known) :] == pytest.approx(known, rel=1e-6)
+        assert (stored[question]["rate"], stored[question]["start"], stored[question]["away"]) == (RATE, 0, 0)
 
 
 @pytest.mark.slow
@@ -281,11 +301,11 @@ def test_the_plane_by_mouse_and_keys(visit: Callable[..., Visitor]) -> None:
     page.mouse.down()
     page.mouse.up()
     page.mouse.move(centre[0] + box["width"] / 4, centre[1])
-    at_second(page, 0.5)
+    at_second(page, 0.4)
     page.mouse.down()
     page.mouse.up()
     page.mouse.move(centre[0], centre[1] - box["height"] / 4)
-    at_second(page, 0.8)
+    at_second(page, 0.6)
     page.keyboard.press("Tab")
     page.keyboard.press("End")
     page.keyboard.press("PageDown")
@@ -296,7 +316,7 @@ def test_the_plane_by_mouse_and_keys(visit: Callable[..., Visitor]) -> None:
     across, up = values["valence"]["samples"], values["arousal"]["samples"]
     assert across[:2] == [None, None], "a mouse that only passes over moves nothing"
     assert across[-1] == pytest.approx(0.5, abs=0.01), "it follows after a click, until the next"
-    assert up[4] == pytest.approx(50, abs=1)
+    assert next(sample for sample in up if sample is not None) == pytest.approx(50, abs=1)
     assert up[-1] == pytest.approx(90, abs=0.1)
 
 
@@ -321,6 +341,9 @@ def test_a_tab_in_the_background_leaves_a_gap(visit: Callable[..., Visitor]) -> 
     assert 0.6 < away < SECONDS
     assert len(gone) == pytest.approx(away * RATE, abs=1)
     assert set(samples) == {0.4, None}
+    (stored,) = visitor.served.collection.snapshot().traces.iter_rows(named=True)
+    assert [place for place, sample in enumerate(stored["samples"]) if sample is None] == gone
+    assert stored["away"] == pytest.approx(away)
 
 
 @pytest.mark.slow
