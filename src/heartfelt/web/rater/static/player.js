@@ -1,5 +1,6 @@
 // Plays a clip to its very end and remembers which stretches were heard.
 import { does, find, part } from "./dom.js";
+import { round } from "./log.js";
 import { words } from "./words.js";
 
 const SLACK = 0.15; // seconds that may be missing from a clip heard in full: clocks of decoders differ by that much
@@ -15,8 +16,6 @@ export class Player {
     this.plays = past.plays ?? 0;
     this.intervals = past.intervals ?? [];
     this.firstPlay = past.first_play ?? null;
-    this.away = past.away ?? 0;
-    this.left = null;
     // Whether the clip must be heard once more, whatever the limit.
     this.wanted = () => false;
     this.traced = false;
@@ -33,7 +32,6 @@ export class Player {
     audio.addEventListener("playing", () => this.#began(), { signal });
     for (const stop of ["pause", "ended", "waiting"]) audio.addEventListener(stop, () => this.#stopped(stop), { signal });
     audio.addEventListener("timeupdate", () => this.#draw(), { signal });
-    document.addEventListener("visibilitychange", () => this.#seen(), { signal });
     audio.addEventListener("error", () => this.listeners.broken(new Error(audio.error?.message || "stopped playing")), { signal });
     // A trial that is shown again, after a way round by a break, begins at the beginning.
     audio.currentTime = 0;
@@ -67,12 +65,7 @@ export class Player {
 
   get heardAll() {
     if (!this.seconds) return this.intervals.length > 0 && this.audio.ended;
-    let reach = 0;
-    for (const [from, to] of [...this.intervals].sort((a, b) => a[0] - b[0])) {
-      if (from > reach + SLACK) return false;
-      reach = Math.max(reach, to);
-    }
-    return reach >= this.seconds - SLACK;
+    return reaches(this.intervals, this.seconds);
   }
 
   toggle() {
@@ -106,7 +99,6 @@ export class Player {
       this.since = 0;
       this.plays += 1;
     }
-    this.#seen();
     this.listeners.began();
     const tick = () => {
       this.#draw();
@@ -121,20 +113,8 @@ export class Player {
       if (to > this.since) this.intervals.push([round(this.since), round(to)]);
       this.since = null;
     }
-    this.#back();
     this.listeners.stopped(how);
     this.#draw();
-  }
-
-  // Counts the seconds that were played while the page was in the background.
-  #seen() {
-    if (document.visibilityState !== "hidden") this.#back();
-    else if (this.playing) this.left ??= this.audio.currentTime;
-  }
-
-  #back() {
-    if (this.left !== null) this.away += Math.max(0, this.audio.currentTime - this.left);
-    this.left = null;
   }
 
   #draw() {
@@ -160,5 +140,14 @@ export class Player {
   }
 }
 
-const round = (seconds) => Math.round(seconds * 1000) / 1000;
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+// Whether stretches together reach from the beginning to the end.
+export function reaches(intervals, seconds, slack = SLACK) {
+  let reach = 0;
+  for (const [from, to] of [...intervals].sort((a, b) => a[0] - b[0])) {
+    if (from > reach + slack) return false;
+    reach = Math.max(reach, to);
+  }
+  return reach >= seconds - slack;
+}
+
+export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

@@ -4,8 +4,8 @@ const JUMP = 0.4; // seconds: a clip that is elsewhere by more than this was mov
 const BEGIN = 0.05;
 
 export class Tracing {
-  constructor(form, player, finished) {
-    Object.assign(this, { form, player, finished, course: null, last: 0 });
+  constructor(form, player, listeners) {
+    Object.assign(this, { form, player, listeners, course: null, last: 0 });
     for (const course of form.courses) {
       course.clock = (stamp) => {
         if (this.course === course) return this.#time(stamp);
@@ -54,7 +54,7 @@ export class Tracing {
       this.course = this.current;
       // What was set before the first play is where the course begins; what was recorded is recorded anew.
       if (this.course?.done) this.course.clear();
-      this.player.away = 0;
+      this.listeners.anew();
       this.last = 0;
     } else this.course?.reopen();
     this.course?.say("recording");
@@ -74,7 +74,7 @@ export class Tracing {
       course.finish(at);
       course.say(course.fields.some((field) => field.empty) ? "empty" : ended ? "done" : "paused");
       if (ended) this.course = null;
-      this.finished(course);
+      this.listeners.finished(course);
     } else course.say("paused");
     if (ended) this.last = 0;
   }

@@ -69,6 +69,9 @@ export class Trace {
     this.course?.restored();
   }
 
+  // Is answered while the other questions are still locked.
+  lock() {}
+
   get missing() {
     return words("trace_missing");
   }
