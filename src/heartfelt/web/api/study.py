@@ -148,8 +148,8 @@ def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> di
     sets = collection.opened.sets
     if sets is not None:
         # A stimulus counts with every set it is in.
-        rows = [(each.id, stimulus) for each in sets.sets for stimulus in each.stimuli]
-        members = pl.DataFrame(rows, schema=["set", "stimulus"], orient="row")
+        pairs = [(each.id, stimulus) for each in sets.sets for stimulus in each.stimuli]
+        members = pl.DataFrame(pairs, schema=["set", "stimulus"], orient="row")
         counted = members.join(counted.rename({"stimulus": "set"}), on="set")
         counted = counted.group_by("stimulus").agg(pl.sum("complete", "leased", "quota"))
     table = table.join(counted, on="stimulus", how="left").with_columns(
