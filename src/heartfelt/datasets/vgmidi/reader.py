@@ -53,7 +53,8 @@ class VGMIDI(Format):
         path = _file(source)
         if path is None or not looks_like_json(path) or path.suffix.lower() != ".json":
             return False
-        head = path.open("rb").read(4096)
+        with path.open("rb") as file:
+            head = file.read(4096)
         return b'"annotations"' in head and b'"piece' in head
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
