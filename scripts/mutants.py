@@ -100,7 +100,13 @@ CORE: tuple[Core, ...] = (
     Core("analysis/sensitivity.py", ("tests/analysis/test_levels.py", "tests/analysis/test_by_hand.py")),
     Core("scoring/compare.py", ("tests/scoring/test_compare_exact.py", "tests/scoring/test_compare.py")),
     Core("scoring/measure.py", ("tests/scoring/test_limits.py", "tests/scoring/test_chance.py")),
-    Core("collect/assign/*.py", ("tests/collect/test_bounds.py", "tests/collect/test_assignment.py")),
+    Core(
+        "collect/assign/*.py",
+        tuple(
+            f"tests/collect/test_{name}.py"
+            for name in ("drawing", "leases", "session_plans", "places", "assignment")
+        ),
+    ),
     Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
     Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
     Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),

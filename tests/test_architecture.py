@@ -16,6 +16,7 @@ import pytest
 import heartfelt
 
 ROOT = Path(heartfelt.__file__).parent
+TOP = Path(__file__).parents[1]
 BASE = {
     "errors",
     "extras",
@@ -299,3 +300,78 @@ def test_importing_heartfelt_loads_nothing_heavy(statement: str) -> None:
         ).stdout.split()
     )
     assert not loaded & (HEAVY | {"pyarrow", "pydantic"})
+
+
+SUPPRESSION = re.compile(
+    r"# *(?:type: *ignore(?:\[[\w, -]+\])?|noqa(?:: *[A-Z]+\d+(?:, *[A-Z]+\d+)*)?|pragma: *no cover)"
+)
+SKIPS = {"skip", "skipif", "xfail"}
+
+
+def lacks_reason(line: str) -> bool:
+    """Whether a line silences a checker without a word on why."""
+    first = SUPPRESSION.search(line)
+    return first is not None and not re.search(r"[a-z]{2}", SUPPRESSION.sub("", line[first.start() :]))
+
+
+def skips_without_reason(tree: ast.Module) -> Iterator[int]:
+    """The lines on which a test is marked to be skipped or to fail without ``reason``."""
+    explained = {
+        id(node.func)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and any(word.arg == "reason" and getattr(word.value, "value", True) for word in node.keywords)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in SKIPS and id(node) not in explained:
+            owner = node.value
+            if isinstance(owner, ast.Attribute) and owner.attr == "mark":
+                yield node.lineno
+
+
+def test_what_silences_a_check_says_why() -> None:
+    wrong = []
+    for path in sorted(path for top in ("src", "tests", "benchmarks") for path in (TOP / top).rglob("*.py*")):
+        if path.suffix not in {".py", ".pyi"}:
+            continue
+        text = path.read_text(encoding="utf-8")
+        lines = [at for at, line in enumerate(text.splitlines(), 1) if "#" in line and lacks_reason(line)]
+        if any(f"mark.{word}" in text for word in SKIPS):
+            lines += skips_without_reason(ast.parse(text))
+        wrong += [f"{path.relative_to(TOP)}:{line}" for line in lines]
+    assert not wrong, "state the reason on the line:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("comment", "lacking"),
+    [
+        ("type: ignore[arg-type]", True),
+        ("type: ignore", True),
+        ("noqa: BLE001, E731", True),
+        ("noqa", True),
+        ("pragma: no cover", True),
+        ("type: ignore[misc]  # noqa: E731", True),
+        ("type: ignore[arg-type]  # wrong on purpose", False),
+        ("type: ignore[misc]  # noqa: E731  # bound now", False),
+        ("noqa: BLE001 - the outermost edge", False),
+        ("pragma: no cover - only on Windows", False),
+        ("an ordinary comment", False),
+    ],
+)
+def test_a_reason_is_more_than_the_name_of_the_check(comment: str, lacking: bool) -> None:
+    assert lacks_reason(f"x = f(1)  # {comment}") == lacking
+
+
+@pytest.mark.parametrize(
+    ("mark", "lacking"),
+    [
+        ("pytest.mark.skip", True),
+        ("pytest.mark.skip()", True),
+        ('pytest.mark.skip(reason="")', True),
+        ('pytest.mark.skipif(True, reason="no clock")', False),
+        ("pytest.mark.xfail(strict=True)", True),
+        ("pytest.mark.slow", False),
+    ],
+)
+def test_a_skipped_test_has_a_reason(mark: str, lacking: bool) -> None:
+    assert bool(list(skips_without_reason(ast.parse(f"@{mark}\ndef test_x(): ...")))) == lacking

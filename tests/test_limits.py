@@ -12,17 +12,26 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.files import must_be_free, whole_folder, write_bytes, write_text
 from heartfelt.registry import DuplicateNameError, Registry
 from heartfelt.serialization import write_json
-from heartfelt.tables import CONTRACTS, ITEMS, RATERS, RATINGS, STIMULI, lossless_types, number_types
+from heartfelt.tables import (
+    CONTRACTS,
+    ITEMS,
+    RATERS,
+    RATINGS,
+    STIMULI,
+    Contract,
+    lossless_types,
+    number_types,
+)
 
 
 class TestContracts:
     @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.name)
-    def test_every_required_column_is_required(self, contract: object) -> None:
-        empty = contract.empty()  # type: ignore[attr-defined]
-        for column in contract.columns:  # type: ignore[attr-defined]
+    def test_every_required_column_is_required(self, contract: Contract) -> None:
+        empty = contract.empty()
+        for column in contract.columns:
             if column.required:
                 with pytest.raises(InputError, match=f"has no column '{column.name}'"):
-                    contract.check(empty.drop(column.name), "f")  # type: ignore[attr-defined]
+                    contract.check(empty.drop(column.name), "f")
 
     def test_gaps_only_where_they_may_be(self) -> None:
         RATERS.check(pl.DataFrame({"rater": ["a"], "age": [None]}), "f")

@@ -9,6 +9,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,3 +91,18 @@ def opened(database: str | None, clock: Clock) -> Iterator[Callable[..., Collect
 def hidden_address(postgres: str) -> str:
     """The server's address with a password that must never show up anywhere."""
     return re.sub(r"postgres:@", "postgres:sesame@", postgres)
+
+
+@pytest.fixture
+def collect(clock: Clock) -> Iterator[Callable[..., Collection]]:
+    """Open a study's collection in its own file; all are closed at the end."""
+    made: list[Collection] = []
+
+    def open_(folder: Path, seed: int = 1, **options: Any) -> Collection:
+        chosen = CollectOptions(seed=seed, durable=False, **options)
+        made.append(Collection.open(folder, clock=clock, options=chosen))
+        return made[-1]
+
+    yield open_
+    for collection in made:
+        collection.close()

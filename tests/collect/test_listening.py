@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import TrialLog
+from heartfelt.collect.commands import (
+    TrialLog,
+)
 from heartfelt.collect.session.answers import played
 from heartfelt.screening import RULES
 from tests.collect.people import Clock, Person
@@ -129,3 +131,53 @@ def test_images_and_free_listening_are_not_judged(tmp_path: Path, clock: Clock) 
         Person(collection).finish()
         frozen = collection.snapshot()
     assert "without listening" in RULES["heard"].apply(frozen)["why_missing"][0]
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> Path:
+    """A study of clips that last ten seconds and are to be heard to the end."""
+    import numpy as np
+    import soundfile
+
+    home = write_study(tmp_path / "clips", each=1)
+    for path in (home / "media").iterdir():
+        soundfile.write(path, np.zeros(10 * 800), 800)
+    text = (home / "study.yaml").read_text(encoding="utf-8").replace("listening: free", "listening: full")
+    (home / "study.yaml").write_text(text, encoding="utf-8")
+    return home
+
+
+def test_more_than_the_time_allows_is_impossible_and_what_fits_is_not(
+    clips: Path, collect: Open, clock: Clock
+) -> None:
+    """A 10 s clip: 10 s may be claimed once 10 - 0.5 - 0.05 * 10 = 9.0 s have passed."""
+    collection = collect(clips, ahead=0)
+    person = Person(collection)
+    person.begin()
+    flags = []
+    for passed in (8.99, 9.01):
+        clock.now += passed
+        person.answer(log=TrialLog(intervals=((0.0, 10.0),), plays=1))
+        flags.append(collection.ratings().filter(question="valence").row(-1, named=True))
+    assert [row["heard_flag"] for row in flags] == ["impossible", None]
+    assert [row["heard"] for row in flags] == [0.999, 1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("share", "flag"), [(0.0, "incomplete"), (0.9499, "incomplete"), (0.95, None), (1.0, None)]
+)
+def test_how_much_is_enough(clips: Path, collect: Open, clock: Clock, share: float, flag: str | None) -> None:
+    collection = collect(clips, ahead=0)
+    person = Person(collection)
+    person.begin()
+    clock.now += 60
+    person.answer(log=TrialLog(intervals=((0.0, 10.0 * share),), plays=1))
+    row = collection.ratings().filter(question="valence").row(-1, named=True)
+    assert (row["heard"], row["heard_flag"]) == (pytest.approx(share), flag)
+
+
+def test_what_is_played_twice_is_heard_once() -> None:
+    assert played(((0.0, 4.0), (2.0, 6.0), (9.0, 20.0), (5.0, 5.0), (8.0, 7.0)), 10.0) == (8.0, 10.0)
+    assert played(((float("nan"), 1.0), (-3.0, 1.0)), 10.0) == (1.0, 1.0)
+    assert played((), 10.0) == (0.0, 0.0)

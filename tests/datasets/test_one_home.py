@@ -73,9 +73,8 @@ def code_of(path: Path) -> str:
     """A module without its docstrings and comments, which may cite a source."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [part for part in body if not _is_docstring(part)] or [ast.Pass()]  # type: ignore[attr-defined]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [part for part in node.body if not _is_docstring(part)] or [ast.Pass()]
     return ast.unparse(tree)
 
 

@@ -248,9 +248,12 @@ class TestAnchors:
         several = {"value": "value,other"}
         with pytest.raises(InputError, match="several questions are asked"):
             heartfelt.read(frame, anchors="a=0-2", **several)
-        assert heartfelt.read(frame, anchors="a", **several).study.probes[0].question == "value"  # type: ignore[union-attr]
+        first = heartfelt.read(frame, anchors="a", **several).study.probes[0]
+        assert isinstance(first, AnchorProbe)
+        assert first.question == "value"
         named = heartfelt.read(frame, anchors="a=0-2", anchor_question="other", **several).study.probes[0]
-        assert named.question == "other"  # type: ignore[union-attr]
+        assert isinstance(named, AnchorProbe)
+        assert named.question == "other"
         with pytest.raises(InputError, match="No question is called 'z', so it cannot have anchors"):
             heartfelt.read(frame, anchors="a=0-2", anchor_question="z", **several)
 

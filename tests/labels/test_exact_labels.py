@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -71,8 +72,10 @@ def test_as_many_ratings_as_the_minimum_are_enough(least: int, labelled: bool) -
 
 
 @pytest.mark.parametrize(("ties", "value"), [("missing", None), ("lowest", 0.0), ("highest", 2.0)])
-def test_ties_go_where_they_are_sent(ties: str, value: float | None) -> None:
-    result = row(labels(made("ordered", {"s0": [0, 0, 2, 2, 1]}), LabelOptions(ties=ties)).table, "s0")  # type: ignore[arg-type]
+def test_ties_go_where_they_are_sent(
+    ties: Literal["missing", "lowest", "highest"], value: float | None
+) -> None:
+    result = row(labels(made("ordered", {"s0": [0, 0, 2, 2, 1]}), LabelOptions(ties=ties)).table, "s0")
     assert result["value"] == value
     assert result["share"] == pytest.approx(0.4)
     assert (result["why_missing"] is None) == (value is not None)

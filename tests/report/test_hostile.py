@@ -74,7 +74,7 @@ class Attributes(HTMLParser):
         super().__init__()
         self.names: set[str] = set()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002  # the parser's own signature
         self.names.update(name for name, _ in attrs)
 
 

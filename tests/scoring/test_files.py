@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.details import BinaryDetails
+from heartfelt.scoring.details import BinaryDetails, NumberDetails
 from heartfelt.serialization import from_json, read_json, write_json
 from tests.scoring import made
 
@@ -52,4 +52,6 @@ def test_keys_of_the_parts() -> None:
     ]  # fmt: skip
     details = plain["details"]["valence"]["models"]["m"]
     assert list(details) == ["mean_prediction", "intervals"]
-    assert from_json(Scores, plain).details["valence"].models["m"].intervals is not None  # type: ignore[union-attr]
+    restored = from_json(Scores, plain).details["valence"].models["m"]
+    assert isinstance(restored, NumberDetails)
+    assert restored.intervals is not None

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
@@ -48,6 +48,8 @@ SIZES: Mapping[str, tuple[int, int]] = {
     "best-worst": (3, 20),
 }
 """The fewest and the most stimuli of a set of each type, the hidden reference not counted."""
+_LISTED: Mapping[str, Role] = {"member": "member", "reference": "reference", "anchor": "anchor"}
+"""The roles that a table of sets may give."""
 _BY = {"by-prompt": ["prompt"], "across-systems": ["intent"], "within-system": [], "blocks": []}
 
 
@@ -156,7 +158,10 @@ class MadeSets:
 
 
 def make_sets(
-    sets: Sets, stimuli: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]] = (), seed: int = 0
+    sets: Sets,
+    stimuli: Sequence[Mapping[str, object]],
+    rows: Sequence[Mapping[str, object]] = (),
+    seed: int = 0,
 ) -> MadeSets:
     """The sets of a manifest (one mapping per stimulus); ``rows`` is the table of ``rule: table``."""
     made = list(_table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed))
@@ -171,12 +176,12 @@ def make_sets(
     return MadeSets(tuple(made), left_out)
 
 
-def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, Any]], seed: int) -> Iterator[StimulusSet]:
+def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, object]], seed: int) -> Iterator[StimulusSet]:
     columns = list(_BY[sets.rule] if sets.by is None else sets.by)
     if sets.rule == "within-system":
         columns = ["system", *columns]
     need_columns(stimuli[0] if stimuli else (), columns, "study.yaml, sets: the manifest")
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Mapping[str, object]]] = defaultdict(list)
     for row in stimuli:
         key = tuple(row[column] for column in columns)
         if None not in key:
@@ -192,7 +197,7 @@ def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, Any]], seed: int) -> Ite
             yield from _blocks(sets, members, seed, label)
 
 
-def _role(sets: Sets, system: Any) -> Role:
+def _role(sets: Sets, system: object) -> Role:
     if system is not None and system == sets.reference:
         return "reference"
     return "anchor" if system in sets.anchors else "member"
@@ -229,7 +234,7 @@ def _assembled(sets: Sets, name: str, members: Sequence[Member]) -> StimulusSet:
 # --- pairs ------------------------------------------------------------------------------------------------------------
 
 
-def _pairs(sets: Sets, rows: Sequence[Mapping[str, Any]], seed: int, label: str) -> Iterator[StimulusSet]:
+def _pairs(sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: str) -> Iterator[StimulusSet]:
     """All pairs of a group that the rule allows, or as many per stimulus as asked, in a connected graph."""
     systems = {str(row["stimulus"]): row.get("system") for row in rows}
     across = sets.rule in {"by-prompt", "across-systems"}
@@ -251,21 +256,34 @@ def _pairs(sets: Sets, rows: Sequence[Mapping[str, Any]], seed: int, label: str)
         yield _assembled(sets, f"{first}|{second}", members)
 
 
-def _spread(order: Sequence[str], most: int, allowed: Any) -> list[tuple[str, str]]:
+def _spread(
+    order: Sequence[str], most: int, allowed: Callable[[str, str], bool]
+) -> Iterable[tuple[str, str]]:
     """Pairs of neighbours in a circle, then of those two apart, and so on, until everyone has enough.
 
-    A circle is connected. Where pairs that are not allowed cut it, the parts are joined by one more pair each.
+    A circle is connected. Where pairs that are not allowed cut it or leave somebody short, pairs with whoever has the
+    fewest close the gaps.
     """
-    size, degree = len(order), Counter[str]()
-    pairs: list[tuple[str, str]] = []
+    size, degree = len(order), Counter(dict.fromkeys(order, 0))
+    pairs: dict[frozenset[str], tuple[str, str]] = {}
+
+    def add(first: str, second: str) -> None:
+        pairs[frozenset((first, second))] = (first, second)
+        degree.update((first, second))
+
     for offset in range(1, size // 2 + 1):
         for place in range(size if 2 * offset != size else offset):
-            pair = order[place], order[(place + offset) % size]
-            if max(degree[pair[0]], degree[pair[1]]) < most and allowed(*pair):
-                pairs.append(pair)
-                degree.update(pair)
-        if len(degree) == size and min(degree.values()) >= most:
+            first, second = order[place], order[(place + offset) % size]
+            if max(degree[first], degree[second]) < most and allowed(first, second):
+                add(first, second)
+        if min(degree.values()) >= most:
             break
+    for first in order:
+        new = [name for name in order if allowed(first, name) and frozenset((first, name)) not in pairs]
+        for second in sorted((name for name in new if name != first), key=degree.__getitem__):
+            if degree[first] >= most:
+                break
+            add(first, second)
     part = {name: name for name in order}
 
     def root(name: str) -> str:
@@ -273,29 +291,27 @@ def _spread(order: Sequence[str], most: int, allowed: Any) -> list[tuple[str, st
             part[name] = name = part[part[name]]
         return name
 
-    for first, second in pairs:
+    for first, second in pairs.values():
         part[root(first)] = root(second)
-    for first, second in itertools.pairwise(order):
-        if root(first) != root(second):
-            bridges = (
-                pair for pair in ((first, second), *((first, other) for other in order)) if allowed(*pair)
-            )
-            for bridge in bridges:
-                if root(bridge[0]) != root(bridge[1]):
-                    pairs.append(bridge)
-                    part[root(bridge[0])] = root(bridge[1])
-                    break
-    return pairs
+    for first, second in itertools.product(order[:1], order[1:]):
+        if root(first) == root(second):
+            continue
+        mine, others = ([name for name in order if root(name) == root(side)] for side in (first, second))
+        bridge = next((pair for pair in itertools.product(others, mine) if allowed(*pair)), None)
+        if bridge is not None:
+            add(*bridge)
+            part[root(bridge[0])] = root(bridge[1])
+    return pairs.values()
 
 
 # --- larger sets ------------------------------------------------------------------------------------------------------
 
 
 def _one_of_each_system(
-    sets: Sets, rows: Sequence[Mapping[str, Any]], seed: int, label: str
+    sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: str
 ) -> Iterator[StimulusSet]:
     """Sets with one stimulus of every system: the first of each, then the second of each, and so on."""
-    by_system: dict[Any, list[str]] = defaultdict(list)
+    by_system: dict[object, list[str]] = defaultdict(list)
     for row in rows:
         by_system[row.get("system")].append(str(row["stimulus"]))
     most = max(
@@ -352,22 +368,22 @@ def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Ite
 
 
 def _table(
-    sets: Sets, stimuli: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+    sets: Sets, stimuli: Sequence[Mapping[str, object]], rows: Sequence[Mapping[str, object]]
 ) -> Iterator[StimulusSet]:
     systems = {str(row["stimulus"]): row.get("system") for row in stimuli}
     groups: dict[str, list[Member]] = defaultdict(list)
     for row in rows:
-        name, stimulus, role = str(row["set"]), str(row["stimulus"]), row.get("role") or None
+        name, stimulus, given = str(row["set"]), str(row["stimulus"]), row.get("role")
         require(
             stimulus in systems,
             f"The set '{name}' names a stimulus '{stimulus}' that the manifest does not have.",
             "Add it to the manifest, or take it out of the set.",
         )
         require(
-            role in {None, "member", "reference", "anchor"},
-            f"The set '{name}': '{role}' is not a role.",
-            "Roles are member, reference and anchor; the hidden reference is added automatically.",
+            not given or given in _LISTED,
+            f"The set '{name}': '{given}' is not a role.",
+            f"Roles are {', '.join(_LISTED)}; the hidden reference is added automatically.",
         )
-        groups[name].append((stimulus, role or _role(sets, systems[stimulus])))
+        groups[name].append((stimulus, _LISTED[str(given)] if given else _role(sets, systems[stimulus])))
     for name, members in groups.items():
         yield _assembled(sets, name, members)

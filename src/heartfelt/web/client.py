@@ -14,6 +14,7 @@ from heartfelt.collect.commands import (
     Headphones,
     Leave,
     Ready,
+    ShownMember,
     ShowTrial,
     Step,
     TrialLog,
@@ -51,9 +52,11 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
         ended: Step = STEPS[kind](**step)
         return ended
     trial, names, media = step["trial"], step["questions"], step["media"]
+    members = step.get("members", ())
     if blinding is not None:
         names = [blinding.question_of(trial, name) or name for name in names]
         media = None if media is None else blinding.media_of(media)
+        members = [{**m, "media": m["media"] and blinding.media_of(m["media"])} for m in members]
     return ShowTrial(
         trial=trial,
         kind="practice" if step["sort"] == "practice" else "attention" if step["words"] else "rating",
@@ -64,6 +67,7 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
         lease_seconds=step["lease_seconds"],
         prompt=step["prompt"],
         words=step["words"],
+        members=tuple(ShownMember(**member) for member in members),
     )
 
 

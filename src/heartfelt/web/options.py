@@ -22,8 +22,8 @@ class WebOptions:
     """Cookies only over https."""
     password: str | None = field(default=None, repr=False)
     """The argon2 hash of the researcher's password; nobody can log in without one."""
-    body_limit: int = 256 * 1024
-    """Bytes a request may bring."""
+    body_limit: int = 1024 * 1024
+    """Bytes a request may bring: enough for traces of ten minutes on two axes, ten samples a second."""
     address_per_minute: int = 3000
     """Requests per minute from one address without a rater's cookie (arrivals, dashboard, API), 0 for no limit. Static
     files and media do not count; known raters have a limit of their own."""

@@ -176,4 +176,5 @@ def test_a_prior_joins_as_one_more_rater(statistic: Callable[..., Any]) -> None:
     # The prior is given, not drawn: what it might have been instead adds no doubt.
     assert (joined.low is None) == (added.low is None)
     if joined.low is not None:
-        assert joined.high - joined.low < 1.05 * (added.high - added.low)  # type: ignore[operator]
+        assert None not in (joined.high, added.low, added.high)
+        assert joined.high - joined.low < 1.05 * (added.high - added.low)  # type: ignore[operator]  # none is missing

@@ -64,10 +64,10 @@ def test_leave_one_out_needs_three_votes() -> None:
     assert (three.accuracy.value, three.accuracy.counts["compared"]) == (1.0, 6)
 
 
-@pytest.mark.parametrize("given", [{"confidence": 0.0}, {"confidence": 1.0}, {"resamples": 99}])
-def test_an_interval_is_refused_outside_its_range(given: dict[str, float]) -> None:
+@pytest.mark.parametrize(("confidence", "resamples"), [(0.0, 100), (1.0, 100), (0.95, 99)])
+def test_an_interval_is_refused_outside_its_range(confidence: float, resamples: int) -> None:
     with pytest.raises(InputError):
-        Interval(**given)  # type: ignore[arg-type]
+        Interval(confidence=confidence, resamples=resamples)
 
 
 def short_way(rater: Any, item: Any, value: Any, level: str = "interval") -> bool:

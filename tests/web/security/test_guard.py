@@ -163,3 +163,17 @@ def test_a_prefix_that_is_no_path_is_refused(prefix: str) -> None:
 
     with pytest.raises(InputError, match="prefix"):
         WebOptions(SECRET, prefix=prefix)
+
+
+def test_a_body_of_exactly_the_limit_is_read() -> None:
+    door = client()
+    assert door.post("/here", content=b"x" * 1_048_576, headers=JSON).status_code == 200
+    assert door.post("/here", content=b"x" * 1_048_577, headers=JSON).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/study/login", "/study/logout"])
+def test_forms_are_read_at_these_addresses_only(stranger: TestClient, path: str) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+    assert stranger.post(path, content=b"page=x", headers=form).status_code in {303, 403}
+    assert stranger.post(f"{path}x", content=b"page=x", headers=form).status_code == 415
+    assert stranger.post("/rate/consent", content=b"agreed=true", headers=form).status_code == 415

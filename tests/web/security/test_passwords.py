@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from heartfelt.collect import Collection
 from heartfelt.errors import InputError
-from heartfelt.web.security.signing import hash_password, is_password, make_password
+from heartfelt.web.security import signing
+from heartfelt.web.security.signing import (
+    hash_password,
+    is_password,
+    load_keys,
+    make_password,
+)
 
 
 @pytest.mark.slow
@@ -31,3 +38,56 @@ def test_a_short_password_is_refused_with_a_fix() -> None:
         hash_password("short")
     assert "HEARTFELT_ADMIN_PASSWORD" in message.value.fix
     assert "short" not in message.value.fix
+
+
+def test_passwords_have_eight_characters() -> None:
+    assert signing.SHORTEST_PASSWORD == 8
+    with pytest.raises(InputError, match="shorter than 8"):
+        hash_password("x" * 7)
+    assert is_password(hash_password("x" * 8), "x" * 8)
+    with pytest.raises(InputError, match="longer than 1024"):
+        hash_password("x" * 1025)
+
+
+def test_a_hash_of_nothing_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+
+    class Hasher:
+        def hash(self, _: str) -> str:
+            return "made up"
+
+        def verify(self, hashed: str, password: str) -> bool:
+            checked.append(f"{hashed} {len(password)}")
+            return True
+
+    signing._unknown_hash.cache_clear()
+    monkeypatch.setattr(signing, "_hasher", Hasher)
+    assert not is_password(None, "anything")
+    assert is_password("known", "x" * 5000)
+    assert checked == ["made up 8", "known 1024"]
+    signing._unknown_hash.cache_clear()
+
+
+def test_keys_come_from_the_environment_or_are_made_once(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HEARTFELT_SECRET", raising=False)
+    monkeypatch.delenv("HEARTFELT_ADMIN_PASSWORD", raising=False)
+    first, again = load_keys(collection), load_keys(collection)
+    assert len(first.secret) == 64
+    assert first.secret == again.secret
+    assert first.new_password is not None
+    assert is_password(first.password, first.new_password)
+    assert (again.password, again.new_password) == (first.password, None), "shown once"
+    assert first.new_password not in repr(first)
+    assert collection.value("admin_password") == first.password
+    monkeypatch.setenv("HEARTFELT_ADMIN_PASSWORD", "another password")
+    given = load_keys(collection)
+    assert is_password(given.password, "another password")
+    assert given.new_password is None
+    assert collection.value("admin_password") == first.password
+    monkeypatch.setenv("HEARTFELT_SECRET", "x" * 16)
+    assert load_keys(collection).secret == b"x" * 16
+    monkeypatch.setenv("HEARTFELT_SECRET", "x" * 15)
+    with pytest.raises(InputError, match="shorter than 16"):
+        load_keys(collection)

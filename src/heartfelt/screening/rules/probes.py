@@ -149,8 +149,11 @@ def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, 
 
     verdicts = []
     if each.set:
-        worst: Callable[[list[float]], float] = lambda answers: max(answers, key=each.beyond)  # noqa: E731
-        verdicts.append(_beyond_limit(groups, worst, each, one_by_one, probe.question))
+        verdicts.append(
+            _beyond_limit(
+                groups, lambda answers: max(answers, key=each.beyond), each, one_by_one, probe.question
+            )
+        )
     verdicts += [jointly(kind, limit) for kind, limit in together.items() if limit.set]
     if verdicts:
         return verdicts

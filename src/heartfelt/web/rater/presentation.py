@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -30,6 +31,7 @@ from heartfelt.study import Question, Scale, Study
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
 from heartfelt.web.rater.texts import Texts
 from heartfelt.web.state import state_of
 
@@ -41,6 +43,8 @@ LANGUAGE_COOKIE = "heartfelt_language"
 _QUESTION_BYTES = 8
 _MEDIA_BYTES = 12
 _REMEMBERED = 10_000
+_PLACE = re.compile(r"[0-9]{1,16}(\.[0-9]{1,2})?")
+"""A trial, or a place in one that presents a set."""
 STEPS: dict[str, type[Any]] = {
     "consent": AskConsent,
     "demographics": AskDemographics,
@@ -60,6 +64,7 @@ def present(study: Study, language: str) -> dict[str, Any]:
     design = study.design
     return {
         "media": study.media,
+        "set_type": None if study.sets is None else study.sets.type,
         "listening": design.listening,
         "replays": design.replays,
         "advance": design.auto_advance,
@@ -143,6 +148,24 @@ def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
         return {"type": "yes-no", "options": options}
     if isinstance(scale, FreeText):
         return {"type": "text", "least": scale.min_words, "most": scale.max_words}
+    if isinstance(scale, Choice):
+        return {"type": scale.type, "ties": scale.ties, "tie": say(scale.tie_text, language)}
+    if isinstance(scale, Preference):
+        # The words that come with heartfelt are for three steps; shorter scales have fewer.
+        anchors = [
+            [grade, say(text, language)]
+            for grade, text in sorted(scale.anchors.items())
+            if grade <= scale.steps
+        ]
+        return {"type": scale.type, "steps": scale.steps, "anchors": anchors}
+    if isinstance(scale, Grade):
+        limits = {"low": scale.low, "high": scale.high, "step": scale.step}
+        return {"type": scale.type, **limits, "bands": [say(band, language) for band in scale.bands]}
+    if isinstance(scale, Rank | BestWorst):
+        return {"type": scale.type, "best": say(scale.best, language), "worst": say(scale.worst, language)}
+    if isinstance(scale, Trace):
+        ends = {"low_text": say(scale.low_text, language), "high_text": say(scale.high_text, language)}
+        return {"type": scale.type, "low": scale.low, "high": scale.high, "rate": scale.rate, **ends}
     assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
     tags = [_option(tag, language) for tag in scale.tags]
     return {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
@@ -195,19 +218,20 @@ class Blinding:
         """Which of the page's forms asks the question."""
         return self._forms[question]
 
-    def media(self, trial: str, media: str) -> str:
-        """The name of a trial's medium."""
+    def media(self, trial: str, media: str, place: int | None = None) -> str:
+        """The name of a trial's medium; in a set, of the one at that place, unlike that of the same file elsewhere."""
         plain = _unhex(media, _MEDIA_BYTES)
         assert plain is not None, "a medium's own id is twelve bytes in hexadecimal"
-        return f"{trial}-{_xor(plain, self._digest('media', trial)).hex()}"
+        where = trial if place is None else f"{trial}.{place}"
+        return f"{where}-{_xor(plain, self._digest('media', where)).hex()}"
 
     def media_of(self, name: str) -> str | None:
         """The medium of that name."""
-        trial, _, digits = name.partition("-")
+        where, _, digits = name.partition("-")
         hidden = _unhex(digits, _MEDIA_BYTES)
-        if hidden is None or not (trial.isascii() and trial.isdecimal()) or len(trial) > 16:
+        if hidden is None or _PLACE.fullmatch(where) is None:
             return None
-        return _xor(hidden, self._digest("media", trial)).hex()
+        return _xor(hidden, self._digest("media", where)).hex()
 
     def words(self, words: str, language: str) -> str:
         """What an attention trial says, in the language the rater reads now."""
@@ -272,6 +296,7 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
 
 def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str, Any]:
     names = blinding.names(step.trial, step.questions)
+    members = [_member_json(step, place, blinding) for place in range(len(step.members))]
     return {
         "kind": "trial",
         "sort": "practice" if step.kind == "practice" else "rating",
@@ -285,7 +310,17 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
         "prompt": step.prompt,
         "words": None if step.words is None else blinding.words(step.words, language),
         "machine": {names[question]: value for question, value in step.machine.items() if question in names},
+        **({"members": members} if members else {}),
     }
+
+
+def _member_json(step: ShowTrial, place: int, blinding: Blinding) -> dict[str, Any]:
+    member = step.members[place]
+    out: dict[str, Any] = {
+        "media": None if member.media is None else blinding.media(step.trial, member.media, place),
+        "kind": member.kind,
+    }
+    return out if member.prompt is None else {**out, "prompt": member.prompt}
 
 
 # --- language ---------------------------------------------------------------------------------------------------------

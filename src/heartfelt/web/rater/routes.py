@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import orjson
 from fastapi.exceptions import RequestValidationError
@@ -35,6 +35,7 @@ from heartfelt.collect.commands import (
     Verdict,
 )
 from heartfelt.collect.errors import InvalidAnswer
+from heartfelt.study.set_scale import LONGEST_TRACE
 from heartfelt.web.errors import Refused
 from heartfelt.web.rater.presentation import Blinding, request_language, step_json
 from heartfelt.web.security.signing import rater_of
@@ -47,12 +48,24 @@ LONGEST_KEY = 80
 LONGEST_TEXT = 10_000
 MOST_ENTRIES = 500
 MOST_EVENTS = 5_000
+MOST_MEMBERS = 25
 _NO_NULL_BYTE = r"^[^\x00]*$"
 Id: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=_NO_NULL_BYTE)]
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, pattern=_NO_NULL_BYTE)]
 _Entry: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=_NO_NULL_BYTE)]
 Value: TypeAlias = bool | int | float | Text | Annotated[list[_Entry], Field(max_length=MOST_ENTRIES)] | None
 Values: TypeAlias = Annotated[dict[str, Value], Field(max_length=MOST_ENTRIES)]
+_Place: TypeAlias = Annotated[int, Field(ge=0, lt=MOST_MEMBERS)]
+_Samples: TypeAlias = Annotated[list[float | None], Field(max_length=LONGEST_TRACE)]
+Judgement: TypeAlias = (
+    Value
+    | Annotated[list[int | float], Field(max_length=MOST_MEMBERS)]
+    | dict[Literal["best", "worst"], _Place]
+    | dict[Literal["samples"], _Samples]
+)
+"""An answer about a stimulus, or about a set: grades, an order, the best and the worst; or a trace."""
+Judgements: TypeAlias = Annotated[dict[str, Judgement], Field(max_length=MOST_ENTRIES)]
+Intervals: TypeAlias = Annotated[tuple[tuple[float, float], ...], Field(max_length=MOST_EVENTS)]
 Tones: TypeAlias = Annotated[list[Annotated[int, Field(ge=1, le=3)]], Field(max_length=MOST_ENTRIES)]
 Seconds: TypeAlias = Annotated[float, Field(ge=0)]
 Count: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -121,7 +134,9 @@ class TrialLogRequest(RaterRequest):
     seconds: Seconds | None = None
     first_play: Seconds | None = None
     plays: Count = 0
-    intervals: Annotated[tuple[tuple[float, float], ...], Field(max_length=MOST_EVENTS)] = ()
+    intervals: Intervals = ()
+    played: Annotated[tuple[Intervals, ...], Field(max_length=MOST_MEMBERS)] = ()
+    away: Seconds = 0.0
     focus_losses: Count = 0
     changes: Annotated[tuple[tuple[float, str, Text], ...], Field(max_length=MOST_EVENTS)] = ()
     device: Annotated[str, StringConstraints(max_length=LONGEST_KEY)] | None = None
@@ -132,7 +147,7 @@ class AnswerRequest(TrialRequest):
     """The answers to a trial's questions, by the names they have in that trial."""
 
     key: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=_NO_NULL_BYTE)]
-    values: Values | None = None
+    values: Judgements | None = None
     verdicts: Annotated[dict[str, Verdict], Field(max_length=MOST_ENTRIES)] | None = None
     comment: Text | None = None
     heard: TrialLogRequest | None = None
