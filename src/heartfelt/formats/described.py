@@ -15,6 +15,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import Sheet, ids, read_table
+from heartfelt.formats.set_rows import joined_ledgers
 from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
 from heartfelt.media.probe import AUDIO, IMAGES, find_media, probe_stimuli
 from heartfelt.progress import Progress
@@ -23,6 +24,7 @@ from heartfelt.snapshot.snapshot import Source, Spooled
 from heartfelt.study import Intent, Question, Study, System
 from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.sets import Sets
 
 UNSTATED = Numeric(type="numeric")
 """The scale of a question whose scale nobody stated: numbers without limits."""
@@ -57,7 +59,9 @@ def build(
     scales: Mapping[str, AnyScale],
     notes: Iterable[str] = (),
     known: Study | None = None,
+    sets: Sets | None = None,
     ratings: pl.DataFrame | Spooled | None = None,
+    ledger: pl.DataFrame | None = None,
     **others: pl.DataFrame | None,
 ) -> Snapshot:
     """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data."""
@@ -65,13 +69,13 @@ def build(
     stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
     if known is None:
         name = options.get("name") or path.stem
-        known = _described(name, scales, stimuli, kind, stated_references(options, path.parent))
+        known = _described(name, scales, stimuli, kind, stated_references(options, path.parent), sets)
     return Snapshot.build(
         _with_anchors(known, stimuli, options, str(path)),
         stimuli=stimuli,
         ratings=ratings,
         source=Source(format, path.name, dict(options), root, notes=(*table.notes, *notes)),
-        ledger=table.ledger,
+        ledger=joined_ledgers(table.ledger, ledger),
         **others,
     )
 
@@ -158,6 +162,7 @@ def _described(
     stimuli: pl.DataFrame,
     kind: str | None,
     references: Mapping[str, Mapping[str, float]],
+    sets: Sets | None,
 ) -> Study:
     """A study for data that came without one: a question per column or name, systems and intents as they occur.
 
@@ -199,6 +204,7 @@ def _described(
         intents=[Intent(id=intent, reference=dict(references.get(intent, {}))) for intent in intents],
         scales={names[text]: scale for text, scale in shared.items()},
         questions=questions,
+        sets=sets,
     )
 
 

@@ -20,6 +20,7 @@ from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, nee
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names, stated_references, stated_scale
 from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.source_table import TABLES, SourceTable, locate, open_table, pick, side_table
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
@@ -94,6 +95,8 @@ class Long(Format):
         """A table with columns named exactly rater, stimulus, question and value, or a folder this format wrote."""
         path = source / "ratings.csv" if source.is_dir() else source
         if not path.is_file() or path.suffix.lower() not in TABLES - {".txt"}:
+            return False
+        if path.suffix.lower() in JSON and not has_keys(path, OWN_COLUMNS):
             return False
         try:
             return set(open_table(path, {}).columns) >= OWN_COLUMNS
