@@ -182,9 +182,7 @@ class Work:
             moved = True
             open_case.attempts[place] += 1
             if prediction.retry_after is None:
-                open_case.settled[place] = checked(
-                    prediction, open_case.case.asks[place], open_case.case
-                )
+                open_case.settled[place] = checked(prediction, open_case.case.asks[place], open_case.case)
                 continue
             problem, attempts = prediction.problem or "", open_case.attempts[place]
             pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)

@@ -323,7 +323,9 @@ class Human(Predictor):
         if ask.scale.level == "text":
             return Prediction.failed("a left-out rater answers no questions in words")
         if ask.question in self._compared:
-            return Prediction.failed("a left-out rater compares nothing; the scores say what one rater reaches")
+            return Prediction.failed(
+                "a left-out rater compares nothing; the scores say what one rater reaches"
+            )
         left_out = self._left_out.get((case.stimulus, ask.question))
         if left_out is None:
             who = f"the rater '{self._rater}' did not rate" if self._rater else "nobody rated"

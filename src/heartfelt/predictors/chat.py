@@ -122,7 +122,9 @@ class Chat(RemotePredictor):
         bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
         orders = [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
         requests = [
-            self._plain_request(each, asks, message(each, asks, self.context, reasons=self.reasons), "json_schema")
+            self._plain_request(
+                each, asks, message(each, asks, self.context, reasons=self.reasons), "json_schema"
+            )
             for each in orders
         ]
         return _digest([MEDIA_PARAMETERS, *requests])
@@ -182,7 +184,8 @@ class Chat(RemotePredictor):
         for key in keys:
             del self._answered[key]
         return [
-            combined(given, orders, ask.scale) for ask, given in zip(asks, zip(*made, strict=True), strict=True)
+            combined(given, orders, ask.scale)
+            for ask, given in zip(asks, zip(*made, strict=True), strict=True)
         ]
 
     def _group(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:

@@ -130,7 +130,11 @@ def questions(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> str:
         lines.append(f"{name}: {ask.words or ask.text}")
         if ask.shown and ask.shown not in ask.words:
             lines.append(f"    Shown to raters with this question: {ask.shown}")
-        choices = set_allowed(ask.scale, members) if isinstance(ask.scale, SetScale) and members else allowed(ask.scale)
+        choices = (
+            set_allowed(ask.scale, members)
+            if isinstance(ask.scale, SetScale) and members
+            else allowed(ask.scale)
+        )
         lines.append(f"    Answer: {choices}.")
     entry = '{"reason": one short sentence, "answer": ...}' if reasons else '{"answer": ...}'
     form = ", ".join(f'"{name}": {entry}' for name in entry_names(asks))

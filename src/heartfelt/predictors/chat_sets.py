@@ -66,7 +66,12 @@ def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
             return {"type": "array", "items": letter, "minItems": members, "maxItems": members}
         case _:
             ends = {"best": letter, "worst": letter}
-            return {"type": "object", "properties": ends, "required": list(ends), "additionalProperties": False}
+            return {
+                "type": "object",
+                "properties": ends,
+                "required": list(ends),
+                "additionalProperties": False,
+            }
 
 
 def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
@@ -110,7 +115,11 @@ def combined(made: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale:
     ahead, behind = made[0].members or {}, made[1].members or {}
     first, second = (order[0].stimulus for order in shown)
     orders = tuple(_verdict(value, scale) for value in (ahead[first], behind[second]))
-    reasons = [f"{order[0].stimulus} first: {each.reason}" for each, order in zip(made, shown, strict=True) if each.reason]
+    reasons = [
+        f"{order[0].stimulus} first: {each.reason}"
+        for each, order in zip(made, shown, strict=True)
+        if each.reason
+    ]
     return replace(
         made[0],
         members={name: (ahead[name] + behind[name]) / 2 for name in ahead},

@@ -11,6 +11,7 @@ known; probabilities and differences must not contradict each other.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -89,7 +90,9 @@ def set_entries(
         )
     about = next(iter(asks), "")
     if {"first", "second"} <= set(columns):
-        return _pairs(rows, columns, Names(part.stimulus for case in cases for part in case.parts), about, path)
+        return _pairs(
+            rows, columns, Names(part.stimulus for case in cases for part in case.parts), about, path
+        )
     return _sets(rows, columns, cases, about, path)
 
 
@@ -123,7 +126,12 @@ def _pairs(
                 f"{path}, row {place}: the pair '{pair[0]}', '{pair[1]}' has two predictions for '{question}'.",
                 "Keep one row per pair and question, or one in each order.",
             )
-        yield entries[1][0], name, question, _both_orders(made, [entry[1] for entry in entries], path, entries[1][0])
+        yield (
+            entries[1][0],
+            name,
+            question,
+            _both_orders(made, [entry[1] for entry in entries], path, entries[1][0]),
+        )
 
 
 def _judged(row: Row, pair: tuple[str, str]) -> Row:
@@ -139,7 +147,11 @@ def _judged(row: Row, pair: tuple[str, str]) -> Row:
         return {"shares": {first: chance, second: rest} | ({TIE: tie} if row.get("tie") is not None else {})}
     if winner is not None and str(winner).strip():
         named = str(winner).strip()
-        for chosen, words in ((1.0, (FIRST, first, "a")), (0.0, (SECOND, second, "b")), (0.5, (TIE, "equal"))):
+        for chosen, words in (
+            (1.0, (FIRST, first, "a")),
+            (0.0, (SECOND, second, "b")),
+            (0.5, (TIE, "equal")),
+        ):
             if named in words:
                 return {"members": {first: chosen, second: 1.0 - chosen}}
         return {"problem": f"the file's winner '{named}' is none of '{first}', '{second}' and tie"}
@@ -179,7 +191,9 @@ def _sets(
     rows: Sequence[Row], columns: Mapping[str, str], cases: Sequence[Case], about: str, path: Path
 ) -> Iterator[Entry]:
     """The members' values of every set, which a file may call by the study's own name or by its members."""
-    called = {name: case for case in cases if case.members for name in (case.stimulus, case.facts.get("set", ""))}
+    called = {
+        name: case for case in cases if case.members for name in (case.stimulus, case.facts.get("set", ""))
+    }
     given: dict[tuple[str, str], tuple[int, dict[str, float | None]]] = {}
     for place, row in enumerate(rows, 1):
         question = str(row.get(columns["question"])) if "question" in columns else about
@@ -239,7 +253,9 @@ def trace_entries(
                 "Give every row of a trace its moment.",
             )
         about = traced[0] if question is None else str(row.get(question))
-        given.setdefault((str(row.get(stimulus)), about), []).append((place, moment, read_number(row.get(value))))
+        given.setdefault((str(row.get(stimulus)), about), []).append(
+            (place, moment, read_number(row.get(value)))
+        )
     rate = read_number(named.get("rate"))
     for (name, about), moments in given.items():
         moments.sort(key=lambda each: each[1])
@@ -247,15 +263,20 @@ def trace_entries(
 
 
 def _trace(
-    name: str, moments: Sequence[tuple[int, float, float | None]], rate: float | None, counted: bool, path: Path
+    name: str,
+    moments: Sequence[tuple[int, float, float | None]],
+    rate: float | None,
+    counted: bool,
+    path: Path,
 ) -> Row:
     """Samples at even steps; a sample number that is left out is a gap."""
     times = [moment for _, moment, _ in moments]
-    steps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    steps = [later - earlier for earlier, later in itertools.pairwise(times)]
     if any(step <= 0 for step in steps):
         place = moments[next(k for k, step in enumerate(steps) if step <= 0) + 1][0]
         raise InputError(
-            f"{path}, row {place}: the trace of '{name}' has two values at one moment.", "Keep one row per moment."
+            f"{path}, row {place}: the trace of '{name}' has two values at one moment.",
+            "Keep one row per moment.",
         )
     step = 1.0 if counted else min(steps, default=0.0)
     if step <= 0 or any(abs(each / step - round(each / step)) > 0.01 for each in steps):
@@ -265,7 +286,9 @@ def _trace(
         )
     samples: list[float | None] = [None] * (round((times[-1] - times[0]) / step) + 1)
     for _, moment, value in moments:
-        samples[round((moment - times[0]) / step)] = value if value is not None and math.isfinite(value) else None
+        samples[round((moment - times[0]) / step)] = (
+            value if value is not None and math.isfinite(value) else None
+        )
     if not counted:
         return {"samples": samples, "rate": 1.0 / step, "start": times[0]}
     start = None if rate is None else times[0] / rate

@@ -87,7 +87,9 @@ def sets_of(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.DataFr
         else:
             rows = members(ratings, name)
             given = pl.first("set") if "set" in rows.columns else pl.lit(None, pl.String).alias("set")
-            trials = rows.group_by(TRIAL, maintain_order=True).agg(pl.col("stimulus").unique().sort().alias("members"), given)
+            trials = rows.group_by(TRIAL, maintain_order=True).agg(
+                pl.col("stimulus").unique().sort().alias("members"), given
+            )
             table = trials.filter(pl.col("members").list.len() > 1).select("members", "set")
         named = pl.col("members").list.join(SEPARATOR).alias("stimulus")
         table = table.with_columns(named, pl.lit(name).alias("question"))

@@ -76,7 +76,9 @@ def cases(
     if items is not None:
         judged = holding(judged, items)
     if limit is not None and judged.height:
-        judged = judged.join(balanced_sample(judged, limit, seed), on=_PAIR, how="semi", maintain_order="left")
+        judged = judged.join(
+            balanced_sample(judged, limit, seed), on=_PAIR, how="semi", maintain_order="left"
+        )
     pairs = (
         _pairs(source, items, labelled)
         .filter(~pl.col("question").is_in(judged["question"].unique().to_list()))
@@ -102,11 +104,13 @@ def cases(
 def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Sequence[str]) -> list[Case]:
     """A case for every set, with the questions about it."""
     names = judged.select(pl.col("members").explode().unique()).to_series().to_list() if judged.height else []
-    alone = {case.stimulus: case for case in _made(source, dict.fromkeys(names, []), visible)}
+    alone = {case.stimulus: case for case in _made(source, {name: [] for name in names}, visible)}
     study, out = source.study, []
     asks = {name: ask_of(study, study.question(name)) for name in judged["question"].unique()}
     fits = {question.id for question in study.asked if "prompt" in question.shows}
-    sets = judged.group_by("stimulus", maintain_order=True).agg(pl.first("members"), pl.first("set"), "question")
+    sets = judged.group_by("stimulus", maintain_order=True).agg(
+        pl.first("members"), pl.first("set"), "question"
+    )
     for name, stimuli, given, questions in sets.iter_rows():
         members = tuple(alone[stimulus] for stimulus in stimuli)
         prompts, intents = ({getattr(part, what) for part in members} for what in ("prompt", "intent"))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -20,18 +20,14 @@ from heartfelt.labels.strengths import rater_of
 from heartfelt.scoring.details import ChoiceDetails, NoCalibration
 from heartfelt.scoring.measure import Marked, Measure, from_chance, of_ceiling
 from heartfelt.scoring.metrics import METRICS, Chance
-from heartfelt.scoring.scores import Score, Task
+from heartfelt.scoring.scores import Score
 from heartfelt.scoring.sheet import Flags, Sheet
-from heartfelt.stats.comparison.ceilings import choice_ceilings
 from heartfelt.stats.comparison.hits import hits, mean_hits
 from heartfelt.stats.comparison.position import PositionBias, position_bias
 from heartfelt.stats.comparison.prediction import ChoiceScores, choice_scores
 from heartfelt.stats.comparison.recalibration import ChoiceCalibration, choice_calibration
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
-
-if TYPE_CHECKING:
-    from heartfelt.scoring.truth import Truth
 
 OF_SIDES = {
     "choice_accuracy": "accuracy",
@@ -114,7 +110,9 @@ class Answers:
 
     def scores(self, lean: Floats, rows: Flags | None = None) -> ChoiceScores:
         """Scores of predicted sides."""
-        return choice_scores(*self.columns(rows), difference=lean if rows is None else lean[rows], confidence=self.confidence)
+        return choice_scores(
+            *self.columns(rows), difference=lean if rows is None else lean[rows], confidence=self.confidence
+        )
 
     def columns(self, rows: Flags | None = None) -> tuple[Any, ...]:
         """rater, first, second, value, as statistics take them."""
@@ -126,7 +124,9 @@ class Answers:
 def answers_to(sheet: Sheet, measure: Measure) -> Answers:
     """The answers to the pairs of a sheet."""
     rows = sheet.rows.select(pl.col("stimulus").alias("pair")).with_row_index("_row")
-    table = measure.truth.pairs.of(sheet.task.questions[0]).join(rows, on="pair", how="inner", maintain_order="left")
+    table = measure.truth.pairs.of(sheet.task.questions[0]).join(
+        rows, on="pair", how="inner", maintain_order="left"
+    )
     return Answers(table, sheet, measure.options.confidence, measure.options.seed)
 
 
@@ -142,7 +142,9 @@ def choices(sheet: Sheet, measure: Measure) -> Marked:
     scores = []
     for metric in (*OF_SIDES, *OF_PROBABILITIES):
         if metric in OF_SIDES:
-            full, own = (getattr(each, OF_SIDES[metric]) for each in (sides[0], sides[0] if complete else sides[1]))
+            full, own = (
+                getattr(each, OF_SIDES[metric]) for each in (sides[0], sides[0] if complete else sides[1])
+            )
         elif chances is None:
             full = own = Estimate.missing(why or NO_PROBABILITIES, metric)
         else:
@@ -185,7 +187,11 @@ def _score(
     elif metric == sheet.task.headline:
         even = np.full(answers.value.size, 0.5)
         difference = mean_hits(
-            answers.rater, answers.table["pair"], hits(answers.counted, answers.value), even, confidence=answers.confidence
+            answers.rater,
+            answers.table["pair"],
+            hits(answers.counted, answers.value),
+            even,
+            confidence=answers.confidence,
         )
         beyond, p = from_chance(difference.estimate, 0.0, 1, metric), difference.p
     else:
@@ -193,7 +199,9 @@ def _score(
         p = Estimate.missing(HEADLINE_ONLY, test)
     over = Estimate.missing(OVER_SYSTEMS, f"{metric}, over systems")
     share = of_ceiling(metric, full, top, chance, beyond)
-    return Score(sheet.model, sheet.task.id, "item", metric, "", own, full, over, top, share, chance, beyond, p)
+    return Score(
+        sheet.model, sheet.task.id, "item", metric, "", own, full, over, top, share, chance, beyond, p
+    )
 
 
 def chance_of_choices(metric: str, value: Floats) -> Chance:
@@ -216,45 +224,6 @@ def chance_of_choices(metric: str, value: Floats) -> Chance:
         case _:
             level = (1.0 - sum(share**2 for share in parts)) / 2
     return Chance(level, info.chance_rule)
-
-
-def ceilings_of(task: Task, truth: Truth, confidence: float, seed: int) -> ChoiceScores | str:
-    """The best scores that can be expected on the pairs of a task, or why they are not known."""
-    items = truth.items_of(task).select(pl.col("stimulus").alias("pair"))
-    table = truth.pairs.of(task.questions[0]).join(items, on="pair", how="semi", maintain_order="left")
-    if not table.height:
-        return "there are no comparisons"
-    rater = rater_of(table)
-    # Without names, every answer counts as that of another person.
-    raters = pl.Series(range(table.height)) if rater is None else rater
-    return choice_ceilings(
-        raters, table["first"], table["second"], table["value"], confidence=confidence, seed=seed
-    )
-
-
-def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
-    """How well one person's choice predicts another's: the mean agreement of two raters on a pair, a tie being half right."""
-    name = "one rater's choice as a prediction of another's"
-    table = truth.pairs.of(task.questions[0])
-    ordered = pl.col("first") < pl.col("second")
-    table = table.with_columns(pl.when(ordered).then("value").otherwise(1.0 - pl.col("value")).alias("_v"))
-    size, total = pl.len().over("pair"), pl.col("_v").sum().over("pair")
-    table = table.with_columns(size.alias("_n"), total.alias("_sum")).filter(pl.col("_n") > 1)
-    if not table.height:
-        return Estimate.missing("no pair was judged twice", name)
-    v, n, of_pair = (table[each].cast(pl.Float64).to_numpy() for each in ("_v", "_n", "_sum"))
-    others = (of_pair - v) / (n - 1)
-    # A rater who sees no difference is half right whatever the other chose.
-    agreed = v * others + (1.0 - v) * (1.0 - others)
-    difference = mean_hits(rater_of(table), table["pair"], agreed, np.zeros(v.size), confidence=confidence)
-    estimate = difference.estimate
-    return Estimate.missing(estimate.why_missing or "", name) if estimate.value is None else _named(estimate, name)
-
-
-def _named(estimate: Estimate, name: str) -> Estimate:
-    from dataclasses import replace
-
-    return replace(estimate, method=name)
 
 
 def _decided_by(sheet: Sheet) -> str:

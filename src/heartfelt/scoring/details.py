@@ -90,7 +90,13 @@ class TraceDetails:
 
 
 ModelDetails = (
-    BinaryDetails | NumberDetails | TextDetails | CategoryDetails | ChoiceDetails | TraceDetails | OrdinalDetails
+    BinaryDetails
+    | NumberDetails
+    | TextDetails
+    | CategoryDetails
+    | ChoiceDetails
+    | TraceDetails
+    | OrdinalDetails
 )
 
 

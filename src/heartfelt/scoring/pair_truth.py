@@ -69,7 +69,9 @@ def _items(answers: pl.DataFrame, stimuli: pl.DataFrame) -> pl.DataFrame:
     )
     for side in ("one", "other"):
         columns = [name for name in ("system", "intent") if name in stimuli.columns]
-        of = stimuli.select(pl.col("stimulus").alias(side), *(pl.col(c).cast(pl.String).alias(f"{c}_{side}") for c in columns))
+        of = stimuli.select(
+            pl.col("stimulus").alias(side), *(pl.col(c).cast(pl.String).alias(f"{c}_{side}") for c in columns)
+        )
         items = items.join(of, on=side, how="left", maintain_order="left")
         items = items.with_columns(
             pl.lit(None, pl.String).alias(f"{c}_{side}") for c in ("system", "intent") if c not in columns

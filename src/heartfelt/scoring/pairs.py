@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from heartfelt.labels.strengths import Of
 from heartfelt.predictors.sets import FIRST, SECOND, set_name
 from heartfelt.scoring.scores import Task
 from heartfelt.scoring.sheet import NOT_GIVEN, NOTHING_TO_SCORE, Sheet, sheet_of
@@ -27,6 +28,7 @@ from heartfelt.study.answer import Scale
 from heartfelt.study.set_scale import TIE, Rank
 
 FITTED = "strengths fitted to its predicted choices"
+MEAN_OF_SYSTEM = "the mean over the system's stimuli"
 BY_DIFFERENCE = "by the difference of two predictions"
 _PLACES = {FIRST: 1.0, SECOND: -1.0}
 
@@ -53,7 +55,7 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) 
     scale = truth.study.scale_of(question)
     items = truth.items_of(task)
     mine = predictions.filter((pl.col("model") == model) & (pl.col("question") == question))
-    known = {name: verdict for name, verdict in _of_sets(mine, scale)}
+    known = dict(_of_sets(mine, scale))
     alone = _of_stimuli(mine)
     ends = items.select("stimulus", "one", "other").iter_rows()
     made = [known[name] if name in known else _by_difference(alone, one, other) for name, one, other in ends]
@@ -84,11 +86,17 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
         mine = mine.with_columns(pl.lit(None, pl.String).alias("members"))
     if "orders" not in mine.columns:
         mine = mine.with_columns(pl.lit(None, pl.String).alias("orders"))
-    together = pl.col("members").is_not_null() | pl.col("shares").is_not_null() | pl.col("answer").is_in(list(_PLACES))
+    together = (
+        pl.col("members").is_not_null()
+        | pl.col("shares").is_not_null()
+        | pl.col("answer").is_in(list(_PLACES))
+    )
     failed = ~pl.col("ok")
     found: dict[str, list[Verdict]] = {}
     columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok")
-    for name, members, shares, answer, orders, note, problem, ok in mine.filter(together | failed).select(columns).iter_rows():
+    for name, members, shares, answer, orders, note, problem, ok in (
+        mine.filter(together | failed).select(columns).iter_rows()
+    ):
         if not ok:
             found.setdefault(name, []).append(Verdict(problem=problem or NOT_GIVEN))
             continue
@@ -105,7 +113,9 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
         yield name, usable[0] if len(usable) == 1 else _mean(usable)
 
 
-def _verdict(values: Mapping[str, float], chances: Mapping[str, float], pair: tuple[str, str], scale: Scale) -> Verdict:
+def _verdict(
+    values: Mapping[str, float], chances: Mapping[str, float], pair: tuple[str, str], scale: Scale
+) -> Verdict:
     one, other = pair
     if values:
         lean = values[one] - values[other]
@@ -149,7 +159,9 @@ def _of_stimuli(mine: pl.DataFrame) -> dict[str, tuple[float | None, str | None,
     return {name: (value, problem, note) for name, value, problem, note in rows.iter_rows()}
 
 
-def _by_difference(alone: Mapping[str, tuple[float | None, str | None, str | None]], one: str, other: str) -> Verdict:
+def _by_difference(
+    alone: Mapping[str, tuple[float | None, str | None, str | None]], one: str, other: str
+) -> Verdict:
     for name in (one, other):
         value, problem, _ = alone.get(name, (None, NOT_GIVEN, None))
         if value is None:
@@ -163,34 +175,68 @@ def _number(value: Any) -> float:
 
 
 def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
-    """A model's predictions of strengths; those of a model that predicts pairs are fitted to its choices."""
-    question = task.questions[0]
-    of_model = (pl.col("model") == model) & (pl.col("question") == question)
-    alone = truth.items_of(task)["stimulus"].to_list()
-    mine = predictions.filter(of_model & pl.col("stimulus").is_in(alone))
-    if not mine.height:
-        mine = _fitted(truth, predictions.filter(of_model), task, model)
+    """A model's predictions of strengths; those of a model that predicts pairs are fitted to its choices.
+
+    The strength of a system is the mean over its stimuli, or fitted to the choices between systems.
+    """
+    question, of = task.questions[0], truth.contestants(task)
+    mine = predictions.filter((pl.col("model") == model) & (pl.col("question") == question))
+    items = truth.items_of(task)
+    alone = mine.filter(pl.col("stimulus").is_in(items["stimulus"].to_list()))
     # Measurements and similarities order stimuli as values do.
-    value = pl.coalesce("value", "score")
-    return sheet_of(truth, mine.with_columns(value.alias("value"), pl.lit(None, pl.Float64).alias("score")), task, model)
+    number = pl.coalesce("value", "score")
+    number = pl.when(pl.col("ok") & number.is_finite()).then(number).alias("value")
+    if not alone.height:
+        alone = _fitted(truth, mine, task, of)
+    elif of == "system":
+        made_by = items.select("stimulus", "system").drop_nulls()
+        means = alone.with_columns(number).drop_nulls("value").join(made_by, on="stimulus", how="inner")
+        alone = means.group_by("system", maintain_order=True).agg(pl.mean("value"))
+        alone = _as_predictions(mine, alone.rename({"system": "stimulus"}), MEAN_OF_SYSTEM)
+    else:
+        alone = alone.with_columns(number, pl.lit(None, pl.Float64).alias("score"))
+    if of == "stimulus":
+        return sheet_of(truth, alone, task, model)
+    named = truth.pairs.systems[question]
+    table = pl.DataFrame({"stimulus": list(named), "label": list(named.values())}).with_columns(
+        pl.lit(question).alias("question"),
+        pl.lit(None, pl.String).alias("system"),
+        pl.lit(None, pl.String).alias("intent"),
+    )
+    return sheet_of(replace(truth, items=table), alone, task, model)
 
 
-def _fitted(truth: Truth, mine: pl.DataFrame, task: Task, model: str) -> pl.DataFrame:
-    from heartfelt.stats.comparison.contests import bradley_terry
+def _fitted(truth: Truth, mine: pl.DataFrame, task: Task, of: Of) -> pl.DataFrame:
+    from heartfelt.stats.comparison.strengths import bradley_terry
 
-    rows = pair_sheet(truth, mine, Task.of(task.id, "choices", task.questions), model).rows
+    pairs = Task.of(task.id, "choices", task.questions)
+    rows = pair_sheet(truth, mine, pairs, str(mine["model"][0]) if mine.height else "").rows
+    sides = ("one", "other")
+    if of == "system":
+        systems = truth.items_of(task).select("stimulus", "system").drop_nulls()
+        for side in sides:
+            rows = rows.join(
+                systems.rename({"stimulus": side, "system": f"_{side}"}), on=side, maintain_order="left"
+            )
+        sides = ("_one", "_other")
+        rows = rows.filter(pl.col("_one") != pl.col("_other"))
     rows = rows.filter(pl.col("code").is_not_null() & pl.col("ok"))
-    empty = mine.clear()
     if not rows.height:
-        return empty
+        return mine.clear()
     value = (0.5 + rows["code"].sign() / 2).to_numpy()
-    result = bradley_terry(None, rows["one"], rows["other"], value, penalty=1.0)
+    result = bradley_terry(None, rows[sides[0]], rows[sides[1]], value, penalty=1.0)
     known = [(str(name), each.value) for name, each in zip(result.names, result.strengths, strict=True)]
-    made = pl.DataFrame(known, schema={"stimulus": pl.String, "value": pl.Float64}, orient="row").with_columns(
-        pl.lit(model).alias("model"),
-        pl.lit(task.questions[0]).alias("question"),
-        pl.lit(FITTED).alias("note"),
+    table = pl.DataFrame(known, schema={"stimulus": pl.String, "value": pl.Float64}, orient="row")
+    return _as_predictions(mine, table, FITTED)
+
+
+def _as_predictions(like: pl.DataFrame, table: pl.DataFrame, note: str) -> pl.DataFrame:
+    """Predictions of a model's own, with ``stimulus`` and ``value`` from a table."""
+    made = table.with_columns(
+        pl.lit(like["model"][0]).alias("model"),
+        pl.lit(like["question"][0]).alias("question"),
+        pl.lit(note).alias("note"),
         pl.lit(True).alias("ok"),
         pl.lit(0, pl.Int64).alias("attempts"),
     )
-    return pl.concat([empty, made], how="diagonal_relaxed")
+    return pl.concat([like.clear(), made], how="diagonal_relaxed")

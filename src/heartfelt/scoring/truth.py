@@ -10,6 +10,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, Labels, first_answers, labels
 from heartfelt.labels.buckets import buckets, forced, has_sides
+from heartfelt.labels.strengths import Of
 from heartfelt.media.probe import AT_HAND
 from heartfelt.predictors.sets import COMPARED
 from heartfelt.scoring.options import ScoreOptions, Selection
@@ -17,9 +18,10 @@ from heartfelt.scoring.pair_truth import PairTruth, pair_truth
 from heartfelt.scoring.scores import Task
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_part
+from heartfelt.stats.jackknife import LEAST_UNITS
 from heartfelt.study import Study
 from heartfelt.study.scale import Ordered, Tags, YesNo
-from heartfelt.study.set_scale import SetScale, Trace
+from heartfelt.study.set_scale import Trace
 from heartfelt.tables import LEDGER
 
 ITEM = ["stimulus", "question"]
@@ -65,6 +67,19 @@ class Truth:
         if "compared" not in items.columns:
             return items
         return items.filter(pl.col("compared").fill_null(False) == (task.kind == "choices"))
+
+    def contestants(self, task: Task) -> Of:
+        """What strengths belong to: stimuli, or systems where stimuli have too few (each prompt compared by itself, say)."""
+        stimuli = self.items_of(task)["label"].count()
+        systems = self.pairs.systems.get(task.questions[0], {})
+        return "system" if stimuli < LEAST_UNITS <= len(systems) else "stimulus"
+
+    def courses_of(self, task: Task) -> pl.DataFrame:
+        """The raters' courses of a task, one row per stimulus."""
+        if not self.courses.height:
+            return self.courses
+        known = pl.col("question").is_in(task.questions) & pl.col("samples").is_not_null()
+        return self.courses.filter(known).join(self.items_of(task).select(ITEM), on=ITEM, how="semi")
 
     @property
     def slices(self) -> list[str]:
@@ -197,7 +212,9 @@ def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions
     pairs = pair_truth(snapshot, known.strengths, part)
     table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
     more = (pairs, known.courses, snapshot)
-    return Truth(study, table, votes, answers, texts, (*facts, *pairs.facts), content, known.ledger, known.notes, *more)
+    return Truth(
+        study, table, votes, answers, texts, (*facts, *pairs.facts), content, known.ledger, known.notes, *more
+    )
 
 
 def _with_columns(table: pl.DataFrame) -> pl.DataFrame:

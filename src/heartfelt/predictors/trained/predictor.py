@@ -123,7 +123,9 @@ def _prediction(
         return made
     # One sample in the middle of each window.
     step = float(features.starts[1] - features.starts[0])
-    course = [_onto(each, out.bounds, ask.scale.bounds()) for each in out.on_scale(out.head.answer(features.rows))]
+    course = [
+        _onto(each, out.bounds, ask.scale.bounds()) for each in out.on_scale(out.head.answer(features.rows))
+    ]
     return replace(made, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2)
 
 

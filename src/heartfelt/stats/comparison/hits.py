@@ -17,7 +17,7 @@ from heartfelt.stats.comparison.spread import crossed_spread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, Spread
 from heartfelt.stats.metrics import METRICS
-from heartfelt.stats.triples import Floats, Ids, codes_of
+from heartfelt.stats.triples import Floats, Ids, code
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 
 
@@ -33,8 +33,8 @@ def mean_hits(
     check_confidence(confidence)
     name = "difference of accuracy"
     moved = np.asarray(one - other, np.float64)
-    pairs, of_pair = codes_of(pair)
-    count = len(pairs)
+    pairs = code(pair)
+    count, of_pair = pairs.count, pairs.codes
     counts = {"comparisons": int(moved.size), "pairs": count}
     if not moved.size:
         missing = Estimate.missing("there are no comparisons", name, counts)
@@ -45,9 +45,9 @@ def mean_hits(
         left = (moved.sum() - sums) / np.maximum(moved.size - sizes, 1)
         spread = TwoWaySpread(jackknife_variance(left), 0.0, 0.0, effective(sizes), 1.0)
     else:
-        raters, of_rater = codes_of(rater)
-        counts["raters"] = len(raters)
-        spread = crossed_spread(moved, each, (of_pair, count), (of_rater, len(raters)))
+        raters = code(rater)
+        counts["raters"] = raters.count
+        spread = crossed_spread(moved, each, (of_pair, count), (raters.codes, raters.count))
     value = float(moved.mean())
     plain = Estimate(value, method=name, counts=counts)
     units = min(count, counts.get("raters", count))
@@ -62,6 +62,11 @@ def mean_hits(
         return Difference(plain.without_interval(why), Estimate.missing(why, test, counts), None, count)
     how = "jackknife over pairs" + ("" if rater is None else " and raters")
     result = Spread(value, "identity", units, math.sqrt(spread.variance), spread.df, how=how)
-    p = Estimate(float(result.p(0.0) or 0.0), method=f"{test}, {result.name}", counts=counts, why_no_interval="a p-value")
+    p = Estimate(
+        float(result.p(0.0) or 0.0),
+        method=f"{test}, {result.name}",
+        counts=counts,
+        why_no_interval="a p-value",
+    )
     metric = METRICS["accuracy"]
     return Difference(result.estimate(plain, confidence), p, result.error, count, result.df, result, metric)
