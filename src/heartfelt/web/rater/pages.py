@@ -99,6 +99,7 @@ class Pages:
             title=say(study.title, language) or study.name,
             media=study.media,
             audio=study.media != "image",
+            set_type=None if study.sets is None else study.sets.type,
             consent="" if study.consent is None else say(study.consent.text, language),
             instructions=say(study.instructions, language),
             practice=study.design.practice,

@@ -1,5 +1,6 @@
 // Plays a clip to its very end and remembers which stretches were heard.
 import { does, find, part } from "./dom.js";
+import { round } from "./log.js";
 import { words } from "./words.js";
 
 const SLACK = 0.15; // seconds that may be missing from a clip heard in full: clocks of decoders differ by that much
@@ -60,12 +61,7 @@ export class Player {
 
   get heardAll() {
     if (!this.seconds) return this.intervals.length > 0 && this.audio.ended;
-    let reach = 0;
-    for (const [from, to] of [...this.intervals].sort((a, b) => a[0] - b[0])) {
-      if (from > reach + SLACK) return false;
-      reach = Math.max(reach, to);
-    }
-    return reach >= this.seconds - SLACK;
+    return reaches(this.intervals, this.seconds);
   }
 
   toggle() {
@@ -139,5 +135,14 @@ export class Player {
   }
 }
 
-const round = (seconds) => Math.round(seconds * 1000) / 1000;
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+// Whether stretches together reach from the beginning to the end.
+export function reaches(intervals, seconds, slack = SLACK) {
+  let reach = 0;
+  for (const [from, to] of [...intervals].sort((a, b) => a[0] - b[0])) {
+    if (from > reach + slack) return false;
+    reach = Math.max(reach, to);
+  }
+  return reach >= seconds - slack;
+}
+
+export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
