@@ -105,11 +105,12 @@ def of_members(values: Sequence[float], shown: Sequence[Case], reason: str | Non
 
 def combined(made: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale: Scale) -> Prediction:
     """One prediction from those of all orders; a problem in one of them is the problem of the set."""
-    calls = {"call": made[0].call, "second_call": made[1].call if len(made) > 1 else None}
+    second_call = made[1].call if len(made) > 1 else None
     for prediction, order in zip(made, shown, strict=True):
         if prediction.problem is not None:
             lead = IN_ORDER.format(", ".join(member.stimulus for member in order)) if len(made) > 1 else ""
-            return Prediction(problem=lead + prediction.problem, **calls)
+            problem = lead + prediction.problem
+            return Prediction(problem=problem, call=made[0].call, second_call=second_call)
     if len(made) == 1:
         return made[0]
     ahead, behind = made[0].members or {}, made[1].members or {}
@@ -125,7 +126,7 @@ def combined(made: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale:
         members={name: (ahead[name] + behind[name]) / 2 for name in ahead},
         orders=(orders[0], orders[1]),
         reason="; ".join(reasons) or None,
-        **calls,
+        second_call=second_call,
     )
 
 

@@ -29,8 +29,8 @@ Row: TypeAlias = Mapping[str, Any]
 Entry: TypeAlias = tuple[int, str, str, Row]
 OF_SETS = ("members", "orders", "samples", "rate", "start")
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "first": ("first", "a", "stimulus_a", "left"),
-    "second": ("second", "b", "stimulus_b", "right"),
+    "first": ("first", "stimulus_a"),
+    "second": ("second", "stimulus_b"),
     "probability": ("probability", "p", "p_first", "prob"),
     "tie": ("tie", "p_tie"),
     "winner": ("winner", "choice", "preferred"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -21,8 +22,13 @@ __all__ = ["COMPARED", "answers_of", "holding", "pair_name", "set_name", "sets_o
 SEPARATOR = "|"
 FIRST, SECOND = "first", "second"
 """Answers that name a place rather than a stimulus."""
-_SETS = {"stimulus": pl.String, "question": pl.String, "members": pl.List(pl.String), "set": pl.String}
-_ANSWERS = {
+_SETS: dict[str, Any] = {
+    "stimulus": pl.String,
+    "question": pl.String,
+    "members": pl.List(pl.String),
+    "set": pl.String,
+}
+_ANSWERS: dict[str, Any] = {
     "question": pl.String,
     "rater": pl.String,
     "first": pl.String,
@@ -43,15 +49,19 @@ def pair_name() -> pl.Expr:
     return pl.concat_str(ends, separator=SEPARATOR).alias("pair")
 
 
-def answers_of(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.DataFrame:
+def answers_of(
+    source: Snapshot | Benchmark, questions: Sequence[str], part: str | None = None
+) -> pl.DataFrame:
     """``question, rater, first, second, value, pair`` of every first answer to these questions, in the order presented.
 
     ``value`` is 1 where the first was chosen, 0 where the second was, 0.5 for a tie. Rankings and best-worst answers give the
-    pairs that follow from them.
+    pairs that follow from them. ``part`` is a part of a benchmark: both stimuli of a pair lie in it.
     """
     parts = [pl.DataFrame(schema=_ANSWERS)]
     if isinstance(source, Benchmark):
         table = source.choices
+        if part is not None:
+            table = table.filter(pl.col("split") == part)
         if table.height:
             parts.append(table.filter(pl.col("question").is_in(list(questions))).with_columns(pair_name()))
     else:
@@ -60,7 +70,7 @@ def answers_of(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.Dat
             assert ratings is not None  # there are questions
             table = choices(ratings, name, source.study.scale_of(name))
             parts.append(table.with_columns(pair_name(), pl.lit(name).alias("question")))
-    return pl.concat([part.select(*_ANSWERS).cast(_ANSWERS) for part in parts])  # type: ignore[arg-type]  # types by name
+    return pl.concat([part.select(*_ANSWERS).cast(pl.Schema(_ANSWERS)) for part in parts])
 
 
 def win_shares(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.DataFrame:
@@ -93,7 +103,7 @@ def sets_of(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.DataFr
             table = trials.filter(pl.col("members").list.len() > 1).select("members", "set")
         named = pl.col("members").list.join(SEPARATOR).alias("stimulus")
         table = table.with_columns(named, pl.lit(name).alias("question"))
-        parts.append(table.select(*_SETS).cast(_SETS).unique("stimulus", maintain_order=True))  # type: ignore[arg-type]
+        parts.append(table.select(*_SETS).cast(pl.Schema(_SETS)).unique("stimulus", maintain_order=True))
     return pl.concat(parts)
 
 

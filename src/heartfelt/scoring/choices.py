@@ -237,9 +237,9 @@ def _calibrated(answers: Answers, why: str | None) -> ChoiceCalibration | NoCali
     if why is not None:
         return NoCalibration(why_missing=why)
     first, tie = answers.outcome(failures=False)
-    return choice_calibration(
-        *answers.columns(), first, tie=tie, confidence=answers.confidence, seed=answers.seed
-    )
+    rater, one, other, value = answers.columns()
+    options: dict[str, Any] = {"tie": tie, "confidence": answers.confidence, "seed": answers.seed}
+    return choice_calibration(rater, one, other, value, first, **options)
 
 
 def _bias(sheet: Sheet, confidence: float) -> PositionBias | None:

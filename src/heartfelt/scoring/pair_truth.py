@@ -39,15 +39,15 @@ class PairTruth:
 
 
 def pair_truth(
-    source: Snapshot | Benchmark, strengths: pl.DataFrame, part: Collection[str] | None = None
+    source: Snapshot | Benchmark, strengths: pl.DataFrame, part: Collection[str] | str | None = None
 ) -> PairTruth:
-    """The answers to pairs in a source; with ``part`` only those about its stimuli."""
+    """The answers to pairs in a source; with ``part`` only those about its stimuli, or of this part of a benchmark."""
     study = source.study
     questions = [q.id for q in study.asked if isinstance(study.scale_of(q.id), COMPARED)]
     if not questions:
         return PairTruth()
-    answers = answers_of(source, questions)
-    if part is not None:
+    answers = answers_of(source, questions, part if isinstance(part, str) else None)
+    if part is not None and not isinstance(part, str):
         inside = list(part)
         answers = answers.filter(pl.col("first").is_in(inside) & pl.col("second").is_in(inside))
     known = strengths.filter((pl.col("of") == "system") & pl.col("value").is_finite())

@@ -59,7 +59,7 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) 
     alone = _of_stimuli(mine)
     ends = items.select("stimulus", "one", "other").iter_rows()
     made = [known[name] if name in known else _by_difference(alone, one, other) for name, one, other in ends]
-    columns = {
+    columns: dict[str, list[float | None]] = {
         "code": [each.lean if not each.place else None for each in made],
         "chance": [each.chance for each in made],
         "tie": [each.tie for each in made],

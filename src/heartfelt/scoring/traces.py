@@ -22,7 +22,7 @@ from heartfelt.scoring.measure import Marked, Measure, from_chance, of_ceiling
 from heartfelt.scoring.metrics import chance_of
 from heartfelt.scoring.pair_ceilings import mean_ceiling, mean_over_stimuli
 from heartfelt.scoring.scores import Score, Task
-from heartfelt.scoring.sheet import NOT_GIVEN, Sheet
+from heartfelt.scoring.sheet import NOT_GIVEN, Flags, Sheet
 from heartfelt.scoring.truth import ITEM, Truth
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import Spread
@@ -35,6 +35,7 @@ WITHOUT = "without lag"
 LEAST_COVER = 0.5
 _NOT_OVER_SYSTEMS = "traces are compared over stimuli and raters"
 _PARTS = ("samples", "rate", "start", "ok", "problem", "note")
+_READ = ("ok", "problem", "samples", "rate", "start", "_samples", "_rate", "_start")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +47,8 @@ class Course:
     predicted: Floats | None
     rate: float | None
     """Samples per second; None where samples are per beat or bar."""
+    start: float = 0.0
+    """Seconds to the first sample."""
 
     def concordance(self, lag: float, course: Floats | None = None) -> float:
         """The concordance of prediction and course, the course following by ``lag`` seconds; 0 without a prediction."""
@@ -79,7 +82,7 @@ def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str)
     varies = pl.col("_samples").list.max() > pl.col("_samples").list.min()
     flat = rows.filter(~varies).height
     rows = rows.filter(varies)
-    made = [_placed(row) for row in rows.iter_rows(named=True)]
+    made = [_read(*row) for row in rows.select(*_READ).iter_rows()]
     rows = rows.with_columns(
         pl.lit(1.0).alias("truth"),
         pl.Series(
@@ -98,37 +101,45 @@ def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str)
     )
 
 
-def _placed(row: dict[str, object]) -> Floats | str:
-    """The prediction at the moments of the course, or why there is none."""
-    if not row["ok"]:
-        return str(row["problem"] or NOT_GIVEN)
-    try:
-        given = np.array(
-            [math.nan if each is None else float(each) for each in json.loads(str(row["samples"]))],
-            np.float64,
-        )
-    except (TypeError, ValueError):
+def _read(
+    ok: bool | None,
+    problem: str | None,
+    samples: str | None,
+    own: float | None,
+    begin: float | None,
+    raters: list[float],
+    rate: float | None,
+    start: float | None,
+) -> Floats | str:
+    """A prediction at the moments of its course, or why there is none."""
+    if not ok:
+        return problem or NOT_GIVEN
+    if samples is None:
         return "there is a value but no trace"
-    course, rate = row["_samples"], row["_rate"]
-    assert isinstance(course, list)
-    own = row["rate"]
-    begin = float(row["_start"] or 0.0)  # type: ignore[arg-type]  # a number
-    if own is None or rate is None:
+    given = np.array([math.nan if each is None else float(each) for each in json.loads(samples)], np.float64)
+    if not np.isfinite(given).any():
+        return "the trace has no sample"
+    return _placed(given, own, begin or 0.0, Course("", np.array(raters), None, rate, start or 0.0))
+
+
+def _placed(given: Floats, own: float | None, begin: float, course: Course) -> Floats | str:
+    """Samples ``given`` at a rate of their ``own`` from second ``begin``, at the moments of the course; or why there are none."""
+    size = course.raters.size
+    if own is None or course.rate is None:
         # Samples are the raters' own moments, counted from the start of the clip.
-        skipped = 0 if rate is None else round(begin * float(rate))  # type: ignore[arg-type]
-        if own is not None or given.size not in (len(course), len(course) + skipped):
-            what = "per second" if own is not None else "in all"
-            return f"the trace has {given.size} samples ({what}), the raters' course {len(course)}; give its rate in seconds"
-        return given[given.size - len(course) :]
-    moments = begin + np.arange(len(course)) / float(rate)  # type: ignore[arg-type]
-    times = float(row["start"] or 0.0) + np.arange(given.size) / float(own)  # type: ignore[arg-type]
+        skipped = 0 if course.rate is None else round(course.start * course.rate)
+        if own is not None:
+            return "the trace is in seconds, and the raters' course is not"
+        if given.size not in (size, size + skipped):
+            return f"the trace has {given.size} samples, the raters' course {size}; give its rate in samples per second"
+        return given[given.size - size :]
+    moments = course.start + np.arange(size) / course.rate
     known = np.isfinite(given)
-    placed = np.interp(moments, times[known], given[known])
-    step = 1.0 / float(own)  # type: ignore[arg-type]
-    inside = (moments >= times[known][0] - step) & (moments <= times[known][-1] + step)
+    times = (begin + np.arange(given.size) / own)[known]
+    inside = (moments >= times[0] - 1.0 / own) & (moments <= times[-1] + 1.0 / own)
     if inside.mean() < LEAST_COVER:
         return f"the trace covers {inside.mean():.0%} of the moments that raters followed"
-    return np.where(inside, placed, np.nan)
+    return np.where(inside, np.interp(moments, times, given[known]), np.nan)
 
 
 def traces(sheet: Sheet, measure: Measure) -> Marked:
@@ -170,7 +181,7 @@ def traces(sheet: Sheet, measure: Measure) -> Marked:
     )
 
 
-def _slice(values: Floats, rows: Floats, confidence: float) -> Estimate:
+def _slice(values: Floats, rows: Flags, confidence: float) -> Estimate:
     if not rows.any():
         return Estimate.missing("no item was answered", METRIC)
     return mean_over_stimuli(values[rows], METRIC, confidence)[0]

@@ -253,8 +253,7 @@ def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
     table, facts = _with_facts(table, benchmark.stimuli, table.select(*ITEM, "split"), study)
     votes, answers = pl.DataFrame(schema=_VOTES), pl.DataFrame(schema=_ANSWERS)
     notes = (*benchmark.notes, BENCHMARK_CEILINGS)
-    part = None if options.part is None else set(items["stimulus"].to_list())
-    pairs, courses = pair_truth(benchmark, benchmark.strengths, part), benchmark.courses
+    pairs, courses = pair_truth(benchmark, benchmark.strengths, options.part), benchmark.courses
     table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
     if options.part is not None and courses.height:
         courses = courses.filter(pl.col("split") == options.part)

@@ -92,8 +92,8 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
-        f" intervals over {_OVER.get(task.kind, 'stimuli')}. Models next to the same grey bar do not differ significantly (paired, Holm's correction); a model"
-        " that does not beat chance has no rank."
+        f" intervals over {_OVER.get(task.kind, 'stimuli')}. Models next to the same grey bar do not differ"
+        " significantly (paired, Holm's correction); a model that does not beat chance has no rank."
     )
     why = f"No model has a score on {spaced(task.id)}."
     return made.chart(f"Leaderboard: {spaced(task.id)}", caption, why)
