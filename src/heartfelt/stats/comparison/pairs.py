@@ -130,6 +130,32 @@ def check_choices(value: Floats) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sets:
+    """The pairs that were judged, whichever member came first: those of one stimulus are one set each."""
+
+    codes: Ints
+    """The set of each comparison."""
+    count: int
+    swapped: npt.NDArray[np.bool_]
+    """Whether the comparison presented the set's members the other way round."""
+    value: Floats
+    """The value of each comparison in favour of the set's own first member."""
+
+
+def judged_sets(data: Comparisons) -> Sets:
+    """Group choices by what was judged: two contestants, and the stimulus where there is one."""
+    size = len(data.names)
+    swapped = data.first > data.second
+    low, high = np.where(swapped, data.second, data.first), np.where(swapped, data.first, data.second)
+    key = low * size + high
+    if data.stimulus is not None:
+        key = np.unique(key, return_inverse=True)[1] * max(data.stimuli, 1) + data.stimulus
+    sets, codes = np.unique(key, return_inverse=True)
+    value = np.where(swapped, 1.0 - data.value, data.value)
+    return Sets(codes.astype(np.int64), int(sets.size), swapped, value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     """Comparisons added up by pair: how often the first won, tied and lost; for graded ones count, sum and squares."""
 
