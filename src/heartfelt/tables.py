@@ -78,7 +78,8 @@ class Contract:
 
     def check_key(self, frame: pl.DataFrame, where: str) -> None:
         """Raise if two rows share the contract's key."""
-        key = [name for name in self.key if name in frame.columns]
+        names = rating_key(frame.columns) if self.name == "ratings" else self.key
+        key = [name for name in names if name in frame.columns]
         if not key or frame.height < 2:
             return
         known = frame.select(key).drop_nulls(key[0])

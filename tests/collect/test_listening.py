@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import (
-    TrialLog,
-)
-from heartfelt.collect.session.answers import played
+from heartfelt.collect.commands import TrialLog
+from heartfelt.collect.session.listening import played
 from heartfelt.screening import RULES
 from tests.collect.people import Clock, Person
 from tests.web.studies import write_study

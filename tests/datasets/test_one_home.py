@@ -21,7 +21,7 @@ from heartfelt.screening.policy import POLICIES
 from heartfelt.study.recipes import RECIPES, recipe_study, reference_recipe
 
 ROOT = Path(heartfelt.__file__).parent
-NAMES = ("aigiemo", "aimoclips", "emolia", "musiceval")
+NAMES = ("aigiemo", "aimoclips", "emolia", "musav", "musiceval", "vgmidi")
 MAY_NAME = {  # a trained model says which data it learned from
     "predictors/valence_arousal/shipped/CARD.md",
     "predictors/valence_arousal/shipped/model.json",
@@ -57,7 +57,7 @@ def test_every_dataset_is_looked_for() -> None:
 def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
     five = ["aigiemo", "aimoclips", "emolia-dim", "emolia-emo", "musiceval"]
     assert RECIPES.names() == STARTERS.names() == five
-    assert set(FORMATS) == {*five, "long", "means", "votes", "wide"}
+    assert set(FORMATS) == {*five, "arena", "long", "means", "musav", "vgmidi", "votes", "webmushra", "wide"}
     assert (FIGURES.names(), LAYOUTS.names()) == (["aimoclips"], ["emolia", "musiceval"])
     assert "musiceval" in POLICIES
     assert reference_recipe() == "aimoclips"

@@ -17,6 +17,7 @@ from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.reading import tables
 from heartfelt.collect.reading.coverage import Coverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
+from heartfelt.collect.reading.sets import ratings_by_stimulus
 from heartfelt.collect.session.participants import person_hash
 from heartfelt.collect.session.researcher import (
     ApplyStudySettings,
@@ -180,8 +181,9 @@ class Collection:
         return self._read(measure_coverage, self._material, summary, self._clock())
 
     def ratings(self) -> pl.DataFrame:
-        """Every answer to every question, practice and probes included (``kind``)."""
-        return self._read(tables.ratings, None if self.study.design.adaptive else self._material.layout.quota)
+        """Every answer to every question, practice and probes included (``kind``); of a set, a row for every member."""
+        quota = None if self.study.design.adaptive else self._material.layout.quota
+        return self._read(ratings_by_stimulus, self.study, quota)
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""

@@ -1,8 +1,8 @@
 """What a collection shows: the study's units with their media, texts and machine-filled values.
 
-A unit is what one trial presents. That it is one stimulus is known only here (``Unit``), where a trial is presented
-(``session.steps``) and its listening judged (``session.answers``), and where its stimulus is stored with what was answered
-(``Transaction.stimulus_of``): assignment, leases, quotas and the journal deal in unit numbers.
+A unit is what one trial presents: a stimulus, or a set of them. Which one is known only here (``Unit``), where a trial is
+presented (``session.steps``), answered and its listening judged (``session.answers``), and where what was answered is read
+(``reading.sets``): assignment, leases, quotas and the journal deal in unit numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -24,6 +25,7 @@ from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
 from heartfelt.study.model import AnchorProbe, fill
+from heartfelt.study.sets import Role
 from heartfelt.tables import need_columns
 
 _PROBED_ONLY = frozenset(PROBED) - {"duration"}
@@ -47,12 +49,23 @@ class MediaFile:
         return Path(self.file)
 
 
+class UnitMember(NamedTuple):
+    """One stimulus of a set."""
+
+    stimulus: str
+    role: Role
+    media: str | None
+    prompt: str | None
+    duration: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What one trial is about: a stimulus with its questions, or one item."""
+    """What one trial is about: a stimulus or a set with its questions, or one item."""
 
     number: int
     stimulus: str
+    """The stimulus, or the set."""
     questions: tuple[str, ...]
     media: str | None
     prompt: str | None
@@ -60,6 +73,13 @@ class Unit:
     """Values a machine filled in and their sources, by question."""
     duration: float | None = None
     """Seconds the clip lasts; None for an image or where that is not known."""
+    members: tuple[UnitMember, ...] = ()
+    """The stimuli of a set; empty for a single stimulus."""
+
+    @property
+    def stimuli(self) -> tuple[str, ...]:
+        """The stimuli the unit presents."""
+        return tuple(member.stimulus for member in self.members) or (self.stimulus,)
 
 
 @dataclass(frozen=True)
@@ -95,7 +115,11 @@ class Material:
 
 
 def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
-    """The (stimulus, question) names of all units, in the order of the manifest."""
+    """The (stimulus or set, question) names of all units, in the order of the manifest or of the sets."""
+    if opened.sets is not None:
+        together = opened.study.design.questions_per_page == "all"
+        asked_each = [ALL_QUESTIONS] if together else [question.id for question in opened.study.asked]
+        return [(each.id, question) for each in opened.sets.sets for question in asked_each]
     if opened.study.design.questions_per_page == "all":
         asked = set(opened.items["stimulus"].to_list())
         return [(name, ALL_QUESTIONS) for name in opened.stimuli["stimulus"].to_list() if name in asked]
@@ -116,11 +140,21 @@ def make_material(
     asked = _asked(opened)
     machine = _machine(opened)
     with_prompt = {question.id for question in study.asked if "prompt" in question.shows}
+    sets = {} if opened.sets is None else {each.id: each.members for each in opened.sets.sets}
+    everything = tuple(question.id for question in study.asked)
     units: dict[int, Unit] = {}
     for stimulus, question in unit_names(opened):
+        number = numbers[stimulus, question]
+        if stimulus in sets:
+            questions = everything if question == ALL_QUESTIONS else (question,)
+            shows_prompt = not with_prompt.isdisjoint(questions)
+            units[number] = _set_unit(
+                number, stimulus, questions, sets[stimulus], study, rows, opaque, shows_prompt
+            )
+            continue
         questions = asked[stimulus] if question == ALL_QUESTIONS else (question,)
-        units[numbers[stimulus, question]] = Unit(
-            numbers[stimulus, question],
+        units[number] = Unit(
+            number,
             stimulus,
             questions,
             opaque.get(stimulus),
@@ -128,7 +162,7 @@ def make_material(
             {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
             rows[stimulus].get("duration"),
         )
-    playable = frozenset(number for number, unit in units.items() if unit.stimulus not in gone)
+    playable = frozenset(number for number, unit in units.items() if gone.isdisjoint(unit.stimuli))
 
     def named(names: Sequence[str], where: str) -> list[int]:
         for name in names:
@@ -138,7 +172,7 @@ def make_material(
                 "Add it to the manifest, or name another.",
             )
         wanted = set(names)
-        return [n for n, unit in units.items() if n in playable and unit.stimulus in wanted]
+        return [n for n, unit in units.items() if n in playable and not wanted.isdisjoint(unit.stimuli)]
 
     practice = named(study.design.practice_stimuli, "design.practice_stimuli")
     anchors: dict[str, list[int]] = {}
@@ -149,10 +183,33 @@ def make_material(
     others: dict[str, list[str]] = {}
     for (_, question), (value, _) in machine.items():
         others.setdefault(question, []).append(value)
-    apart = study.set_aside
-    ordinary = {n: unit for n, unit in units.items() if n in playable and unit.stimulus not in apart}
+    apart = study.set_aside.keys()
+    ordinary = {n: unit for n, unit in units.items() if n in playable and apart.isdisjoint(unit.stimuli)}
     layout = make_layout(study, ordinary, rows, max(numbers.values(), default=0) + 1, options)
+    if sets:
+        layout = replace(layout, contestants=_contestants(units, rows))
     return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
+
+
+def _set_unit(
+    number: int,
+    name: str,
+    questions: tuple[str, ...],
+    members: Sequence[tuple[str, Role]],
+    study: Study,
+    rows: Mapping[str, Mapping[str, Any]],
+    opaque: Mapping[str, str],
+    shows_prompt: bool,
+) -> Unit:
+    """A set as a unit. A prompt that its members share is that of the trial, else each member has its own."""
+    prompts = [_prompt(study, rows[stimulus]) if shows_prompt else None for stimulus, _ in members]
+    shared = prompts[0] if len(set(prompts)) == 1 else None
+    own = [None if shared is not None else prompt for prompt in prompts]
+    shown = tuple(
+        UnitMember(stimulus, role, opaque.get(stimulus), prompt, rows[stimulus].get("duration"))
+        for (stimulus, role), prompt in zip(members, own, strict=True)
+    )
+    return Unit(number, name, questions, None, shared, members=shown)
 
 
 def _asked(opened: OpenStudy) -> dict[str, tuple[str, ...]]:
@@ -181,16 +238,15 @@ def make_layout(
         known: dict[tuple[object, ...], int] = {}
         out: dict[int, int] = {}
         for number, unit in units.items():
-            key = tuple(
-                unit.questions if name == "question" else rows[unit.stimulus].get(name) for name in names
-            )
+            key = tuple(unit.questions if name == "question" else _value(unit, rows, name) for name in names)
             out[number] = known.setdefault(key, len(known))
         return out
 
     ordered = design.order in {"blocks", "latin-square"}
     block = codes([design.block_by or "system"], "block_by") if ordered else {}
+    sets = study.sets
     spans: dict[str, float] = {}
-    for question in study.asked:
+    for question in study.asked if sets is None else ():
         scale = study.scale_of(question.id)
         bounds = scale.bounds()
         if scale.level in {"interval", "ordinal"} and bounds:
@@ -206,9 +262,35 @@ def make_layout(
         order=design.order,
         lease=max(options.least_lease, 4 * design.expected_seconds),
         adaptive=design.adaptive,
-        minimum=max(2, design.minimum_ratings),
+        minimum=max(2, design.minimum_ratings) if sets is None else 0,
         spans=spans if design.adaptive else {},
+        matching=sets is not None and sets.type == "abx",
     )
+
+
+def _value(unit: Unit, rows: Mapping[str, Mapping[str, object]], column: str) -> object:
+    """A unit's value in a column of the manifest; for a set those of all its members, whatever their order."""
+    if unit.members:
+        return tuple(sorted(str(rows[stimulus].get(column)) for stimulus in unit.stimuli))
+    return rows[unit.stimulus].get(column)
+
+
+def _contestants(
+    units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]
+) -> dict[int, tuple[int, ...]]:
+    """The system of every judged member of a set as a number, or the stimulus where it has no system; -1 for others."""
+    known: dict[object, int] = {}
+    systems = {
+        stimulus: ("system", row["system"]) if row.get("system") is not None else ("stimulus", stimulus)
+        for stimulus, row in rows.items()
+    }
+    return {
+        number: tuple(
+            -1 if member.role == "reference" else known.setdefault(systems[member.stimulus], len(known))
+            for member in unit.members
+        )
+        for number, unit in units.items()
+    }
 
 
 def with_quota(study: Study, quota: int) -> Study:

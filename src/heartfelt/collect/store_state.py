@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -17,11 +18,12 @@ from heartfelt.collect.material import make_material, raised, unit_names, with_q
 from heartfelt.collect.session.researcher import RAISED_QUOTA, first_settings
 from heartfelt.collect.session.transaction import Context, Transaction
 from heartfelt.collect.store import Database
-from heartfelt.collect.versions import Edit, edits, edits_text, refuse, removed_stimuli
+from heartfelt.collect.versions import Edit, changed_sets, edits, edits_text, refuse, removed_stimuli
 from heartfelt.errors import StudyError
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.streams import derived_seed
 from heartfelt.study import parse_study, study_text
+from heartfelt.study.sets import MadeSets
 
 STORE_SECRET = "store secret"
 _JOURNAL = f"SELECT {', '.join(Event._fields)} FROM journal"
@@ -111,6 +113,9 @@ class StoreState:
     def _check_removed(self, connection: Connection, numbers: Mapping[tuple[str, str], int]) -> None:
         """Refuse to continue without stimuli that have ratings."""
         present = set(self.opened.stimuli["stimulus"].to_list())
+        if self.opened.sets is not None:
+            self._check_sets(connection, self.opened.sets, present)
+            return
         removed = {stimulus for stimulus, _ in numbers if stimulus not in present}
         if not removed:
             return
@@ -121,6 +126,26 @@ class StoreState:
         names = sorted(name for name in rated if name in removed)
         if names:
             raise refuse(self.opened.folder, [removed_stimuli(names, self.opened.study.stimuli.manifest)])
+
+    def _check_sets(self, connection: Connection, sets: MadeSets, present: Collection[str]) -> None:
+        """Refuse to continue if stimuli with answers are gone, or sets with answers hold others."""
+        rows = connection.exec_driver_sql(
+            "SELECT DISTINCT g.stimulus AS name, m.stimulus, m.role FROM members m"
+            " JOIN ratings g ON g.trial = m.trial JOIN answers a ON a.trial = m.trial WHERE a.kind <> 'practice'"
+        )
+        answered: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
+        for row in rows:
+            answered[row.name].add((row.stimulus, row.role))
+        names = {
+            stimulus for members in answered.values() for stimulus, _ in members if stimulus not in present
+        }
+        if names:
+            manifest = self.opened.study.stimuli.manifest
+            raise refuse(self.opened.folder, [removed_stimuli(sorted(names), manifest)])
+        now = {each.id: set(each.members) for each in sets.sets}
+        changed = sorted(name for name, members in answered.items() if now.get(name, members) != members)
+        if changed:
+            raise refuse(self.opened.folder, [changed_sets(changed)])
 
     # --- keeping up to date -------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from heartfelt.study import Scale, Study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import is_language
 from heartfelt.study.scale import FreeText, Tags
+from heartfelt.study.sets import Sets
 
 Place: TypeAlias = tuple[str | int, ...]
 
@@ -34,6 +35,7 @@ _HARMLESS_DESIGN = frozenset(
     {"stimuli_per_rater", "batch", "practice", "practice_stimuli", "minimum_ratings", "expected_seconds"}
     | {"replays", "order", "block_by", "distinct", "ratings_per_item"}
 )
+_HARMLESS_SETS = frozenset({"rule", "by", "rounds", "per_stimulus", "file"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,17 @@ def removed_stimuli(names: Sequence[str], manifest: str) -> Edit:
     )
 
 
+def changed_sets(names: Sequence[str]) -> Edit:
+    """The edit that gave sets with answers other members."""
+    examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    return Edit(
+        "sets",
+        f"{len(names)} sets with answers have other stimuli or roles than before ({examples})",
+        f"Put them back; give a set with other stimuli another name. Or {_NEW_STUDY}.",
+        place=("sets",),
+    )
+
+
 def refuse(folder: Path, breaking: Sequence[Edit]) -> StudyError:
     """The error that names the first breaking edit with its line, and how many more there are."""
     first = breaking[0]
@@ -120,10 +133,19 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
     for key, was, now in _differences(old, new):
         if key in _HARMLESS_KEYS:
             yield Edit(key, "changed", place=(key,))
+        elif key == "sets" and old.sets is not None and new.sets is not None:
+            yield from _set_edits(old.sets, new.sets)
         elif key not in {"questions", "scales", "design", "probes", "prompts"}:
             yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=(key,))
     yield from _prompt_edits(old, new)
     yield from _probe_edits(old, new)
+
+
+def _set_edits(old: Sets, new: Sets) -> Iterator[Edit]:
+    """Which sets there are may change, as long as those with answers stay what they are; what is done with them may not."""
+    for name, was, now in _differences(old, new):
+        advice = None if name in _HARMLESS_SETS else f"Put it back, or {_NEW_STUDY}."
+        yield Edit(f"sets.{name}", _from_to(was, now), advice, place=("sets", name))
 
 
 def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:

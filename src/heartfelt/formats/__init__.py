@@ -1,6 +1,6 @@
 """Other people's data: each format reads into a snapshot, and writes from one where that makes sense."""
 
-from heartfelt.formats import long, means, votes, wide
+from heartfelt.formats import arena, long, means, votes, webmushra, wide
 from heartfelt.formats.format import FORMATS, Format, export, read
 
-__all__ = ["FORMATS", "Format", "export", "long", "means", "read", "votes", "wide"]
+__all__ = ["FORMATS", "Format", "arena", "export", "long", "means", "read", "votes", "webmushra", "wide"]

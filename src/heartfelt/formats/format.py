@@ -23,8 +23,8 @@ from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.folder import is_snapshot
 
-KEYED_OPTIONS = ("scale", "rename", "reference")
-"""Options that may be given once per question or intent, as ``scale.valence``."""
+KEYED_OPTIONS = ("scale", "rename", "reference", "winner")
+"""Options that may be given once per question, intent or word, as ``scale.valence``."""
 
 
 class Format(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -115,6 +115,55 @@ def _json_table(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
                 for field in fields
             ]
             return inner.with_columns(columns).drop(name)
+    return frame
+
+
+def looks_like_json(path: Path) -> bool:
+    """Whether a file begins as a JSON object or list does."""
+    head = read_bytes(path, 64).removeprefix(codecs.BOM_UTF8).lstrip() if path.is_file() else b""
+    return head.startswith((b"{", b"["))
+
+
+def has_keys(path: Path, keys: Iterable[str]) -> bool:
+    """Whether the beginning of a JSON file holds every key: enough to rule out a file without reading all of it."""
+    head = read_bytes(path, 1 << 18)
+    return all(f'"{key}"'.encode() in head for key in keys)
+
+
+def json_records(path: Path, encoding: str | None = None) -> pl.DataFrame:
+    """The records of a JSON or JSON Lines file, one per row: an object inside a record becomes columns, a list a cell."""
+    status = path.stat() if path.is_file() else None
+    return _json_records(path, encoding, status and (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=1)
+def _json_records(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
+    content = read_bytes(path, 1 << 16)
+    plain = encoding is None and b"\0" not in content and (b"\n" in content or b"\r" not in content)
+    if plain:
+        try:
+            listed = content.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+            frame = pl.read_json(path) if listed else pl.read_ndjson(path, infer_schema_length=None)
+            return flat_columns(frame.lazy()).collect()
+        except (pl.exceptions.PolarsError, OSError):
+            pass  # read again, record by record, where every type is taken and an error names its line
+    records = _records(text_of(path, encoding), path)
+    if not records or not all(isinstance(record, dict) for record in records):
+        raise InputError(
+            f"{path} holds no list of records.",
+            'Write one object per row, such as [{"model_a": "x", "model_b": "y", "winner": "model_a"}].',
+        )
+    return pl.DataFrame([_flat(record) for record in records], infer_schema_length=None, strict=False)
+
+
+def flat_columns(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """The table with the fields of objects as columns ``a.b``."""
+    while structs := {n: t for n, t in frame.collect_schema().items() if isinstance(t, pl.Struct)}:
+        frame = frame.with_columns(
+            pl.col(name).struct.field(field.name).alias(f"{name}.{field.name}")
+            for name, dtype in structs.items()
+            for field in dtype.fields
+        ).drop(structs)
     return frame
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +17,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
-from heartfelt.formats.json_files import JSON, json_table
+from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
 from heartfelt.tables import LEDGER, number_types
 
 TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON}
@@ -48,7 +48,8 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
 }
 """Usual names of the column that plays each role, in the order they are tried."""
 _COLUMN_OPTIONS = (
-    *SYNONYMS, "id", "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
+    *SYNONYMS, "trial", "set", "first", "second", "winner", "judge", "members", "id",
+    "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
 )  # fmt: skip
 _ROWS_CHECKED = 2000
 _PERSONAL_SHARE = 0.5
@@ -130,9 +131,12 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
-def open_table(path: Path, options: Mapping[str, str]) -> SourceTable:
-    """Open a table with the shared options; columns that options name are never taken for personal data."""
-    rows, opened = _rows(path, options)
+def open_table(path: Path, options: Mapping[str, str], *, records: bool = False) -> SourceTable:
+    """Open a table with the shared options; columns that options name are never taken for personal data.
+
+    ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
+    """
+    rows, opened = _rows(path, options, records=records)
     delimited, notes = opened, list(opened.notes) if opened is not None else []
     named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}
     personal = {} if options.get("personal") == "keep" else _personal(rows, named)
@@ -149,9 +153,23 @@ def open_table(path: Path, options: Mapping[str, str]) -> SourceTable:
     return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened)
 
 
-def _rows(path: Path, options: Mapping[str, str]) -> tuple[pl.LazyFrame, Delimited | None]:
+def joined_columns(table: SourceTable) -> SourceTable:
+    """The table with the columns that options name as ``a+b``: the cells of several, with a slash between them."""
+    columns, out = table.columns, table
+    for name in dict.fromkeys(table.options.values()):
+        parts = [part.strip() for part in name.split("+")]
+        if len(parts) > 1 and name not in columns and all(part in columns for part in parts):
+            cells = (pl.col(part).cast(pl.String).str.strip_chars() for part in parts)
+            joined = pl.concat_str(*cells, separator="/").alias(name)
+            out = replace(out, rows=out.rows.with_columns(joined), delimited=None)
+    return out
+
+
+def _rows(path: Path, options: Mapping[str, str], *, records: bool) -> tuple[pl.LazyFrame, Delimited | None]:
     if path.suffix.lower() in PARQUET:
-        return scan_parquet(path), None
+        return (flat_columns(scan_parquet(path)) if records else scan_parquet(path)), None
+    if records and (path.suffix.lower() in JSON or looks_like_json(path)):
+        return json_records(path, options.get("encoding")).lazy(), None
     if path.suffix.lower() in JSON:
         return json_table(path, options.get("encoding")).lazy(), None
     opened = open_delimited(path, options.get("delimiter"), encoding=options.get("encoding"))

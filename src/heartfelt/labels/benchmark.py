@@ -4,6 +4,9 @@ A benchmark never changes; its hash names its content (study, items, stimuli, le
 the rows and wherever the media are. Items without a label (tied, too few ratings) are left out of it and listed in
 its ledger. On disk it is a folder of Parquet tables, the study and a manifest, either complete or absent; loading
 validates all of it against the manifest, and every item against the part its group's hash gives it.
+
+Questions answered by comparing also give ``choices`` (every comparison of two stimuli, with raters under numbers in place of their
+ids) and ``strengths``; questions answered with traces give ``courses``. A comparison belongs to a part if both its stimuli do.
 """
 
 from __future__ import annotations
@@ -19,13 +22,16 @@ import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError, suggestion
 from heartfelt.files import whole_folder, write_text
+from heartfelt.labels.courses import COURSES
 from heartfelt.labels.labels import LABELS, LabelOptions, Labels, first_answers
 from heartfelt.labels.labels import labels as make_labels
 from heartfelt.labels.splits import SplitOptions, assigned, groups_of
+from heartfelt.labels.strengths import STRENGTHS, first_presentations
 from heartfelt.media.probe import AT_HAND
 from heartfelt.representation import ShortRepr
 from heartfelt.serialization import from_json, write_json
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import choices, set_questions
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.folder import media_root
 from heartfelt.study import Study, load_study, study_text
@@ -49,7 +55,29 @@ BENCHMARK_ITEMS = Contract(
     ),
     key=("stimulus", "question"),
 )
+CHOICES = Contract(
+    "choices",
+    "one row per comparison of two stimuli",
+    (
+        _LABEL["question"],
+        Column(
+            "rater", pl.String, "the rater's number; empty where the source does not say who", nullable=True
+        ),
+        Column("first", pl.String, "the stimulus presented first"),
+        Column("second", pl.String, "the stimulus presented second"),
+        Column("value", pl.Float64, "1 where the first was preferred, 0 where the second was, 0.5 for a tie"),
+        Column("grade", pl.Float64, "of a preference, in favour of the first", nullable=True),
+        Column("split", pl.String, "the part both stimuli belong to; empty where they differ", nullable=True),
+    ),
+)
+_PARTED = (
+    Column("split", pl.String, "the part it belongs to"),
+    Column("group", pl.String, "what decided it"),
+)
+BENCHMARK_COURSES = Contract(COURSES.name, COURSES.about, (*COURSES.columns, *_PARTED), COURSES.key)
 _TABLES: tuple[Contract, ...] = (BENCHMARK_ITEMS, STIMULI, LEDGER)
+_IF_COMPARED: tuple[Contract, ...] = (CHOICES, STRENGTHS, BENCHMARK_COURSES)
+"""Tables that a benchmark has only if its questions ask for comparisons or traces."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -64,13 +92,22 @@ class Benchmark(ShortRepr):
     snapshot_hash: str
     notes: tuple[str, ...] = ()
     media_root: Path | None = None
+    choices: pl.DataFrame = field(default_factory=CHOICES.empty)
+    strengths: pl.DataFrame = field(default_factory=STRENGTHS.empty)
+    courses: pl.DataFrame = field(default_factory=BENCHMARK_COURSES.empty)
     table_hashes: dict[str, str] = field(init=False)
     hash: str = field(init=False)
 
     def __post_init__(self) -> None:
         stimuli = self.stimuli.drop([name for name in AT_HAND if name in self.stimuli.columns])
         tables = {"items": self.items, "stimuli": stimuli, "ledger": self.ledger}
-        hashes = {name: table_hash(name, frame) for name, frame in tables.items()}
+        tables |= {each.name: getattr(self, each.name) for each in _IF_COMPARED}
+        optional = {each.name for each in _IF_COMPARED}
+        hashes = {
+            name: table_hash(name, frame)
+            for name, frame in tables.items()
+            if frame.height or name not in optional
+        }
         lines = [f"heartfelt-benchmark {SCHEMA_VERSION}", f"study {self.study.hash}"]
         lines.append(f"split {json.dumps(self.split.to_json(), sort_keys=True)}")
         lines += [f"{name} {value}" for name, value in sorted(hashes.items())]
@@ -107,8 +144,10 @@ class Benchmark(ShortRepr):
         folder = Path(folder)
         with whole_folder(folder, replace=replace) as scratch:
             write_text(scratch / "study.yaml", study_text(self.study))
-            for contract in _TABLES:
+            for contract in (*_TABLES, *_IF_COMPARED):
                 frame: pl.DataFrame = getattr(self, contract.name)
+                if contract.name not in self.table_hashes:
+                    continue
                 frame.write_parquet(scratch / f"{contract.name}.parquet", compression="zstd")
             if self.media_root is not None:
                 root = os.path.relpath(self.media_root.resolve(), folder.resolve())
@@ -159,16 +198,25 @@ def freeze(
         labels = make_labels(snapshot, labels, answers=answers)
     split = split or SplitOptions()
     table = labels.table.filter(pl.col("value").is_finite())
-    if not table.height:
+    compared, courses = _choices(snapshot), labels.courses.filter(pl.col("samples").is_not_null())
+    if not table.height and not compared.height:
         raise InputError(
             f"No item of '{snapshot.study.name}' has a label, so there is nothing to freeze.",
             "The ledger of its labels says why; lower minimum_ratings, or collect more ratings.",
         )
+    used = pl.concat(
+        [
+            *(frame["stimulus"] for frame in (table, courses)),
+            *(compared[side].alias("stimulus") for side in ("first", "second")),
+        ]
+    )
     stimuli = snapshot.stimuli.join(
-        table.select("stimulus"), on="stimulus", how="semi", maintain_order="left"
+        used.unique().to_frame(), on="stimulus", how="semi", maintain_order="left"
     )
     placed = assigned(groups_of(stimuli, split.by), split)
     items = table.rename({"value": "label"}).join(placed, on="stimulus", how="left", maintain_order="left")
+    compared = _placed_choices(compared, placed)
+    courses = courses.join(placed, on="stimulus", how="left", maintain_order="left")
     return Benchmark(
         snapshot.study,
         BENCHMARK_ITEMS.check(items.select(BENCHMARK_ITEMS.names), "benchmark"),
@@ -176,12 +224,39 @@ def freeze(
         labels.ledger,
         split,
         snapshot_hash,
-        _notes(placed, split, labels),
+        _notes(placed, split, labels, compared),
         snapshot.source.media_root,
+        compared,
+        labels.strengths,
+        BENCHMARK_COURSES.check(courses, "benchmark"),
     )
 
 
-def _notes(placed: pl.DataFrame, split: SplitOptions, labels: Labels) -> tuple[str, ...]:
+def _choices(snapshot: Snapshot) -> pl.DataFrame:
+    """Every comparison of two stimuli, raters by number in the order of their ids."""
+    study, parts = snapshot.study, [CHOICES.empty().drop("split")]
+    if set_questions(study):
+        ratings = first_presentations(snapshot)
+        names = [column for column in CHOICES.names if column not in {"question", "split"}]
+        for question in set_questions(study):
+            table = choices(ratings, question, study.scale_of(question)).select(names)
+            parts.append(table.select(pl.lit(question).alias("question"), *names))
+    number = pl.col("rater").rank("dense").cast(pl.Int64).cast(pl.String)
+    return pl.concat(parts, how="vertical_relaxed").sort(pl.all()).with_columns(number.alias("rater"))
+
+
+def _placed_choices(table: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Comparisons with the part that both their stimuli are in."""
+    for side in ("first", "second"):
+        part = placed.select(pl.col("stimulus").alias(side), pl.col("split").alias(f"_{side}"))
+        table = table.join(part, on=side, how="left", maintain_order="left")
+    same = pl.when(pl.col("_first") == pl.col("_second")).then(pl.col("_first")).alias("split")
+    return CHOICES.check(table.with_columns(same).drop("_first", "_second"), "benchmark")
+
+
+def _notes(
+    placed: pl.DataFrame, split: SplitOptions, labels: Labels, compared: pl.DataFrame
+) -> tuple[str, ...]:
     notes = list(labels.notes)
     alone = placed.filter(pl.col("group").str.starts_with("\x00stimulus ")).height
     if alone:
@@ -191,6 +266,12 @@ def _notes(placed: pl.DataFrame, split: SplitOptions, labels: Labels) -> tuple[s
         notes.append(
             f"No {split.by} fell into {', '.join(missing)}: there are only {placed['group'].n_unique():,}. "
             "Name the groups to hold out with fixed, or choose another seed."
+        )
+    apart = compared["split"].null_count()
+    if apart:
+        notes.append(
+            f"{apart:,} of {compared.height:,} comparisons are in no part: their stimuli are in different ones. Split by"
+            " what the members of a set share, such as the prompt."
         )
     left = labels.ledger.filter(pl.col("what") == "item").height
     if left:
@@ -208,12 +289,17 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         for contract in _TABLES:
             path = folder / f"{contract.name}.parquet"
             tables[contract.name] = contract.check(pl.read_parquet(path), str(path))
+        for contract in _IF_COMPARED:
+            path = folder / f"{contract.name}.parquet"
+            if contract.name in manifest.tables:
+                tables[contract.name] = contract.check(pl.read_parquet(path), str(path))
     except (StudyError, InputError) as error:
         raise DamagedError(f"{folder} is damaged: {error.problem}", _FIX) from error
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
     facts = (manifest.split, manifest.snapshot, manifest.notes, media_root(folder))
-    made = Benchmark(study, tables["items"], tables["stimuli"], tables["ledger"], *facts)
+    compared = [tables.get(contract.name, contract.empty()) for contract in _IF_COMPARED]
+    made = Benchmark(study, tables["items"], tables["stimuli"], tables["ledger"], *facts, *compared)
     wrong = [name for name, entry in manifest.tables.items() if made.table_hashes.get(name) != entry.hash]
     if wrong or made.hash != manifest.hash:
         what = f"table of {wrong[0]}" if wrong else "study or its split"

@@ -12,12 +12,16 @@ Intervals of medians are order statistics and need six ratings. Bounds of a mode
 chosen. Dawid-Skene takes all questions on one scale together, since a rater's habits belong to the rater; its posterior has no
 interval. P.910 takes each question by itself, with inconsistencies shrunk towards the panel's so that no rater dominates where
 items have few ratings.
+
+Questions answered by comparing get strengths (:mod:`heartfelt.labels.strengths`), and questions answered with traces the course
+their raters share as well (:mod:`heartfelt.labels.courses`). A stimulus that a rater judged in several sets counts with the
+mean of its values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -26,8 +30,11 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.labels.courses import COURSES, courses
+from heartfelt.labels.strengths import COMPARED, STRENGTHS, Of, contest, strengths_table
 from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate import Aggregate, Consensus
 from heartfelt.study import Scale, Study
@@ -96,15 +103,23 @@ class LabelOptions:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Labels(ShortRepr):
-    """The labels, and a ledger of the items without one."""
+    """The labels, and a ledger of the items without one.
+
+    ``strengths`` are those of systems and stimuli under questions answered by comparing; ``courses`` what the raters of
+    traces share.
+    """
 
     table: pl.DataFrame
     ledger: pl.DataFrame
     notes: tuple[str, ...] = ()
+    strengths: pl.DataFrame = field(default_factory=STRENGTHS.empty)
+    courses: pl.DataFrame = field(default_factory=COURSES.empty)
 
 
 def first_answers(snapshot: Snapshot) -> pl.DataFrame:
     """``rater, stimulus, question, value, known`` of every first presentation with a finite value, probes left out.
+
+    Answers to questions that compare stimuli are no values of a stimulus and are left out.
 
     A rater whom the source does not name gets an id of their own for every answer, so that nothing downstream takes two
     anonymous votes for one person's. ``known`` says which ids are real.
@@ -118,7 +133,12 @@ def first_answers(snapshot: Snapshot) -> pl.DataFrame:
     anonymous = pl.concat_str(pl.lit(UNKNOWN), pl.col("_row").cast(pl.String))
     rater = pl.when(named).then(pl.col("rater")).otherwise(anonymous).alias("rater")
     table = table.with_row_index("_row").filter(pl.col("value").is_finite())
+    compared = [q.id for q in snapshot.study.asked if not snapshot.study.scale_of(q.id).has_values]
+    table = table.filter(~pl.col("question").is_in(compared)) if compared else table
     answers = table.select(rater, *ITEM, "value", named.alias("known")).collect()
+    if has_sets(table):
+        together = answers.group_by("rater", *ITEM, maintain_order=True)
+        return together.agg(pl.mean("value"), pl.first("known"))
     if not snapshot.survey.doubled and not repeats:
         return answers
     return answers.unique(["rater", *ITEM], keep="first", maintain_order=True)
@@ -134,6 +154,7 @@ def labels(
     options = options or LabelOptions()
     snapshot = snapshot.without_probes
     study = snapshot.study
+    compared = [q.id for q in study.asked if isinstance(study.scale_of(q.id), COMPARED)]
     usable = [q.id for q in study.asked if study.scale_of(q.id).has_values]
     answers = first_answers(snapshot) if answers is None else answers
     answers = answers.filter(pl.col("question").is_in(usable))
@@ -144,10 +165,24 @@ def labels(
     rated = counted["question"].unique().to_list()
     parts = [LABELS.empty(), *_from_ratings(enough, study, options)]
     parts.append(_from_means(snapshot, [name for name in usable if name not in rated], options))
+    strengths, notes = _strengths(snapshot, compared, least, options.confidence)
+    parts.append(_complete(strengths.filter(pl.col("of") == "stimulus").rename({"name": "stimulus"})))
     table = pl.concat(parts, how="vertical_relaxed")
-    order = {name: place for place, name in enumerate(usable)}
+    asked = [q.id for q in study.asked if q.id in {*usable, *compared}]
+    order = {name: place for place, name in enumerate(asked)}
     table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
-    return Labels(table, _ledger(snapshot, table, short, usable, least), _notes(snapshot, answers))
+    ledger = _ledger(snapshot, table, short, asked, least)
+    return Labels(table, ledger, (*_notes(snapshot, answers), *notes), strengths, courses(snapshot, least))
+
+
+def _strengths(
+    snapshot: Snapshot, questions: list[str], least: int, confidence: float
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The strengths of systems and stimuli under questions answered by comparing, and notes on them."""
+    levels: tuple[Of, ...] = ("system", "stimulus")
+    compared = [contest(snapshot, question, of, confidence) for question in questions for of in levels]
+    contests = [each for each in compared if each is not None]
+    return strengths_table(contests, least), tuple(dict.fromkeys(n for each in contests for n in each.notes))
 
 
 def default_method(scale: Scale) -> str:

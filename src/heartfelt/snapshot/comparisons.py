@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.study import Study
-from heartfelt.study.set_scale import SetScale
+from heartfelt.study import Scale, Study
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank, SetScale
 
 TRIAL = ("rater", "trial")
 _ABOUT = ("set", "position", "seconds", "at", "repeat")
@@ -62,3 +62,46 @@ def pairs(ratings: pl.DataFrame, question: str, stimuli: pl.DataFrame | None = N
         made_by = systems.rename({"stimulus": side, "system": f"{side}_system"})
         table = table.join(made_by, on=side, how="left", maintain_order="left")
     return table
+
+
+def choices(ratings: pl.DataFrame, question: str, scale: Scale) -> pl.DataFrame:
+    """Which of two: ``rater, trial, first, second, value, grade`` and what else is known, for every two stimuli of a trial.
+
+    ``first`` was presented before ``second``; ``value`` is 1 where it was preferred, 0 where the other was, 0.5 for a tie.
+    ``grade`` is that of a preference, in favour of the first. Rankings give every two members of a set; best-worst answers
+    give the best and the worst against each other and against the rest. Other scales give no row.
+    """
+    table = (
+        pairs(ratings, question)
+        if isinstance(scale, Choice | Preference)
+        else _within_sets(ratings, question)
+    )
+    grade = pl.col("value") if isinstance(scale, Preference) else pl.lit(None, pl.Float64)
+    table = table.with_columns(grade.alias("grade"))
+    if not isinstance(scale, Choice | Preference | Rank | BestWorst):
+        return table.clear()
+    if not isinstance(scale, Choice):
+        table = table.with_columns((0.5 + pl.col("value").sign() / 2).alias("value"))
+    if isinstance(scale, Rank):
+        table = table.with_columns((1.0 - pl.col("value")).alias("value"))
+    if isinstance(scale, BestWorst):
+        table = table.filter(pl.col("value") != 0.5)
+    return table.filter(pl.col("first") != pl.col("second"))
+
+
+def _within_sets(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
+    """Every two members of a trial, with the value of the first less that of the second."""
+    rows = members(ratings, question)
+    about = [name for name in _ABOUT if name in rows.columns]
+    first = rows.select(*TRIAL, pl.col("stimulus").alias("first"), "place", "value", *about)
+    second = rows.select(
+        *TRIAL,
+        pl.col("stimulus").alias("second"),
+        pl.col("place").alias("_after"),
+        pl.col("value").alias("_other"),
+    )
+    table = first.join(second, on=TRIAL, how="inner", nulls_equal=True, maintain_order="left")
+    table = table.filter(pl.col("place") < pl.col("_after"))
+    return table.with_columns(pl.col("value") - pl.col("_other")).select(
+        *TRIAL, "first", "second", "value", *about
+    )

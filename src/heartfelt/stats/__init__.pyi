@@ -37,10 +37,14 @@ from .association import (
 )
 from .comparison.abx import abx
 from .comparison.bootstrap import bootstrap_strengths
+from .comparison.ceilings import choice_ceilings, strength_ceiling
 from .comparison.choices import best_worst, best_worst_counts, plackett_luce
 from .comparison.consistency import first_choices, rater_consistency, transitivity
 from .comparison.mushra import mushra
 from .comparison.pairs import win_matrix
+from .comparison.position import position_bias
+from .comparison.prediction import choice_scores
+from .comparison.recalibration import choice_calibration
 from .comparison.strengths import bradley_terry, cmos, davidson, rao_kupper, thurstone
 from .estimate import Estimate
 from .geometry import ellipse, overlap
@@ -89,6 +93,9 @@ __all__ = [
     "calibration",
     "ccc",
     "ceiling",
+    "choice_calibration",
+    "choice_ceilings",
+    "choice_scores",
     "cmos",
     "cohen_kappa",
     "confusion",
@@ -130,6 +137,7 @@ __all__ = [
     "permutation_paired",
     "permutation_two_sample",
     "plackett_luce",
+    "position_bias",
     "precision",
     "prediction_powered_mean",
     "prediction_powered_slope",
@@ -144,6 +152,7 @@ __all__ = [
     "shrinkage_slope",
     "spearman",
     "split_half",
+    "strength_ceiling",
     "thurstone",
     "transitivity",
     "tukey",

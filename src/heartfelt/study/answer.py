@@ -35,6 +35,10 @@ class Scale(Part):
         """Return ``(value, answer)`` for what a rater gave, or raise with the allowed answers."""
         raise NotImplementedError
 
+    def instructed(self, answer: Any) -> Coded:
+        """What is stored if a rater gives the answer that an attention trial asks for."""
+        return self.read(answer)
+
     def codes(self) -> dict[str, float]:
         """The code of each category; empty for scales without categories."""
         return {}

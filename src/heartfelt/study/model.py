@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from heartfelt.errors import suggestion
+from heartfelt.errors import InputError, suggestion
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -223,8 +223,14 @@ class AttentionProbe(Part):
     per_session: Annotated[int, Field(ge=1)] = 1
 
     def check(self, study: Study, place: Place) -> None:
-        """The question must be asked."""
+        """The question must be asked; about a set or a whole clip, not every answer can be asked for."""
         study.check_question((*place, "question"), self.question)
+        scale = study.scale_of(self.question)
+        if study.sets is not None or getattr(scale, "type", None) == "trace":
+            try:
+                scale.instructed(self.answer)
+            except InputError as error:
+                raise ReferenceProblem((*place, "answer"), f"{error.problem} {error.fix}") from None
 
 
 class HeadphoneProbe(Part):

@@ -46,6 +46,13 @@ class SetScale(Scale):
             raise self._off(answer, "numbers" if bounds is None else f"{bounds[0]:g} to {bounds[1]:g}")
         return number, None
 
+    def instructed(self, answer: Any) -> Coded:
+        """Only an answer that is one number can be asked for."""
+        raise InputError(
+            f"An attention trial cannot ask for '{answer}': its scale takes more than one number.",
+            "Ask it about a question on another scale, or leave the probe out.",
+        )
+
     def read_set(self, answer: Any, members: int) -> list[float]:
         """The value of each of so many judged members, or an error that says what is allowed."""
         raise NotImplementedError
@@ -69,6 +76,15 @@ class Choice(SetScale):
     def bounds(self) -> tuple[float, float]:
         """0 for not chosen, 1 for chosen."""
         return 0.0, 1.0
+
+    def instructed(self, answer: Any) -> Coded:
+        """Accept the place of a member, from 1, or "tie" where ties are offered."""
+        if answer == TIE and self.ties:
+            return None, f'"{TIE}"'
+        place = read_number(answer)
+        if place not in {1.0, 2.0}:
+            raise self._off(answer, f"1 for the first, 2 for the second{', tie' if self.ties else ''}")
+        return place, None
 
     def read_set(self, answer: Any, members: int) -> list[float]:
         """Accept the member chosen, or "tie" where ties are offered."""
@@ -101,6 +117,10 @@ class Preference(SetScale):
     def bounds(self) -> tuple[float, float]:
         """The largest grade against a member and in its favour."""
         return -float(self.steps), float(self.steps)
+
+    def instructed(self, answer: Any) -> Coded:
+        """Accept a whole number; positive favours the second member."""
+        return self.read_set(answer, 2)[1], None
 
     def read_set(self, answer: Any, members: int) -> list[float]:
         """Accept a whole number; positive favours the second member."""
@@ -179,6 +199,11 @@ class BestWorst(SetScale):
         """-1 for the worst, 1 for the best."""
         return -1.0, 1.0
 
+    def read(self, answer: Any) -> Coded:
+        """Accept -1, 0 and 1, or the words "best" and "worst", as a table of ratings holds them."""
+        words = {"best": 1.0, "worst": -1.0}
+        return super().read(words.get(str(answer).strip().casefold(), answer))
+
     def read_set(self, answer: Any, members: int) -> list[float]:
         """Accept two different members, as ``{"best": member, "worst": member}``."""
         if not isinstance(answer, Mapping) or set(answer) != {"best", "worst"}:
@@ -211,6 +236,13 @@ class Trace(Scale):
     def bounds(self) -> tuple[float, float]:
         """Lowest and highest value."""
         return self.low, self.high
+
+    def instructed(self, answer: Any) -> Coded:
+        """No course over time can be asked for."""
+        raise InputError(
+            f"An attention trial cannot ask for '{answer}': its scale is a trace.",
+            "Ask it about a question on another scale, or leave the probe out.",
+        )
 
     def read(self, answer: Any) -> Coded:
         """Accept samples, of which it gives the mean, or a number, which is such a mean."""

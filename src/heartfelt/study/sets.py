@@ -117,6 +117,15 @@ class Sets(Part):
                     f"the scale of '{question.id}' does not fit sets of type '{self.type}'. Scales that do:"
                     f" {', '.join(_fitting(self.type))}",
                 )
+            if self.type == "abx" and getattr(scale, "ties", False):
+                raise ReferenceProblem(
+                    (*place, "type"),
+                    f"'{question.id}' allows ties, but X is always one of the two. Set ties: false",
+                )
+            if question.machine_first:
+                raise ReferenceProblem(
+                    (*place, "type"), f"'{question.id}' shows a machine's value, which is about one stimulus"
+                )
         if study.stimuli.items is not None:
             raise ReferenceProblem(
                 ("stimuli", "items"), "a study with sets asks every question about every set"

@@ -11,7 +11,7 @@ alike. Kinds of events (as stored):
 | heard | the headphone check was taken | number: 1, or 0 if screened out |
 | ready | instructions read, or a break over | |
 | planned | the next session was planned | number: trials in all; words: its slots |
-| leased | a trial is reserved for the rater | trial, unit; words: its kind, if not an ordinary rating |
+| leased | a trial is reserved for the rater | trial, unit; words: its kind, if not an ordinary rating; a set's order |
 | retaken | a lapsed lease is renewed | trial |
 | shown | a trial was shown | trial; number: its place in the order |
 | answered | a trial was answered | trial; number: 1 if late; words: values that steer, and under "" the seconds listened |
@@ -61,7 +61,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The units of a study and the rules of its design. A unit is a stimulus with its questions, or one item."""
+    """The units of a study and the rules of its design: a unit is a stimulus or a set with its questions, or one item."""
 
     size: int
     """One more than the highest unit number."""
@@ -78,6 +78,10 @@ class Layout:
     minimum: int = 1
     spans: Mapping[str, float] = field(default_factory=dict)
     """In an adaptive study, the range of each ordered question; 0 for nominal ones."""
+    contestants: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """For units that are sets: the system of each member as a number; -1 for one that is shown but not judged."""
+    matching: bool = False
+    """Whether a set is shown with one of its members a second time, to be matched (ABX)."""
 
     @property
     def levels(self) -> int:
@@ -186,6 +190,8 @@ class Trial:
     """For an attention trial: the unit it displays, so that it looks like the others."""
     machine: dict[str, tuple[str | None, str]] = field(default_factory=dict)
     """Machine values by question: what is displayed (None if withheld), and whether it is true, hidden or planted."""
+    order: Sequence[int] = ()
+    """For a set: which of its members is presented at each place; in an ABX trial the last one is X."""
 
     @property
     def shown(self) -> bool:
@@ -247,6 +253,8 @@ class Rater:
     """The unit of the ordinary trial leased last."""
     values: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     """Answers in an adaptive study, to be subtracted if the rater is excluded."""
+    orders: dict[int, list[Sequence[int]]] = field(default_factory=dict)
+    """The orders in which the rater was to meet each set, not counting practice."""
 
     @property
     def engaged(self) -> bool:

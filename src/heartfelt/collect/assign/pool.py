@@ -17,10 +17,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
+from heartfelt.collect.assign.balance import Balance
 from heartfelt.collect.assign.model import Layout, Rater
 
 _RANDOM_DRAWS = 12
 """Random draws before the allowed units are listed: listing costs more, and is rarely needed."""
+_SETS_COMPARED = 64
+"""Sets drawn at random, of which a rater gets the one that is best for the balance."""
 _PRIOR_ANSWERS = 2.0
 _PRIOR_SPREAD = 0.25
 
@@ -28,8 +31,9 @@ _PRIOR_SPREAD = 0.25
 class Pool:
     """Counts of complete valid ratings and live leases by unit, and the open units by their sum."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, balance: Balance | None = None) -> None:
         self.layout = layout
+        self._balance = balance
         self.valid = [0] * layout.size
         self.leases = [0] * layout.size
         self._ordinary = bytearray(layout.size)
@@ -152,6 +156,12 @@ class Pool:
             after = [unit for unit in left if rater.latest is None or unit > rater.latest]
             return min(after or left, default=None)
         size = len(members)
+        if self._balance is not None:
+            draws = members if size <= _SETS_COMPARED else rng.sample(members, _SETS_COMPARED)
+            fair = [(self._balance.familiarity(rater, u), u) for u in draws if self.allowed(u, rater)]
+            if fair:
+                least = min(fair)[0]
+                return rng.choice([unit for familiarity, unit in fair if familiarity == least])
         for _ in range(_RANDOM_DRAWS):
             unit = members[int(rng.random() * size)]
             if self.allowed(unit, rater):

@@ -9,7 +9,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
+from heartfelt.collect.assign.balance import Balance
 from heartfelt.collect.assign.model import Event, Layout, Plan, Rater, Trial
+from heartfelt.collect.assign.pairs import Pairs
 from heartfelt.collect.assign.pool import Errors, Pool
 from heartfelt.collect.commands import Ending
 
@@ -27,8 +29,10 @@ class State:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.pool = Pool(layout)
-        self.errors = Errors(layout.spans) if layout.adaptive else None
+        self.balance = Balance(layout) if layout.contestants else None
+        self.pool = Pool(layout, self.balance)
+        self.errors = Errors(layout.spans) if layout.adaptive and not layout.contestants else None
+        self.pairs = Pairs(layout) if layout.adaptive and layout.contestants else None
         self.seq = 0
         self.next_trial = 1
         self.last_number = 0
@@ -102,8 +106,15 @@ class State:
 
     def _pick(self, rater: Rater, rng: Random) -> int | None:
         unit = self.pool.pick(rater, rng)
-        if unit is None and self.errors is not None and self.budget_left > 0:
-            return self.errors.largest(lambda candidate: self.pool.allowed(candidate, rater))
+        if unit is None and self.layout.adaptive and self.budget_left > 0:
+
+            def allowed(candidate: int) -> bool:
+                return self.pool.allowed(candidate, rater)
+
+            if self.pairs is not None:
+                return self.pairs.pick(allowed, self.pool.load, rng)
+            if self.errors is not None:
+                return self.errors.largest(allowed)
         return unit
 
     @property
@@ -191,6 +202,9 @@ class State:
         rater.plan.advance()
         if unit is not None:
             rater.presentations[unit] = rater.presentations.get(unit, 0) + 1
+            if trial.order and self.balance is not None:
+                rater.orders.setdefault(unit, []).append(trial.order)
+                self.balance.count(rater.number, unit, trial.order, 1)
         if trial.kind == "rating" and unit is not None:
             rater.seen.add(unit)
             rater.latest = unit
@@ -231,12 +245,14 @@ class State:
         if trial.unit is None:
             return
         rater.rated_units.append(trial.unit)
-        if self.errors is not None:
+        if self.layout.adaptive:
             rater.values.append((trial.unit, values))
         # A lease that becomes a rating leaves the sum, and so the unit's place in the pool, as it was.
         if leased and not rater.excluded:
             self.leased -= 1
             self._count_rating(trial.unit, values, 1, leases=-1)
+            if self.pairs is not None:
+                self.pairs.lease(trial.unit, -1)
         elif leased:
             self._count_lease(trial, -1)
         elif not rater.excluded:
@@ -259,6 +275,7 @@ class State:
         if not trial.shown and trial.closed:
             rater.seen.discard(trial.unit)
             rater.presentations.pop(trial.unit, None)
+            self._forget_orders(rater, trial.unit)
             rater.cells.discard(self.layout.cell.get(trial.unit, -1))
             del self.trials[trial.id]
 
@@ -298,6 +315,8 @@ class State:
         self._release(rater)
         if not rater.excluded:
             self._count_all(rater, -1)
+        for unit in list(rater.orders):
+            self._forget_orders(rater, unit)
         del self.raters[number], self.by_id[rater.id]
         self.trials = {name: trial for name, trial in self.trials.items() if trial.rater != number}
         if rater.answered or rater.practised:
@@ -310,6 +329,11 @@ class State:
             self.layout = replace(self.layout, quota=wanted)
             self.pool.raise_quota(self.layout)
 
+    def _forget_orders(self, rater: Rater, unit: int) -> None:
+        for order in rater.orders.pop(unit, ()):
+            if self.balance is not None:
+                self.balance.count(rater.number, unit, order, -1)
+
     # --- counting -----------------------------------------------------------------------------------------------------
 
     def _count_lease(self, trial: Trial, change: int) -> None:
@@ -317,6 +341,8 @@ class State:
         self.leased += change
         self.pool.count(trial.unit, leases=change)
         self._update_error(trial.unit)
+        if self.pairs is not None:
+            self.pairs.lease(trial.unit, change)
         rater = self.raters[trial.rater]
         if change > 0 and not rater.live:
             rater.live = True
@@ -336,9 +362,11 @@ class State:
         if self.errors is not None:
             self.errors.add(unit, values, change)
             self._update_error(unit)
+        elif self.pairs is not None and values:
+            self.pairs.add(unit, next(iter(values.values())), change)
 
     def _count_all(self, rater: Rater, change: int) -> None:
-        rated = rater.values if self.errors is not None else [(unit, {}) for unit in rater.rated_units]
+        rated = rater.values if self.layout.adaptive else [(unit, {}) for unit in rater.rated_units]
         for unit, values in rated:
             self._count_rating(unit, values, change)
 

@@ -11,7 +11,7 @@ import polars as pl
 from sqlalchemy import Connection
 
 from heartfelt.collect.material import Material
-from heartfelt.collect.reading import tables
+from heartfelt.collect.reading import sets, tables
 from heartfelt.collect.versions import changed_questions
 from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
@@ -32,7 +32,8 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     """The snapshot of what ``connection`` sees, with or without the ratings of excluded raters."""
     people = tables.raters(connection, tables.progress_in(connection))
     study, opened = material.study, material.opened
-    everything = tables.ratings(connection, None if study.design.adaptive else study.design.ratings_per_item)
+    quota = None if study.design.adaptive else study.design.ratings_per_item
+    everything = sets.ratings_by_stimulus(connection, study, quota)
     asked = [question.id for question in study.asked]
     known = pl.col("question").is_in(asked) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
     recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))
@@ -49,11 +50,16 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     columns: list[Any] = [*_COLUMNS, *(name for name in _OPTIONAL if rated[name].null_count() < rated.height)]
     if study.design.batch is not None:
         columns.append(pl.col("session").cast(pl.String).alias("batch"))
+    if study.sets is not None:
+        columns += [pl.col("trial").cast(pl.String), "set", "place", "role"]
     gone = recorded.filter(~known).with_columns(reason=pl.lit("the study no longer asks this"))
     left_out = _people_left_out(people)
     left_out += [
         {"what": "stimulus", "stimulus": name, "reason": f"media: {why}"} for name, why in material.missing
     ]
+    if opened.sets is not None:
+        in_none = opened.sets.left_out.items()
+        left_out += [{"what": "stimulus", "stimulus": name, "reason": why} for name, why in in_none]
     ledger = [
         _ledger(left_out),
         _ratings_left_out(gone),
@@ -66,6 +72,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         ratings=rated.select(columns),
         raters=_raters(people, everything, study),
         items=opened.items if study.stimuli.items else None,
+        traces=sets.traces(connection, rated),
         fields=_fields(retained.filter(verified), material),
         ledger=pl.concat(ledger),
         source=Source(
@@ -82,7 +89,7 @@ def _raters(people: pl.DataFrame, everything: pl.DataFrame, study: Study) -> pl.
         return retained
     right = pl.lit(False)
     for probe in probes:
-        value, text = study.scale_of(probe.question).read(probe.answer)
+        value, text = study.scale_of(probe.question).instructed(probe.answer)
         same = pl.col("value") == value if value is not None else pl.col("answer") == text
         right = right | ((pl.col("probe") == probe.id) & same)
     counts = (

@@ -186,8 +186,8 @@ def _plain(value: Any) -> str:
 _TRIALS = (
     "trial text, kind text, status text, stimulus text, position integer, session integer, answers text, late boolean,"
     "seconds real, first_play real, plays integer, focus_losses integer, intervals text, changes text, heard real,"
-    "heard_flag text, device text, comment text, probe text, repeat integer, leased_at moment, shown_at moment,"
-    "answered_at moment, began moment"
+    "heard_flag text, away real, members text, device text, comment text, probe text, repeat integer, leased_at moment,"
+    "shown_at moment, answered_at moment, began moment"
 )
 
 
@@ -211,15 +211,27 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
             row["status"] = f"given back: {event.words}"
     for answer in connection.exec_driver_sql(
         "SELECT trial, at AS answered_at, session, late, seconds, first_play, plays, focus_losses, intervals, changes,"
-        f" heard, heard_flag, device, began, comment FROM answers WHERE rater = {int(number)}"
+        f" heard, heard_flag, away, device, began, comment FROM answers WHERE rater = {int(number)}"
     ).mappings():
         logged = {name: value for name, value in answer.items() if name != "trial"}
         rows[answer["trial"]] |= logged | {"late": bool(answer["late"])}
+    presented: dict[int, list[dict[str, Any]]] = {}
+    for member in connection.exec_driver_sql(
+        "SELECT trial, place, stimulus, role, kind, heard, intervals FROM members"
+        f" WHERE rater = {int(number)} ORDER BY trial, place"
+    ).mappings():
+        shown = {name: value for name, value in member.items() if name != "trial"}
+        shown["intervals"] = json.loads(shown["intervals"] or "[]")
+        presented.setdefault(member["trial"], []).append(shown)
+    for trial, members in presented.items():
+        rows[trial]["members"] = json.dumps(members, ensure_ascii=False)
     answers: dict[int, dict[str, Any]] = {}
     for rating in connection.exec_driver_sql(
         f"SELECT trial, question, value, answer, verdict FROM ratings WHERE rater = {int(number)} ORDER BY trial"
     ):
         given: Any = rating.answer if rating.answer is not None else rating.value
+        if rating.trial in presented and rating.value is not None:
+            given = rating.value  # a place from 1, or a grade
         by_question = answers.setdefault(rating.trial, {})
         by_question[rating.question] = given if rating.verdict is None else [given, rating.verdict]
     for trial, by_question in answers.items():

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Trial
 from heartfelt.collect.assign.state import LISTENED
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
+from heartfelt.collect.session.listening import Listened, listened
 from heartfelt.collect.session.steps import (
     attention_probe,
     displayed_unit,
     give_back,
     next_step,
+    presented_members,
     questions_of,
     renew,
     retake,
     show,
 )
 from heartfelt.collect.session.transaction import Transaction, clean, count, plain_json, seconds
+from heartfelt.collect.store.tables import packed
 from heartfelt.errors import InputError, suggestion
+from heartfelt.study.answer import read_number
+from heartfelt.study.set_scale import Choice, Rank, SetScale, Trace
 
 _LONGEST_COMMENT = 4000
-HEARD_ENOUGH = 0.95
-"""The share of a clip from which it counts as heard to the end; players stop reporting a moment before."""
-_SLACK_SECONDS = 0.5
-_SLACK_SHARE = 0.05
 
 
 class CheckedAnswer(NamedTuple):
@@ -42,6 +42,23 @@ class CheckedAnswer(NamedTuple):
     verdict: str | None = None
 
 
+class GivenTrace(NamedTuple):
+    """The samples of an answer that is a course over time."""
+
+    question: str
+    rate: float
+    samples: list[float | None]
+
+
+class Checked(NamedTuple):
+    """What a valid answer to a trial comes to."""
+
+    answers: list[CheckedAnswer]
+    traces: list[GivenTrace]
+    outcome: Mapping[str, float]
+    """For a pair: how its first member fared against the second in the first question that was answered: 1, 0.5 or 0."""
+
+
 def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
     """Store the answers to a trial. Nothing is changed before everything has been checked."""
     rater, trial = _trial(work, command)
@@ -53,7 +70,7 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         raise TrialClosed("This trial was given back and accepts no answer.", "Continue with the next trial.")
     if not trial.shown and trial in rater.queue[1:]:
         raise _not_found()
-    answers = _check(work, trial, command)
+    checked_trial = _check(work, trial, command)
     if not trial.shown:
         # Fetched ahead and answered while the connection was lost: this is the first the server hears of it.
         show(work, rater, trial)
@@ -61,7 +78,7 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
     listening = listened(work, rater, trial, command.log)
     _store(work, rater, trial, command, late, listening)
     practice, stimulus = trial.kind == "practice", work.stimulus_of(trial)
-    for checked in answers:
+    for checked in checked_trial.answers:
         work.insert(
             "ratings",
             trial=trial.id,
@@ -71,9 +88,15 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
             practice=practice,
             **checked._asdict(),
         )
+    if stimulus is not None:
+        _store_members(work, rater, trial, command.log, listening)
+        _store_traces(work, rater, trial, command.log, checked_trial.traces)
     steering: dict[str, float] = {}
     if work.state.errors is not None and trial.kind == "rating":
-        steering = {checked.question: checked.value for checked in answers if checked.value is not None}
+        values = checked_trial.answers
+        steering = {checked.question: checked.value for checked in values if checked.value is not None}
+    elif work.state.pairs is not None and trial.kind == "rating":
+        steering = dict(checked_trial.outcome)
     if listening.seconds:
         steering[LISTENED] = listening.seconds
     words = json.dumps(steering) if steering else None
@@ -98,7 +121,7 @@ def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rate
     return rater, trial
 
 
-def _check(work: Transaction, trial: Trial, command: commands.Answer) -> list[CheckedAnswer]:
+def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked:
     """Validate every answer against its question; the error names the first invalid one."""
     if trial.kind != "attention" and displayed_unit(work, trial) is None:
         raise TrialClosed("The stimulus of this trial has left the study.", "Continue with the next trial.")
@@ -110,6 +133,8 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> list[Ch
                 suggestion(str(name), asked, "Asked"),
             )
     out: list[CheckedAnswer] = []
+    traces: list[GivenTrace] = []
+    outcome: dict[str, float] = {}
     missing: list[str] = []
     for question in asked:
         given, verdict = command.values.get(question), command.verdicts.get(question)
@@ -123,8 +148,19 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> list[Ch
         if verdict == "accepted" and _empty(given):
             given = machine
         if not _empty(given):
-            value, text = _read(work, question, given)
-            out.append(CheckedAnswer(question, value, text, machine, kind, verdict))
+            scale = work.study.scale_of(question)
+            try:
+                if isinstance(scale, SetScale):
+                    value, text, values = _read_set(work, trial, scale, given)
+                    if len(values) == 2 and not outcome:
+                        outcome[question] = _outcome(scale, values, trial)
+                else:
+                    value, text = scale.read(_plain(given, isinstance(scale, Trace)))
+                if isinstance(scale, Trace):
+                    traces.append(GivenTrace(question, scale.rate, scale.read_samples(given)))
+            except InputError as error:
+                raise _refused(question, error) from None
+            out.append(CheckedAnswer(question, value, clean(text), machine, kind, verdict))
         elif verdict == "rejected" and kind is not None:
             out.append(CheckedAnswer(question, None, None, machine, kind, verdict))
         elif work.study.question(question).required:
@@ -135,28 +171,59 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> list[Ch
         )
     if trial.kind == "attention":
         probe = attention_probe(work, trial.probe)
-        return [checked for checked in out if probe is not None and checked.question == probe.question]
-    return out
+        out = [checked for checked in out if probe is not None and checked.question == probe.question]
+    return Checked(out, traces, outcome)
 
 
 def _empty(given: Any) -> bool:
+    if isinstance(given, Mapping):
+        samples = given.get("samples")
+        return isinstance(samples, list) and all(sample is None for sample in samples)
     return given is None or (isinstance(given, str) and not given.strip()) or given == []
 
 
-def _read(work: Transaction, question: str, given: Any) -> tuple[float | None, str | None]:
-    """An answer as its scale reads it: a number, a text, or both."""
-    problem = "this is not an answer."
-    if isinstance(given, Mapping) or (isinstance(given, str) and len(given) > 20_000):
-        raise InvalidAnswer(
-            f"Question '{question}': {problem}", "Answer as the question asks.", (question,), problem
-        )
-    try:
-        value, text = work.study.scale_of(question).read(given)
-    except InputError as error:
-        problem = str(clean(error.problem, 300))
-        fix = str(clean(error.fix, 2000))
-        raise InvalidAnswer(f"Question '{question}': {problem}", fix, (question,), problem) from None
-    return value, clean(text)
+def _refused(question: str, error: InputError) -> InvalidAnswer:
+    problem = str(clean(error.problem, 300))
+    fix = str(clean(error.fix, 2000))
+    return InvalidAnswer(f"Question '{question}': {problem}", fix, (question,), problem)
+
+
+def _plain(given: Any, trace: bool) -> Any:
+    """An answer about one stimulus: a number, a text or a list of tags, or samples for a trace."""
+    if isinstance(given, Mapping | list) if trace else not isinstance(given, Mapping) and not _long(given):
+        return given
+    raise InputError("this is not an answer.", "Answer as the question asks.")
+
+
+def _long(given: Any) -> bool:
+    return isinstance(given, str) and len(given) > 20_000
+
+
+def _read_set(
+    work: Transaction, trial: Trial, scale: SetScale, given: Any
+) -> tuple[float | None, str | None, list[float]]:
+    """An answer about a set: as one number where it is one, as JSON in the order shown, and the value of every member.
+
+    A choice is stored as the place of the member chosen, from 1.
+    """
+    if _long(given):
+        raise InputError("this is not an answer.", "Answer as the question asks.")
+    judged = sum(kind == "judged" for _, kind in presented_members(displayed_unit(work, trial), trial))
+    values = scale.read_set(given, judged)
+    number = read_number(given)
+    if isinstance(scale, Choice) and number is not None:
+        number += 1
+    return number, plain_json(dict(given) if isinstance(given, Mapping) else given), values
+
+
+def _outcome(scale: SetScale, values: list[float], trial: Trial) -> float:
+    """How the first member of a pair fared against the second, by their values in the order shown."""
+    lead = values[0] - values[1]
+    if isinstance(scale, Rank):
+        lead = -lead
+    if trial.order and trial.order[0] != 0:
+        lead = -lead
+    return 0.5 + 0.5 * ((lead > 0) - (lead < 0))
 
 
 def _store(
@@ -185,59 +252,48 @@ def _store(
         study_version=work.context.version,
         heard=listening.share,
         heard_flag=listening.flag,
+        away=seconds(log.away) or None,
     )
 
 
-# --- listening --------------------------------------------------------------------------------------------------------
+def _store_members(
+    work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog, listening: Listened
+) -> None:
+    """Store what was presented where in a set, and how much of it was heard.
 
-
-class Listened(NamedTuple):
-    """How much of a clip was heard, as far as that is credible.
-
-    A page can report anything. A rater cannot have listened longer than the time between the moment the trial was
-    reserved for them and their answer, and no second of it can be spent on two trials.
+    Judged members are numbered from 1, X comes after them, and a reference that is named as such is at place 0.
     """
-
-    share: float | None
-    """Share of the clip played at least once, 0 to 1; None where there is no clip with a known length."""
-    flag: str | None
-    """``impossible`` if more was reported than the time allows, ``incomplete`` if less was heard than the study asks."""
-    seconds: float
-    """Time spent on it, which no other trial can claim."""
-
-
-def listened(work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog) -> Listened:
-    """Compare what was reported with what was possible."""
-    unit = work.unit_of(trial)
-    duration = None if unit is None else unit.duration
-    if not duration:
-        return Listened(None, None, 0.0)
-    distinct, total = played(log.intervals, duration)
-    if not log.intervals and log.plays > 0:
-        distinct = total = duration
-    passed = max(0.0, work.now - max(trial.leased_at, rater.listened_until))
-    possible = passed + _SLACK_SECONDS + _SLACK_SHARE * total
-    share = min(1.0, min(distinct, possible) / duration)
-    rule = work.study.design.listening
-    incomplete = (rule == "full" and share < HEARD_ENOUGH) or (rule == "started" and share <= 0.0)
-    flag = "impossible" if total > possible else "incomplete" if incomplete else None
-    return Listened(round(share, 4), flag, round(min(total, passed), 3))
+    place = 0
+    for number, (member, kind) in enumerate(presented_members(work.unit_of(trial), trial)):
+        place += kind != "reference"
+        intervals = log.played[number] if number < len(log.played) else ()
+        work.insert(
+            "members",
+            trial=trial.id,
+            place=0 if kind == "reference" else place,
+            rater=rater.number,
+            stimulus=member.stimulus,
+            role=member.role,
+            kind=kind,
+            heard=listening.shares[number],
+            intervals=plain_json(intervals) if intervals else None,
+        )
 
 
-def played(intervals: Sequence[tuple[float, float]], duration: float) -> tuple[float, float]:
-    """Seconds of the clip that were played at least once, and seconds of playing in all."""
-    spans = sorted(
-        (max(0.0, min(begin, end)), min(duration, max(begin, end)))
-        for begin, end in intervals
-        if not math.isnan(begin) and not math.isnan(end)
-    )
-    distinct = total = reached = 0.0
-    for begin, end in spans:
-        if end > begin:
-            total += end - begin
-            distinct += max(0.0, end - max(begin, reached))
-            reached = max(reached, end)
-    return distinct, total
+def _store_traces(
+    work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog, traces: list[GivenTrace]
+) -> None:
+    for trace in traces:
+        work.insert(
+            "traces",
+            trial=trial.id,
+            question=trace.question,
+            rater=rater.number,
+            rate=trace.rate,
+            start=0.0,
+            away=seconds(log.away),
+            samples=packed(trace.samples),
+        )
 
 
 # --- other messages about a trial -------------------------------------------------------------------------------------

@@ -15,7 +15,17 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.study.design import Demographic
 
 _REMEMBERED = 10_000
-_DATA_TABLES = ("ratings", "answers", "demographics", "headphones", "flags", "media_problems", "exclusions")
+_DATA_TABLES = (
+    "ratings",
+    "members",
+    "traces",
+    "answers",
+    "demographics",
+    "headphones",
+    "flags",
+    "media_problems",
+    "exclusions",
+)
 _PERSON_TABLES = ("consents", "participants")
 
 

@@ -6,11 +6,11 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
-from heartfelt.collect.material import Unit
+from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
@@ -193,8 +193,15 @@ def _drop_unplayable(work: Transaction, rater: Rater) -> None:
     """Give back trials whose stimulus or media have left the study since they were leased."""
     playable = work.material.playable
     for trial in list(rater.queue):
-        if trial in rater.queue and trial.unit is not None and trial.unit not in playable:
+        unit = displayed_unit(work, trial)
+        gone = trial.unit is not None and trial.unit not in playable
+        if trial in rater.queue and (gone or (unit is not None and not _same_set(unit, trial))):
             give_back(work, rater, trial, "gone")
+
+
+def _same_set(unit: Unit, trial: Trial) -> bool:
+    """Whether the set still has as many members as when the trial was leased."""
+    return sorted(set(trial.order)) == list(range(len(unit.members)))
 
 
 def retake(work: Transaction, rater: Rater) -> None:
@@ -275,6 +282,9 @@ def _probe_unit(work: Transaction, rater: Rater, slot: Slot) -> int | None:
 
 def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) -> None:
     unit = None if number is None else work.material.units.get(number)
+    balance, displayed = work.state.balance, about.get("shows", number)
+    if balance is not None and displayed is not None:
+        about["order"] = balance.draw(rater, displayed, work.context.rng)
     if unit is not None and unit.machine:
         about["machine"] = _machine_values(work, unit.machine)
     words = _compact(about) if about else None
@@ -328,7 +338,26 @@ def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTria
         prompt=None if unit is None else unit.prompt,
         words=words,
         machine={question: value for question, (value, _) in trial.machine.items()},
+        members=tuple(
+            commands.ShownMember(member.media, kind, member.prompt)
+            for member, kind in presented_members(unit, trial)
+        ),
     )
+
+
+Kind: TypeAlias = Literal["judged", "reference", "x"]
+
+
+def presented_members(unit: Unit | None, trial: Trial) -> list[tuple[UnitMember, Kind]]:
+    """The members of a trial's set in the order shown; none for a single stimulus."""
+    if unit is None or not unit.members:
+        return []
+    out: list[tuple[UnitMember, Kind]] = []
+    for place, number in enumerate(trial.order):
+        member = unit.members[number]
+        again = place >= len(unit.members)
+        out.append((member, "x" if again else "reference" if member.role == "reference" else "judged"))
+    return out
 
 
 def displayed_unit(work: Transaction, trial: Trial) -> Unit | None:

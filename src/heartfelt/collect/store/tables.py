@@ -9,9 +9,12 @@ migrations add one entry after another, and ``metadata`` is their sum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, MetaData, Table, Text, UniqueConstraint
 from sqlalchemy.types import TypeEngine
 
@@ -66,12 +69,22 @@ LAYOUTS = {
             "answers": "heard real, heard_flag text",
         },
     ),
+    "0003": LayoutVersion(
+        {
+            "members": "trial long key, place integer key, rater integer not null, stimulus text not null,"
+            "role text not null, kind text not null, heard real, intervals text",
+            "traces": "trial long key, question text key, rater integer not null, rate real not null,"
+            "start real not null, away real, samples text not null",
+        },
+        {"answers": "away real"},
+    ),
 }
 _UNIQUE = {
     "units": {"units_once": ["stimulus", "question"]},
     "raters": {"raters_once": ["rater"], "persons_once": ["person"]},
     "ratings": {"ratings_once": ["rater", "stimulus", "question", "repeat", "practice"]},
 }
+_IN_KEY_ORDER = {"ratings", "members", "traces"}
 # SQLite stores a table in the order of its INTEGER PRIMARY KEY; any other type would cost an extra index.
 _KINDS: dict[str, TypeEngine[Any]] = {
     "long": BigInteger().with_variant(Integer(), "sqlite"),
@@ -81,6 +94,17 @@ _KINDS: dict[str, TypeEngine[Any]] = {
     "boolean": Boolean(),
     "text": Text(),
 }
+
+
+def packed(samples: Sequence[float | None]) -> str:
+    """Samples as text: 32-bit numbers, compressed; a gap is not a number."""
+    numbers = np.array([np.nan if sample is None else sample for sample in samples], "<f4")
+    return base64.b64encode(zlib.compress(numbers.tobytes())).decode()
+
+
+def unpacked(text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """The samples in a text, with NaN for gaps."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), "<f4").astype(np.float32)
 
 
 def columns_in(text: str) -> list[Column[Any]]:
@@ -95,7 +119,7 @@ def columns_in(text: str) -> list[Column[Any]]:
 def parts_of(name: str, columns: str) -> tuple[list[Any], dict[str, Any]]:
     """What a table is made of: its columns and constraints, and SQLite's options."""
     unique = [UniqueConstraint(*names, name=rule) for rule, names in _UNIQUE.get(name, {}).items()]
-    return [*columns_in(columns), *unique], {"sqlite_with_rowid": False} if name == "ratings" else {}
+    return [*columns_in(columns), *unique], {"sqlite_with_rowid": False} if name in _IN_KEY_ORDER else {}
 
 
 def _sum_of_layouts() -> MetaData:

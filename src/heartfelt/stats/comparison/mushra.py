@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats.comparison.spread import without_each
+from heartfelt.stats.comparison.spread import crossed_spread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 
 LIMIT = 90.0
 MOST_ITEMS = 0.15
@@ -223,14 +222,8 @@ def crossed_mean(
     estimate = Estimate(float(values.mean()), method=method, counts=counts)
     if raters.count < 2 or items.count < 2:
         return estimate.without_interval("fewer than two raters or items")
-    per_item, per_rater = np.bincount(items.codes), np.bincount(raters.codes)
-    spread = TwoWaySpread(
-        jackknife_variance(without_each(np.bincount(items.codes, values), per_item)),
-        jackknife_variance(without_each(np.bincount(raters.codes, values), per_rater)),
-        jackknife_variance(without_each(values, np.ones(values.size))),
-        effective(per_item),
-        effective(per_rater),
-    )
+    answers = np.ones(values.size)
+    spread = crossed_spread(values, answers, (items.codes, items.count), (raters.codes, raters.count))
     if spread.variance <= 0:
         return estimate.without_interval("nothing varies")
     low, high = spread.bounds(float(estimate), confidence)

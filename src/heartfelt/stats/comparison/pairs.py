@@ -130,6 +130,32 @@ def check_choices(value: Floats) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sets:
+    """The pairs that were judged, whichever member came first: those of one stimulus are one set each."""
+
+    codes: Ints
+    """The set of each comparison."""
+    count: int
+    swapped: npt.NDArray[np.bool_]
+    """Whether the comparison presented the set's members the other way round."""
+    value: Floats
+    """The value of each comparison in favour of the set's own first member."""
+
+
+def judged_sets(data: Comparisons) -> Sets:
+    """Group choices by what was judged: two contestants, and the stimulus where there is one."""
+    size = len(data.names)
+    swapped = data.first > data.second
+    low, high = np.where(swapped, data.second, data.first), np.where(swapped, data.first, data.second)
+    key = low * size + high
+    if data.stimulus is not None:
+        key = np.unique(key, return_inverse=True)[1] * max(data.stimuli, 1) + data.stimulus
+    sets, codes = np.unique(key, return_inverse=True)
+    value = np.where(swapped, 1.0 - data.value, data.value)
+    return Sets(codes.astype(np.int64), int(sets.size), swapped, value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     """Comparisons added up by pair: how often the first won, tied and lost; for graded ones count, sum and squares."""
 
@@ -219,10 +245,13 @@ def _reasons(
 ) -> list[str | None]:
     from scipy.sparse.csgraph import breadth_first_order
 
-    members = [name for name, member in zip(names, core, strict=True) if member]
+    linked, members = (
+        listed([name for name, member in zip(names, mask, strict=True) if member]) for mask in (inside, core)
+    )
+    apart = f"no chain of comparisons links it with {linked}"
     if not core.any():
         why = "the comparisons can be split so that one side always won; no strength has a finite estimate"
-        return [why if near else _apart(names, inside) for near in inside]
+        return [why if near else apart for near in inside]
     start = int(np.flatnonzero(core)[0])
     below = np.zeros(core.size, bool)
     below[breadth_first_order(graph, start, directed=True, return_predecessors=False)] = True
@@ -231,18 +260,13 @@ def _reasons(
         if core[number]:
             reasons.append(None)
         elif not inside[number]:
-            reasons.append(_apart(names, inside))
+            reasons.append(apart)
         else:
             outcome = "lost" if below[number] else "won"
             reasons.append(
-                f"it {outcome} every comparison that links it with {listed(members)}; the strength has no finite estimate"
+                f"it {outcome} every comparison that links it with {members}; the strength has no finite estimate"
             )
     return reasons
-
-
-def _apart(names: Sequence[Any], inside: npt.NDArray[np.bool_]) -> str:
-    members = [name for name, member in zip(names, inside, strict=True) if member]
-    return f"no chain of comparisons links it with {listed(members)}"
 
 
 def listed(names: Sequence[Any]) -> str:

@@ -67,6 +67,13 @@ class Covariance:
         return _form(self.model, contrast), self.df
 
     @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the covariance as a whole: of whichever sample is smaller."""
+        parts = ((self.raters, self.rater_count), (self.stimuli, self.stimulus_count))
+        known = [count - 1.0 for part, count in parts if part is not None]
+        return max(min(known, default=self.df), 1.0)
+
+    @property
     def total(self) -> Floats:
         """One covariance matrix for drawing parameters, positive semi-definite."""
         if self.raters is None or self.stimuli is None or self.answers is None:
@@ -180,8 +187,9 @@ def _over(
 
 
 def without_each(top: Any, bottom: Any) -> Floats:
-    """The ratio of two sums without each of their parts."""
-    return np.asarray((top.sum() - top) / (bottom.sum() - bottom))
+    """The ratio of two sums without each of their parts, where others remain."""
+    left = bottom.sum() - bottom
+    return np.asarray((top.sum() - top)[left > 0] / left[left > 0])
 
 
 def ratio_over_raters(
@@ -197,4 +205,20 @@ def ratio_over_raters(
     )
     return replace(
         wide, low=max(float(wide.low or 0.0), scale[0]), high=min(float(wide.high or 0.0), scale[1])
+    )
+
+
+def crossed_spread(top: Any, bottom: Any, item: tuple[Ints, int], rater: tuple[Ints, int]) -> TwoWaySpread:
+    """How far the ratio of two sums over answers varies with items, raters and single answers."""
+    variances = []
+    for codes, count in (item, rater):
+        above, below = (np.bincount(codes, part, minlength=count) for part in (top, bottom))
+        variances.append(jackknife_variance(without_each(above[below > 0], below[below > 0])))
+    used = bottom > 0
+    variances.append(jackknife_variance(without_each(top[used], bottom[used])))
+    return TwoWaySpread(
+        variances[0],
+        variances[1],
+        variances[2],
+        *(effective(np.bincount(codes[used], minlength=count)) for codes, count in (item, rater)),
     )

@@ -16,7 +16,15 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats.comparison.fit import Fit, Problem, border_columns, fit, laplacian, regularised
+from heartfelt.stats.comparison.fit import (
+    Fit,
+    Problem,
+    border_columns,
+    fit,
+    laplacian,
+    regularised,
+    solve,
+)
 from heartfelt.stats.comparison.links import (
     BRADLEY_TERRY,
     DAVIDSON,
@@ -224,12 +232,27 @@ def _estimate(
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
     problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
+    if with_order and not penalty and _order_is_fixed(problem):
+        why = "the order of presentation cannot be told from the strengths: some line of contestants explains it fully"
+        return no_strengths(link.name, method, data.names, data.counts, why)
     result = fit(problem)
     if not result.converged:
         why = _divergence(result, [data.names[i] for i in core.tolist()], with_order)
         return no_strengths(link.name, method, data.names, data.counts, why)
     reasons = (None,) * len(data.names) if penalty else linked.why
     return _result(link, problem, result, inner, data.names, core, reasons, method, confidence)
+
+
+def _order_is_fixed(problem: Problem) -> bool:
+    """Whether being first is a difference of some strengths in every pair, as where each pair came in one order only."""
+    cells, ones = problem.cells, np.ones(problem.cells.first.size)
+    lead = np.bincount(cells.first, minlength=problem.size) - np.bincount(
+        cells.second, minlength=problem.size
+    )
+    slope = lead.astype(np.float64)
+    _, matrix = regularised(0.0, np.zeros_like(slope), slope, laplacian(cells, ones, problem.size))
+    line = solve(matrix, slope[:, None])[:, 0]
+    return bool(np.abs(line[cells.first] - line[cells.second] - 1.0).max() < 1e-6)
 
 
 def _within(data: Comparisons, core: Ints) -> Comparisons:

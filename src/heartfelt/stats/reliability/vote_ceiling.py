@@ -115,7 +115,7 @@ def vote_ceiling(
     points, rows = fit_votes(counts, seed)
     panels = _panel_sizes(votes)
     wins = _wins(points, panels, seed)
-    of_rows = _ratio(wins.max(axis=1), wins.sum(axis=1))
+    of_rows = expected_ratio(wins.max(axis=1), wins.sum(axis=1))
     categories = np.unique(won[won >= 0]) if labels else np.arange(counts.shape[1])
     quantity = of_rows if metric == "accuracy" else _by_category(wins, categories, metric)
     drop = critical / 2.0
@@ -152,7 +152,7 @@ class _Both:
 
     def accuracy(self, panels: Panels, drop: float) -> tuple[float, float, float]:
         """Value and bounds."""
-        of_two = _ratio(self._chances(panels)[0], self._chances(panels)[1])
+        of_two = expected_ratio(self._chances(panels)[0], self._chances(panels)[1])
         value = of_two(self.clearness.spread)[0]
         high = self.clearness.bound(of_two, UPPER * drop, 1.0)
         low = self.clearness.bound(of_two, drop, -1.0)
@@ -179,7 +179,7 @@ class _Both:
     def same_winner(self, panels: Panels) -> float:
         """Chance that two panels have the same winner, given that both have one."""
         _, outright, same = self._chances(panels, 2)
-        return _ratio(same, outright)(self.clearness.weights)[0]
+        return expected_ratio(same, outright)(self.clearness.weights)[0]
 
     def _chances(self, panels: Panels, power: int = 1) -> tuple[Floats, Floats, Floats]:
         """Mean chances over the panel sizes: of the leader, of any winner (to a power), and of the same winner twice."""
@@ -228,7 +228,9 @@ def _wins(points: Matrix, panels: Panels, seed: int) -> Matrix:
     return out
 
 
-def _ratio(top: Floats, below: Floats) -> Quantity:
+def expected_ratio(top: Floats, below: Floats) -> Quantity:
+    """The ratio of two expectations over a mixture, from their values under each candidate."""
+
     def quantity(weights: Floats) -> tuple[float, Floats]:
         a, b = float(top @ weights), max(float(below @ weights), 1e-300)
         return a / b, (top - a / b * below) / b
@@ -245,7 +247,7 @@ def _by_category(wins: Matrix, categories: Ints, metric: CategoryMetric) -> Quan
         met = (answer == j) * asked
         if metric == "macro_f1":
             met, asked = 2.0 * met, asked + (answer == j) * outright
-        parts.append(_ratio(met, asked))
+        parts.append(expected_ratio(met, asked))
 
     def quantity(weights: Floats) -> tuple[float, Floats]:
         values, slopes = zip(*(part(weights) for part in parts), strict=True)
@@ -309,7 +311,7 @@ def _same_winner(points: Matrix, rows: Mixture, panels: Panels) -> float:
     wins = [kernels.outright_wins(points, n) for n in panels[0].tolist()]
     met = panels[1] @ np.stack([(each**2).sum(axis=1) for each in wins])
     outright = panels[1] @ np.stack([each.sum(axis=1) ** 2 for each in wins])
-    return _ratio(met, outright)(rows.weights)[0]
+    return expected_ratio(met, outright)(rows.weights)[0]
 
 
 def _other_votes(d: Ratings, counts: Matrix) -> tuple[Floats, Floats]:

@@ -35,7 +35,7 @@ export class Choices {
     this.form = form;
     this.scale = scale;
     this.changed = changed;
-    this.keys = digits(scale.options);
+    this.keys = scale.keys ?? digits(scale.options);
     this.inputs = [];
     const name = `choice-${made}`;
     const row = make("div", { class: "options" });

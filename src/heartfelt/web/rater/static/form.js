@@ -1,16 +1,27 @@
 // The questions of a trial: controls in fieldsets, laid out on as many pages as it takes so that nothing scrolls.
 import { find, make, part } from "./dom.js";
 import { Choices } from "./choices.js";
+import { BestWorst, choice, preference } from "./comparing.js";
 import { NumberEntry, TagEntry, TextEntry } from "./entries.js";
+import { Grades } from "./grades.js";
 import { Grid } from "./grid.js";
+import { Ranking } from "./ranking.js";
+import { Course, Trace } from "./trace.js";
 import { Verify } from "./verify.js";
 import { words } from "./words.js";
 
-const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry };
+const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry, trace: Trace };
+const SETS = {
+  choice, preference,
+  grade: (...given) => new Grades(...given),
+  rank: (...given) => new Ranking(...given),
+  "best-worst": (...given) => new BestWorst(...given),
+};
 
-function control(id, number, study, machine, changed) {
+function control(id, number, study, machine, changed, set) {
   const form = { ...study.forms[number], number };
   const scale = study.scales[form.scale];
+  if (SETS[scale.type]) return SETS[scale.type](id, form, scale, changed, set);
   const Kind = KINDS[scale.type] ?? Choices;
   if (!form.machine || machine === null || machine === undefined) return new Kind(id, form, scale, changed);
   let verify = null;
@@ -34,14 +45,15 @@ const open = (field) => !answered(field) || field.problem !== null;
 export const settled = (field) => field.problem === null && (answered(field) || !field.form.required);
 
 export class Form {
-  constructor(root, step, study, changed) {
+  constructor(root, step, study, changed, set) {
     this.root = root;
     this.study = study;
     this.container = part("questions", root);
     this.controls = step.questions.map((id, place) => control(id, step.forms[place], study, step.machine[id], (field, ...details) => {
       this.grid?.draw();
       changed(field, ...details);
-    }));
+    }, set));
+    this.courses = [];
     this.units = this.#units();
     this.page = 0;
     this.active = this.units[0]?.controls[0] ?? null;
@@ -52,14 +64,23 @@ export class Form {
     const [x, y] = this.study.grid.map((number) => this.controls.find((field) => field.form.number === number));
     for (const field of this.controls) {
       if (x && y && field === y) continue;
-      if (x && y && field === x) {
+      if (x && y && field === x && x instanceof Trace) {
+        const course = new Course(x, y);
+        this.courses.push(course);
+        const rows = make("div", { class: "rows" }, fieldset(x), fieldset(y), course.status);
+        units.push({ controls: [x, y], node: make("div", { class: "gridded traced" }, course.surface.area, rows), machine: false, first: true });
+      } else if (x && y && field === x) {
         this.grid = new Grid(x, y, this.container.dataset.grid);
         const rows = make("div", { class: "rows" }, make("p", { class: "soft", text: this.container.dataset.rows }), fieldset(x), fieldset(y));
         units.push({ controls: [x, y], node: make("div", { class: "gridded" }, this.grid.node, rows), machine: false });
         this.grid.draw();
-      } else units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine) });
+      } else {
+        if (field instanceof Trace) this.courses.push(new Course(field));
+        units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine), first: field instanceof Trace });
+      }
     }
-    this.judged = units.filter((unit) => !unit.machine);
+    // What is answered while the clip plays comes first.
+    this.judged = units.filter((unit) => !unit.machine).sort((a, b) => Boolean(b.first) - Boolean(a.first));
     this.verified = units.filter((unit) => unit.machine);
     const verifying = this.verified.some((unit) => unit.controls[0] instanceof Verify);
     this.heading = verifying ? make("h2", { class: "phase", text: words("verify") }) : null;
@@ -138,7 +159,11 @@ export class Form {
   }
 
   lock(locked) {
-    for (const field of this.controls) field.node.disabled = locked;
+    for (const field of this.controls) {
+      // A question with buttons that play its members stays, and locks what answers.
+      if (field.lock) field.lock(locked);
+      else field.node.disabled = locked;
+    }
     if (locked) this.root.dataset.locked = "";
     else delete this.root.dataset.locked;
   }
@@ -153,9 +178,10 @@ export class Form {
   focus(field) {
     this.activate(field);
     // A slider rather than its field, where a digit would be typed and a phone would open its keyboard.
-    const place = field.slider ?? field.entry ?? field.node;
+    const place = field.spot ?? field.slider ?? field.entry ?? field.node;
     place.focus({ preventScroll: true });
-    field.node.scrollIntoView({ block: "nearest" });
+    // A question with a row for each member may be taller than the screen.
+    (field.spot ?? (field.lock ? find("legend", field.node) : field.node)).scrollIntoView({ block: "nearest" });
   }
 
   // Says in words what is still wrong on this page; the first question with a problem, or null.
@@ -163,7 +189,7 @@ export class Form {
     let first = null;
     for (const field of this.here) {
       const missing = !answered(field) && field.form.required;
-      const problem = field.problem ?? (missing ? words("missing_one", { question: field.form.text }) : null);
+      const problem = field.problem ?? (missing ? field.missing ?? words("missing_one", { question: field.form.text }) : null);
       field.note.hidden = problem === null;
       field.note.textContent = problem ?? "";
       if (problem !== null) first ??= field;
@@ -178,6 +204,13 @@ export class Form {
   get values() {
     const given = {};
     for (const field of this.controls) if (field.value !== undefined) given[field.id] = field.value;
+    return given;
+  }
+
+  // The values, and what has been given so far of those that are not complete.
+  get drafts() {
+    const given = this.values;
+    for (const field of this.controls) if (field.draft !== undefined) given[field.id] = field.draft;
     return given;
   }
 

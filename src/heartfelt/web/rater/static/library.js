@@ -1,12 +1,13 @@
 // Media fetched and decoded ahead, whole, so that the next trial starts at once and plays even when the line is down.
 import { askUntilAnswered } from "./server.js";
 
-async function fetched(id) {
-  const blob = await askUntilAnswered(`/media/${encodeURIComponent(id)}`, undefined, { cached: true, patience: 120_000 });
-  return URL.createObjectURL(blob);
-}
+const fetched = (id) => askUntilAnswered(`/media/${encodeURIComponent(id)}`, undefined, { cached: true, patience: 120_000 });
 
-function clip(url) {
+// What a trial presents: one medium, or those of a set in the order shown.
+export const mediaOf = (step) => (step.members?.map((member) => member.media) ?? [step.media]).filter(Boolean);
+
+function clip(blob) {
+  const url = URL.createObjectURL(blob);
   return new Promise((resolve, reject) => {
     const audio = new Audio();
     audio.preload = "auto";
@@ -16,9 +17,9 @@ function clip(url) {
   });
 }
 
-async function picture(url) {
+async function picture(blob) {
   const image = new Image();
-  image.src = url;
+  image.src = URL.createObjectURL(blob);
   await image.decode();
   return image;
 }
@@ -27,33 +28,34 @@ export class Library {
   #loads = new Map();
   #ready = new Set();
 
-  constructor(media) {
-    this.make = media === "image" ? picture : clip;
+  constructor(study) {
+    // The clips of a set stay as they were sent until their trial decodes them: decoded, they would fill the memory.
+    this.make = study.media === "image" ? picture : study.set_type ? (blob) => blob : clip;
   }
 
   // The clip or picture, once it can be shown.
   get(id) {
     if (!this.#loads.has(id)) {
-      const held = fetched(id).then((url) => this.make(url));
+      const held = fetched(id).then((blob) => this.make(blob));
       held.then(() => this.#ready.add(id)).catch(() => this.#loads.delete(id));
       this.#loads.set(id, held);
     }
     return this.#loads.get(id);
   }
 
-  // Whether it can be shown without asking the server.
-  has(id) {
-    return !id || this.#ready.has(id);
+  // Whether a trial can be shown without asking the server.
+  has(step) {
+    return mediaOf(step).every((id) => this.#ready.has(id));
   }
 
   // Fetches what comes next and lets go of what is past.
   ahead(now, next) {
-    const wanted = new Set([now, ...next].filter(Boolean));
+    const wanted = new Set([now, ...next].flatMap(mediaOf));
     for (const [id, held] of this.#loads) {
       if (!wanted.has(id)) {
         this.#loads.delete(id);
         this.#ready.delete(id);
-        held.then((media) => URL.revokeObjectURL(media.src)).catch(() => {});
+        held.then((media) => media.src && URL.revokeObjectURL(media.src)).catch(() => {});
       }
     }
     for (const id of wanted) this.get(id).catch(() => {});

@@ -10,6 +10,9 @@ export class Log {
     this.before = past.elapsed ?? 0;
     this.changes = past.changes ?? [];
     this.losses = past.focus_losses ?? 0;
+    this.away = past.away ?? 0;
+    this.playing = false;
+    this.awaySince = null;
     this.start = performance.now();
     this.paused = 0;
     this.pausedAt = null;
@@ -23,7 +26,22 @@ export class Log {
     const regain = () => (this.lost = false);
     addEventListener("blur", lose, { signal });
     addEventListener("focus", regain, { signal });
-    document.addEventListener("visibilitychange", () => (document.hidden ? lose() : regain()), { signal });
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) lose();
+      else regain();
+      this.sound(this.playing);
+    }, { signal });
+  }
+
+  // Whether a clip plays now: the time it does so with the page in the background is counted.
+  sound(playing) {
+    this.playing = playing;
+    const now = performance.now();
+    if (playing && document.hidden) this.awaySince ??= now;
+    else if (this.awaySince !== null) {
+      this.away += (now - this.awaySince) / 1000;
+      this.awaySince = null;
+    }
   }
 
   // Seconds since the trial was shown, less the time it was paused.
@@ -42,26 +60,29 @@ export class Log {
     this.pausedAt = null;
   }
 
-  change(question, value) {
+  change(question, value, what = true) {
     const text = Array.isArray(value) ? value.join(";") : String(value ?? "");
     const last = this.changes.at(-1);
-    // Typing is one change, not one a letter.
-    if (last && last[1] === question && last[3] && this.elapsed - last[0] < 30) this.changes.pop();
+    // Typing is one change, not one a letter; so is moving a slider, each of them for itself.
+    if (last && last[1] === question && last[3] === what && this.elapsed - last[0] < 30) this.changes.pop();
     this.changes.push([round(this.elapsed), question, text]);
   }
 
-  typed(question, value) {
-    this.change(question, value);
-    this.changes.at(-1)[3] = true;
+  typed(question, value, what = true) {
+    this.change(question, value, what);
+    this.changes.at(-1)[3] = what;
   }
 
   heard(player) {
     const clip = player?.seconds ?? 0;
+    this.sound(false);
     return {
       seconds: round(Math.max(0, this.elapsed - clip)),
       first_play: player?.firstPlay ?? null,
       plays: player?.plays ?? 0,
       intervals: player?.intervals ?? [],
+      played: player?.played ?? [],
+      away: round(this.away),
       focus_losses: this.losses,
       changes: this.changes.map((change) => change.slice(0, 3)),
       device: device(),

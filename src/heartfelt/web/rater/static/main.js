@@ -24,7 +24,7 @@ class Page {
   constructor(data) {
     // Trials that are held for the rater after this one: with the line down they are shown from here.
     Object.assign(this, { study: data.study, step: data.step, played: false, following: [] });
-    this.library = new Library(data.study.media);
+    this.library = new Library(data.study);
     this.queue = new Queue(data.who);
     this.stage = find("#stage");
   }
@@ -58,7 +58,7 @@ class Page {
     if (this.screen instanceof Trial && !this.screen.sent) {
       if (receipt?.then?.trial === this.screen.step.trial) {
         this.following = receipt.then.following;
-        this.library.ahead(this.screen.step.media, this.following.map((next) => next.media));
+        this.library.ahead(this.screen.step, this.following);
       }
       return;
     }
@@ -69,7 +69,7 @@ class Page {
   // The next trial that was fetched ahead, or a word that nothing is lost.
   #without() {
     const next = this.following[0];
-    if (next && this.library.has(next.media)) this.show({ ...next, following: this.following.slice(1) });
+    if (next && this.library.has(next)) this.show({ ...next, following: this.following.slice(1) });
     else if (!(this.screen instanceof WaitScreen)) this.#put(new WaitScreen(words("kept")));
   }
 

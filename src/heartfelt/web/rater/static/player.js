@@ -1,5 +1,6 @@
 // Plays a clip to its very end and remembers which stretches were heard.
 import { does, find, part } from "./dom.js";
+import { round } from "./log.js";
 import { words } from "./words.js";
 
 const SLACK = 0.15; // seconds that may be missing from a clip heard in full: clocks of decoders differ by that much
@@ -15,6 +16,9 @@ export class Player {
     this.plays = past.plays ?? 0;
     this.intervals = past.intervals ?? [];
     this.firstPlay = past.first_play ?? null;
+    // Whether the clip must be heard once more, whatever the limit.
+    this.wanted = () => false;
+    this.traced = false;
     this.since = null;
     this.frame = 0;
     this.button.addEventListener("click", () => this.toggle());
@@ -40,7 +44,8 @@ export class Player {
   }
 
   get mayPlay() {
-    return this.midway || this.replays === null || this.plays <= this.replays;
+    // Somebody who reloaded the page while the clip played has not heard it yet.
+    return this.midway || this.replays === null || this.plays <= this.replays || !this.unlocked || this.wanted();
   }
 
   get midway() {
@@ -60,12 +65,7 @@ export class Player {
 
   get heardAll() {
     if (!this.seconds) return this.intervals.length > 0 && this.audio.ended;
-    let reach = 0;
-    for (const [from, to] of [...this.intervals].sort((a, b) => a[0] - b[0])) {
-      if (from > reach + SLACK) return false;
-      reach = Math.max(reach, to);
-    }
-    return reach >= this.seconds - SLACK;
+    return reaches(this.intervals, this.seconds);
   }
 
   toggle() {
@@ -113,8 +113,8 @@ export class Player {
       if (to > this.since) this.intervals.push([round(this.since), round(to)]);
       this.since = null;
     }
+    this.listeners.stopped(how);
     this.#draw();
-    this.listeners.stopped();
   }
 
   #draw() {
@@ -132,12 +132,22 @@ export class Player {
   }
 
   #words() {
-    if (!this.unlocked) return words(`locked_${this.rule}`);
+    if (!this.unlocked) return this.traced ? "" : words(`locked_${this.rule}`);
     if (this.replays === null || this.playing || this.midway) return "";
     const left = this.replays + 1 - this.plays;
+    if (left <= 0 && this.mayPlay) return "";
     return left > 0 ? words("plays_left", { count: left }) : words("no_more_plays");
   }
 }
 
-const round = (seconds) => Math.round(seconds * 1000) / 1000;
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+// Whether stretches together reach from the beginning to the end.
+export function reaches(intervals, seconds, slack = SLACK) {
+  let reach = 0;
+  for (const [from, to] of [...intervals].sort((a, b) => a[0] - b[0])) {
+    if (from > reach + slack) return false;
+    reach = Math.max(reach, to);
+  }
+  return reach >= seconds - slack;
+}
+
+export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

@@ -1,9 +1,16 @@
 // Sounds made in the browser: two soft notes for the volume, and the three tones of the headphone check.
 let context = null;
 
-function ready() {
+// The one audio context of the page. It may be made at any time; it sounds after the first click, tap or key.
+export function audioContext() {
+  // Without this the ring switch of an iPhone silences everything that is not an audio element.
+  if (navigator.audioSession) navigator.audioSession.type = "playback";
   context ??= new AudioContext();
-  context.resume();
+  return context;
+}
+
+function ready() {
+  audioContext().resume();
   return context;
 }
 

@@ -4,9 +4,14 @@ import { Choices } from "./choices.js";
 import { notice } from "./connection.js";
 import { openDialog } from "./dialogs.js";
 import { Form, settled } from "./form.js";
+import { mediaOf } from "./library.js";
 import { Log, round } from "./log.js";
+import { Members } from "./members.js";
+import { Pictures } from "./pictures.js";
 import { Player } from "./player.js";
 import { Refused, ask } from "./server.js";
+import { SetPlayer } from "./setplayer.js";
+import { Tracing } from "./trace-pass.js";
 import { wish } from "./wishes.js";
 import { words } from "./words.js";
 import { enlarge } from "./zoom.js";
@@ -20,7 +25,22 @@ export class Trial {
     this.node = copy("screen-trial");
     this.part = (name) => part(name, this.node);
     this.draft = this.#draft();
-    this.form = new Form(this.node, step, this.study, (...details) => this.#changed(...details));
+    this.audio = this.study.media !== "image";
+    this.set = step.members ? this.#set() : null;
+    this.form = new Form(this.node, step, this.study, (...details) => this.#changed(...details), this.set);
+  }
+
+  // The members of a set, and what plays or shows them.
+  #set() {
+    const { step, study } = this;
+    const set = new Members(step, study);
+    const root = this.part("set");
+    root.hidden = false;
+    this.node.classList.add("set", `set-${study.set_type}`);
+    if (this.audio) this.player = new SetPlayer(root, set, study, this.#listeners(), this.draft.heard ?? {});
+    set.view = this.player ?? new Pictures(root, set);
+    if (!this.audio) set.view.moved = () => this.#lay();
+    return set;
   }
 
   async show(stage) {
@@ -32,14 +52,15 @@ export class Trial {
     });
     does("back", node).addEventListener("click", () => this.#turn(this.form.page - 1));
     does("undo", node).addEventListener("click", () => this.#stay());
-    does("enlarge", node).addEventListener("click", () => enlarge(find("img", does("enlarge", node))));
+    does("enlarge", node).addEventListener("click", () => enlarge([find("img", does("enlarge", node))]));
     does("comment", node).addEventListener("click", () => this.#comment());
     node.addEventListener("focusin", (event) => {
       const field = this.form.of(event.target);
       if (field) this.form.activate(field);
     });
-    const audio = step.media && study.media !== "image";
-    if (audio) this.#player();
+    const media = mediaOf(step).length > 0;
+    const audio = media && this.audio;
+    if (audio && !this.set) this.#player();
     this.form.lock(true);
     if (this.draft.values) this.form.restore(this.draft.values, this.draft.verdicts);
     this.comment = this.draft.comment ?? null;
@@ -49,18 +70,19 @@ export class Trial {
     this.#lay();
     this.resizing = new ResizeObserver(() => this.#lay());
     this.resizing.observe(stage);
-    this.part("hint").textContent = step.media ? words("loading") : "";
+    this.part("hint").textContent = media ? words("loading") : "";
     this.log = new Log(this.draft.log);
-    if (!(await this.#load(audio))) return;
+    if (!(await this.#load(media))) return;
     if (!this.draft.log) {
       this.log.close();
       this.log = new Log();
     }
     this.#beat();
     this.#unlock();
-    if (audio && !this.player.unlocked) this.player.button.focus({ preventScroll: true });
+    if (this.tracing) this.#trace();
+    else if (audio && !this.player.unlocked) this.player.button.focus({ preventScroll: true });
     else if (this.form.active) this.form.focus(this.form.active);
-    if (audio && this.page.played && wish("autoplay") && !this.player.plays) this.player.play();
+    if (audio && !this.tracing && this.page.played && wish("autoplay") && !this.player.plays) this.player.play();
   }
 
   #texts() {
@@ -72,7 +94,7 @@ export class Trial {
       (find("blockquote", place) ?? place).textContent = text ?? "";
     };
     fill("words", step.words);
-    fill("prompt", forms.some((form) => form.prompt) ? step.prompt : null);
+    fill("prompt", forms.some((form) => form.prompt) ? this.set?.prompt(step.prompt) ?? step.prompt : null);
     fill("rubric", [...new Set(forms.map((form) => form.rubric).filter(Boolean))].join("\n"));
     // Where felt and perceived are both asked in one trial, each question says which; else one line says it for all.
     this.mixed = new Set(forms.map((form) => form.emotion).filter(Boolean)).size > 1;
@@ -93,31 +115,65 @@ export class Trial {
   #player() {
     const { study } = this;
     this.part("player").hidden = false;
-    this.player = new Player(this.part("player"), study.listening, study.replays, {
+    this.player = new Player(this.part("player"), study.listening, study.replays, this.#listeners(), this.draft.heard);
+    const tracing = { anew: () => (this.log.away = 0), finished: (course) => this.#traced(course) };
+    if (this.form.courses.length) this.tracing = new Tracing(this.form, this.player, tracing);
+  }
+
+  #listeners() {
+    const heard = () => {
+      this.#unlock();
+      this.#keep();
+    };
+    return {
       began: () => {
         this.page.played = true;
         this.player.firstPlay ??= round(this.log.elapsed);
-        this.#unlock();
-        this.#keep();
+        this.tracing?.began();
+        this.log.sound(true);
+        heard();
       },
-      stopped: () => {
-        this.#unlock();
-        this.#keep();
+      heard,
+      stopped: (how) => {
+        this.log.sound(false);
+        this.tracing?.stopped(how);
+        heard();
       },
       broken: (error) => this.#broken(error),
-    }, this.draft.heard);
+    };
+  }
+
+  // A clip that is rated while it plays does not start by itself: the rater starts it, with a hand on the marker.
+  #trace() {
+    this.tracing.watch();
+    const field = this.tracing.current?.fields[0] ?? this.form.active;
+    if (field) this.form.focus(field);
+  }
+
+  #traced(course) {
+    for (const field of course.fields) {
+      const given = field.samples.filter((sample) => sample !== null).length;
+      this.log.change(field.id, `${given} of ${field.samples.length} samples`);
+      this.form.clear(field);
+    }
+    const [field] = course.fields;
+    tell(field.empty ? words("trace_empty") : words("trace_done"));
+    this.form.activate(this.form.following(course.fields.at(-1)) ?? field);
   }
 
   // Brings the media in; false when it cannot be shown, and the trial is given back.
-  async #load(audio) {
+  async #load(any) {
     const { step, page } = this;
-    if (!step.media) return true;
+    if (!any) return true;
     try {
-      const coming = page.library.get(step.media);
-      page.library.ahead(step.media, page.following.map((next) => next.media));
-      const media = await coming;
+      const coming = Promise.all(mediaOf(step).map((id) => page.library.get(id)));
+      page.library.ahead(step, page.following);
+      const [media, ...others] = await coming;
       if (this.closed) return false;
-      if (audio) this.player.load(media);
+      if (this.set) {
+        await this.set.view.load([media, ...others]);
+        this.#lay();
+      } else if (this.audio) this.player.load(media);
       else {
         media.alt = words("stimulus_image");
         const frame = does("enlarge", this.node);
@@ -143,6 +199,7 @@ export class Trial {
   #lay() {
     if (this.closed) return;
     this.form.lay(() => this.work.scrollHeight <= this.work.clientHeight);
+    for (const course of this.form.courses) course.surface.draw();
     this.#foot();
   }
 
@@ -154,13 +211,14 @@ export class Trial {
   #unlock() {
     if (this.locked && (this.player?.unlocked ?? true)) {
       this.form.lock(false);
-      if (this.player && this.player.rule !== "free") tell(words("unlocked"));
+      if (this.player && this.player.rule !== "free" && !this.tracing) tell(words("unlocked"));
     }
     this.#foot();
   }
 
   #tellLocked() {
-    tell(this.player && this.player.rule !== "free" ? words(`locked_${this.player.rule}`) : words("loading"));
+    if (this.set && this.player?.mixer) tell(words(`set_${this.player.rule}`, { members: this.player.missing.join(", ") }));
+    else tell(this.player && this.player.rule !== "free" ? words(`locked_${this.player.rule}`) : words("loading"));
   }
 
   #foot() {
@@ -177,7 +235,7 @@ export class Trial {
   #changed(field, value, typed = false, quiet = false) {
     this.form.clear(field);
     this.#stay();
-    if (typed) this.log.typed(field.id, value);
+    if (typed) this.log.typed(field.id, value, typed);
     else this.log.change(field.id, value);
     this.#keep();
     this.#foot();
@@ -226,6 +284,7 @@ export class Trial {
   #turn(page) {
     if (page < 0 || page >= this.form.pages.length) return;
     this.form.turn(page);
+    this.tracing?.turned();
     this.work.scrollTop = 0;
     this.#foot();
     if (this.form.active) this.form.focus(this.form.active);
@@ -279,8 +338,16 @@ export class Trial {
     }
     if (typing || !wish("keys")) return false;
     if (key === " ") {
-      if (!this.player || target.matches?.("button, a, summary, input[type=range], input[type=checkbox], input[type=radio]:not(:checked)")) return false;
-      this.player.toggle();
+      const own = this.set ? "" : "input[type=range], ";
+      if (!this.player || target.matches?.(`${own}button, a, summary, input[type=checkbox], input[type=radio]:not(:checked)`)) return false;
+      if (this.set && event.shiftKey) this.player.restart();
+      else this.player.toggle();
+      return true;
+    }
+    const member = this.set && !event.repeat ? this.set.keyed(event) : -1;
+    if (member >= 0) {
+      this.set.view.choose(member);
+      this.form.active?.chosen?.(member);
       return true;
     }
     if (key === "Backspace") {
@@ -288,15 +355,16 @@ export class Trial {
       return true;
     }
     if (/^[0-9]$/.test(key)) return this.#digit(key);
-    return false;
+    // Without the focus on a marker the arrow keys still move it.
+    return !target.matches?.("input") && (this.tracing?.current?.key(event) ?? false);
   }
 
   #digit(key) {
-    if (this.locked) {
+    const field = this.form.active;
+    if (this.locked && !field?.live) {
       this.#tellLocked();
       return true;
     }
-    const field = this.form.active;
     if (!field) return false;
     this.keyed = true;
     const used = field.key(key);
@@ -353,10 +421,10 @@ export class Trial {
   #keep() {
     if (this.sent || this.closed) return;
     const { log, player, form } = this;
-    const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses };
-    const heard = player && { plays: player.plays, intervals: player.intervals, first_play: player.firstPlay };
+    const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses, away: log.away };
+    const heard = player && { plays: player.plays, intervals: player.intervals, played: player.played, first_play: player.firstPlay };
     try {
-      sessionStorage.setItem(drafts(this.step.trial), JSON.stringify({ values: form.values, verdicts: form.verdicts, comment: this.comment, log: past, heard }));
+      sessionStorage.setItem(drafts(this.step.trial), JSON.stringify({ values: form.drafts, verdicts: form.verdicts, comment: this.comment, log: past, heard }));
     } catch {
       // Without room for a draft a reload begins the trial anew.
     }
@@ -376,7 +444,8 @@ export class Trial {
     clearInterval(this.beating);
     clearTimeout(this.advancing);
     this.resizing?.disconnect();
-    this.player?.close();
+    this.tracing?.close();
+    (this.set?.view ?? this.player)?.close();
     this.log?.close();
   }
 }

@@ -1,0 +1,1 @@
+"""MusAV: which of two music tracks has the higher arousal or valence."""

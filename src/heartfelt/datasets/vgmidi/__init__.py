@@ -1,0 +1,1 @@
+"""VGMIDI: valence and arousal of video game music, traced by listeners measure by measure."""

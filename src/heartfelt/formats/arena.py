@@ -1,0 +1,202 @@
+"""``arena``: logs of battles between systems, one row per battle with ``model_a``, ``model_b`` and ``winner``.
+
+The stimulus of a battle is what a system made for a prompt; where the log names no prompt, it is the system itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.files import write_text
+from heartfelt.formats.columns import need
+from heartfelt.formats.delimited import csv_text, header_of
+from heartfelt.formats.described import COMMON_OPTIONS
+from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.json_files import JSON, has_keys
+from heartfelt.formats.pair_tables import PairColumns, read_pairs
+from heartfelt.formats.set_rows import write_sets
+from heartfelt.formats.source_table import SYNONYMS, TABLES, SourceTable, locate, open_table
+from heartfelt.media.probe import PROBED
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import pairs, set_questions
+from heartfelt.study import study_text
+from heartfelt.study.load import STUDY_FILE
+from heartfelt.study.set_scale import Choice
+from heartfelt.tables import RATINGS
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    role: tuple(names.split())
+    for role, names in {
+        "model_a": "model_a model_1 model1 system_a left_model model_left a_metadata.system_key.system_tag",
+        "model_b": "model_b model_2 model2 system_b right_model model_right b_metadata.system_key.system_tag",
+        "winner": "winner vote_type vote preference vote.preference choice outcome",
+        "judge": "judge judge_id judge_hash user user_id voter rater annotator evaluation_session_id session.uuid",
+        "prompt": "question_id prompt_id prompt uuid",
+        "stimulus_a": "stimulus_a",
+        "stimulus_b": "stimulus_b",
+        "question": "question criterion dimension",
+        "at": "at tstamp timestamp time",
+        "trial": "trial battle_id",
+        "set": "set",
+        "position": "position",
+        "seconds": "seconds",
+        "repeat": "repeat",
+    }.items()
+}
+"""Usual names of the column that plays each role, in the order they are tried."""
+NEEDED = ("model_a", "model_b", "winner")
+AS_PAIR = {
+    "model_a": "first_system", "model_b": "second_system", "judge": "rater", "stimulus_a": "first", "stimulus_b": "second",
+}  # fmt: skip
+"""What a table of pairs calls these roles."""
+MOST_QUESTIONS = 60
+
+
+class Arena(Format):
+    """Battles of two systems with a winner or a tie."""
+
+    name: ClassVar[str] = "arena"
+    example_data: ClassVar[str] = "example/battles.jsonl"
+    about: ClassVar[str] = "arena logs: one battle per row with model_a, model_b and winner"
+    options: ClassVar[Mapping[str, str]] = {
+        "model_a": "column of the system shown first",
+        "model_b": "column of the system shown second",
+        "winner": "column that says who won; winner.WORD=first, second or tie explains a word in it",
+        "judge": "column of the rater id; none if the log does not say who judged",
+        "prompt": "column of the prompt or its id; none if every system counts as one stimulus",
+        "stimulus_a": "column of the first stimulus, where a system made several for a prompt",
+        "stimulus_b": "column of the second stimulus",
+        "question": "column that names the question, or the name of the only one",
+        "at": "column of the moment of the answer",
+        "trial": "column of the battle's id",
+        **COMMON_OPTIONS,
+    }
+
+    def recognises(self, source: Path) -> bool:
+        """A table or JSON Lines file with exactly these columns, or a folder this format wrote."""
+        path = source / "battles.csv" if source.is_dir() else source
+        if not path.is_file() or path.suffix.lower() not in TABLES:
+            return False
+        if path.suffix.lower() in {".csv", ".tsv", ".txt"}:
+            return header_of(path) >= set(NEEDED)
+        if path.suffix.lower() in JSON and not has_keys(path, NEEDED):
+            return False
+        try:
+            return set(open_table(path, {}, records=True).columns) >= set(NEEDED)
+        except InputError:
+            return False
+
+    def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
+        """Read the battles; those that cannot be used are in the ledger."""
+        table = open_table(locate(source, ("battles.csv", "battles.jsonl")), options, records=True)
+        return read_pairs(self.name, table, source, progress, PairColumns(_roles(table)))
+
+    def write(self, snapshot: Snapshot, target: Path) -> None:
+        """Write ``battles.csv``, a row per trial with two stimuli, and the tables of stimuli and raters and the study."""
+        parts = [_battle_rows(snapshot, question) for question in set_questions(snapshot.study)]
+        parts = [part for part in parts if part.height]
+        if not parts:
+            raise InputError(
+                "The snapshot has no trials with two stimuli.",
+                "Export it as long; arena logs hold pairs only.",
+            )
+        write_text(target / "battles.csv", csv_text(pl.concat(parts, how="diagonal")))
+        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
+        write_text(target / "raters.csv", csv_text(snapshot.raters))
+        write_text(target / STUDY_FILE, study_text(snapshot.study))
+        write_sets(snapshot, target)
+
+
+def _roles(table: SourceTable) -> dict[str, str]:
+    """The column of each role that has one."""
+    columns, options = table.columns, table.options
+    folded = {column.strip().casefold(): column for column in reversed(columns)}
+    out: dict[str, str] = {}
+    for role, usual in NAMES.items():
+        named = options.get(role)
+        if named == "none" and "none" not in columns:
+            continue
+        if role == "question" and named is not None and named not in columns:
+            continue
+        if named is not None:
+            need(columns, [named], table.where)
+            out[role] = named
+        else:
+            names = (*usual, *SYNONYMS["rater"][:-1]) if role == "judge" else usual
+            known = [folded[name] for name in names if name in folded and folded[name] not in out.values()]
+            if known:
+                out[role] = known[0]
+    for role in NEEDED:
+        if role not in out:
+            raise InputError(
+                f"{table.where}: no column is unmistakably {role}.",
+                f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+            )
+    asked = pl.col(out.get("question", out["winner"])).n_unique()
+    if (
+        "question" in out
+        and "question" not in options
+        and table.rows.select(asked).collect().item() > MOST_QUESTIONS
+    ):
+        out.setdefault("prompt", out.pop("question"))  # what the systems were asked, not the judges
+    return {AS_PAIR.get(role, role): column for role, column in out.items()}
+
+
+def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
+    """The battles of one question."""
+    ratings, stimuli = snapshot.ratings, snapshot.stimuli
+    table = pairs(ratings, question)
+    if not table.height or not isinstance(snapshot.study.scale_of(question), Choice):
+        return table.clear()
+    known = stimuli.select(
+        "stimulus",
+        pl.col("system").fill_null(pl.col("stimulus")) if "system" in stimuli.columns else pl.col("stimulus").alias("system"),
+        *(["prompt"] if "prompt" in stimuli.columns else []),
+    )  # fmt: skip
+    first = known.rename({"stimulus": "first", "system": "model_a"})
+    second = known.select(pl.col("stimulus").alias("second"), pl.col("system").alias("model_b"))
+    table = table.join(first, on="first", how="left", maintain_order="left")
+    table = table.join(second, on="second", how="left", maintain_order="left")
+    extras = [name for name in ratings.columns if name not in RATINGS.names or name == "answer"]
+    if extras:
+        own = ratings.filter((pl.col("question") == question) & (pl.col("place") == 1))
+        own = own.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
+        table = table.join(own, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")
+    winner = (
+        pl.when(pl.col("value") > 0.5).then(pl.lit("model_a"))
+        .when(pl.col("value") < 0.5).then(pl.lit("model_b"))
+        .otherwise(pl.lit("tie"))
+    )  # fmt: skip
+    if "answer" in table.columns:
+        winner = pl.coalesce("answer", winner)
+    if "at" in table.columns:
+        table = table.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
+    named = {"rater": "judge", "first": "stimulus_a", "second": "stimulus_b"}
+    table = (
+        table.with_columns(winner=winner, question=pl.lit(question))
+        .rename(named)
+        .drop("value", "answer", strict=False)
+    )
+    order = [
+        "model_a",
+        "model_b",
+        "winner",
+        "judge",
+        "question",
+        "stimulus_a",
+        "stimulus_b",
+        "prompt",
+        "trial",
+        "set",
+    ]
+    listed = [name for name in order if name in table.columns]
+    return table.select(*listed, pl.exclude(listed))
+
+
+FORMATS.add(Arena.name, Arena())

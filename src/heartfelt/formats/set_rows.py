@@ -1,0 +1,181 @@
+"""Ratings of trials in which stimuli were judged together, from tables that list them in their own way.
+
+A table of pairs has a row per trial: ``first``, ``second`` and ``value``, that of the first (1 chosen, 0 not, 0.5 for a
+tie; for a preference the grade in its favour). The ratings have a row per stimulus. Rows that cannot be used are left out
+with a reason; the ledger lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.snapshot import Snapshot
+from heartfelt.study.set_scale import Choice, Preference
+from heartfelt.study.sets import Sets, SetType
+from heartfelt.tables import LEDGER
+
+SETS_FILE = "sets.csv"
+ROW = "\0row"
+"""The number of a source row, from 1, while rows are being sorted out."""
+SELF_PAIR = "a stimulus is compared with itself"
+NO_ANSWER = "no answer"
+REPEATED_ROW = "the same row is there more than once"
+FIRST, SECOND, TIE = 1.0, 0.0, 0.5
+BOTH_BAD = {"tiebothbad", "bothbad", "bothbadvote", "bothsidesarebad"}
+WORDS: Mapping[str, float] = {
+    **dict.fromkeys(("a", "first", "left", "leftvote", "modela", "model1", "optiona", "systema", "songa"), FIRST),
+    **dict.fromkeys(
+        ("b", "second", "right", "rightvote", "modelb", "model2", "optionb", "systemb", "songb"), SECOND
+    ),
+    **dict.fromkeys(
+        ("tie", "tied", "tievote", "draw", "equal", "same", "both", "ab", "neither", "nodifference",
+         "nopreference", "aboutthesame", "bothgood", "undecided", *BOTH_BAD), TIE
+    ),
+}  # fmt: skip
+"""The usual words for which of two was chosen, in lower case without anything but letters and digits."""
+
+
+def table_sets(type: SetType, *, reference: str | None = None, anchors: Sequence[str] = ()) -> Sets:
+    """The sets of data that somebody else collected: what the data list, in a table of its own when exported."""
+    return Sets(type=type, rule="table", file=SETS_FILE, reference=reference, anchors=list(anchors))
+
+
+def usable(
+    table: pl.DataFrame, faults: Mapping[str, pl.Expr], where: str, named: Mapping[str, str] | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows without fault, and a ledger of the others with the first reason that applies.
+
+    ``named`` maps columns of the ledger (rater, stimulus, question) to those of the table. No row left is an error.
+    """
+    reason = pl.coalesce(pl.when(bad.fill_null(False)).then(pl.lit(words)) for words, bad in faults.items())
+    marked = table.with_columns(pl.int_range(1, pl.len() + 1).alias(ROW) if ROW not in table.columns else ROW)
+    marked = marked.with_columns(reason.alias("\0reason"))
+    bad = marked.filter(pl.col("\0reason").is_not_null())
+    about = {name: pl.col(column).cast(pl.String) for name, column in (named or {}).items()}
+    ledger = bad.select(
+        what=pl.lit("row"), **about, reason=pl.col("\0reason"), stage=pl.lit("import"), row=pl.col(ROW)
+    )
+    good = marked.filter(pl.col("\0reason").is_null()).drop("\0reason")
+    if not good.height:
+        first = f": {ledger['reason'].mode().sort()[0]}" if ledger.height else ""
+        raise InputError(
+            f"{where} holds no row that can be used ({ledger.height:,} rows{first}).",
+            "Check that the options name the right columns.",
+        )
+    return good, LEDGER.check(ledger, where)
+
+
+def repeated_rows(table: pl.DataFrame) -> pl.Expr:
+    """Whether a row equals an earlier one in every column."""
+    columns = [name for name in table.columns if name != ROW]
+    return ~pl.struct(columns).is_first_distinct() if columns else pl.lit(False)
+
+
+def joined_ledgers(*ledgers: pl.DataFrame | None) -> pl.DataFrame | None:
+    """One ledger of several, in their order."""
+    parts = [ledger for ledger in ledgers if ledger is not None and ledger.height]
+    return pl.concat(parts, how="diagonal") if parts else None
+
+
+def chosen(winner: str, words: Mapping[str, float], sides: Sequence[tuple[str, str]] = ()) -> pl.Expr:
+    """The value of the first: from the name of the winner, where it is that of one side, or from a word for a side.
+
+    ``sides`` are pairs of columns with the names of the first and the second; ``words`` are those given by options.
+    """
+    text = pl.col(winner).cast(pl.String).str.strip_chars()
+    given = text.replace_strict(words, default=None, return_dtype=pl.Float64) if words else pl.lit(None)
+    by_name = [
+        pl.when(text == pl.col(side).cast(pl.String)).then(value)
+        for first, second in sides
+        for side, value in ((first, FIRST), (second, SECOND))
+    ]
+    usual = plain_word(winner).replace_strict(WORDS, default=None, return_dtype=pl.Float64)
+    return pl.coalesce(given, *by_name, usual).cast(pl.Float64)
+
+
+def plain_word(column: str) -> pl.Expr:
+    """Text in lower case with letters and digits only."""
+    return pl.col(column).cast(pl.String).str.to_lowercase().str.replace_all(r"[^a-z0-9]", "")
+
+
+def stated_words(options: Mapping[str, str]) -> dict[str, float]:
+    """The words that options ``winner.WORD=first``, ``second`` or ``tie`` explain."""
+    sides = {"first": FIRST, "second": SECOND, "tie": TIE}
+    out: dict[str, float] = {}
+    for option, side in options.items():
+        family, dot, word = option.partition(".")
+        if family == "winner" and dot:
+            if side not in sides:
+                raise InputError(f"'{option}={side}' names no side.", "Write first, second or tie.")
+            out[word] = sides[side]
+    return out
+
+
+def with_trials(pairs: pl.DataFrame, apart: Sequence[str] = ()) -> pl.DataFrame:
+    """The pairs with ``set`` (the two stimuli, in either order) and ``trial``, where they have none.
+
+    A rater's second trial with the same set is a repeated presentation. Where raters are unknown every row is a trial of
+    its own. ``apart`` names columns besides the question that set two trials apart.
+    """
+    if "set" not in pairs.columns:
+        names = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
+        pairs = pairs.with_columns(pl.concat_str(names, separator="|").alias("set"))
+    if "trial" in pairs.columns:
+        return pairs
+    number = pl.int_range(1, pl.len() + 1) if ROW not in pairs.columns else pl.col(ROW)
+    if pairs["rater"].is_null().all():
+        return pairs.with_columns(number.cast(pl.String).alias("trial"))
+    pairs = pairs.with_columns(occurrence("rater", "question", "set", *apart).alias("repeat"))
+    again = (
+        pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "set", pl.col("repeat") + 1)).otherwise("set")
+    )
+    trial = pl.when(pl.col("rater").is_null()).then(number.cast(pl.String)).otherwise(again)
+    repeat = pl.when(pl.col("rater").is_not_null()).then("repeat").otherwise(0)
+    return without_repeats(pairs.with_columns(trial.alias("trial"), repeat.cast(pl.Int64).alias("repeat")))
+
+
+def occurrence(*key: str) -> pl.Expr:
+    """How often the key of a row came before: 0 for the first time."""
+    return (pl.col(key[0]).is_null() | True).cum_sum().over(pl.struct(key).hash()).cast(pl.Int64) - 1
+
+
+def without_repeats(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows without their column ``repeat`` where nothing was presented more than once."""
+    return rows if (rows["repeat"] > 0).any() else rows.drop("repeat")
+
+
+def pair_ratings(pairs: pl.DataFrame, scale: Choice | Preference) -> pl.DataFrame:
+    """The ratings of pairs: two rows per trial, the first stimulus at place 1."""
+    value = pl.col("value")
+    against = pl.when(value == 0).then(0.0).otherwise(-value)  # never -0.0
+    second = 1.0 - value if isinstance(scale, Choice) else against
+    other = pl.exclude("first", "second", ROW)
+    sides = (
+        pairs.select(other, stimulus=pl.col(name), place=pl.lit(place, pl.Int64)).with_columns(
+            own.alias("value")
+        )
+        for name, place, own in (("first", 1, value), ("second", 2, second))
+    )
+    return pl.concat(sides).with_columns(pl.lit("member").alias("role"))
+
+
+def trace_means(traces: pl.DataFrame) -> pl.DataFrame:
+    """The ratings that go with traces: the mean of each over its samples."""
+    columns = [name for name in ("rater", "stimulus", "question", "repeat") if name in traces.columns]
+    return traces.select(*columns, value=pl.col("samples").cast(pl.List(pl.Float64)).list.mean())
+
+
+def write_sets(snapshot: Snapshot, target: Path) -> None:
+    """Write the table of sets that the study names, as far as the ratings show them."""
+    sets, ratings = snapshot.study.sets, snapshot.ratings
+    if sets is None or sets.file is None or not {"set", "role"} <= set(ratings.columns):
+        return
+    role = pl.col("role").replace({"hidden-reference": "reference", "x": "member"})
+    rows = ratings.select("set", "stimulus", role).drop_nulls("set").unique(maintain_order=True)
+    write_text(target / SETS_FILE, csv_text(rows.sort("set", maintain_order=True)))

@@ -1,0 +1,292 @@
+"""Labels of questions answered by comparing: the strength of each stimulus and each system, with its rank.
+
+A choice gives Bradley and Terry's strengths, or Davidson's where there are ties; a preference strengths on the scale of its
+grades; a ranking Plackett and Luce's; best-worst answers those of the best-worst logit. Strengths of pairs allow for the order of
+presentation. Intervals are over raters, and for systems over what they were compared on as well: the prompt where the members of
+every pair share it, the two stimuli otherwise. Stimuli and systems that no chain of comparisons links, or that won or lost
+throughout, have no strength, and ``why_missing`` says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from heartfelt import stats
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import TRIAL, choices, members
+from heartfelt.stats.comparison.strengths import Strengths, no_strengths
+from heartfelt.stats.estimate import Estimate
+from heartfelt.study import Scale
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank
+from heartfelt.tables import Column, Contract
+
+Of: TypeAlias = Literal["system", "stimulus"]
+COMPARED = (Choice, Preference, Rank, BestWorst)
+"""The scales whose answers give strengths."""
+RANK_DRAWS = 10_000
+DRAWN_AT_MOST = 2_000_000
+"""Numbers drawn for the probabilities of ranks: with many contestants fewer draws are enough."""
+UNKNOWN = "\x00unknown rater "
+
+STRENGTHS = Contract(
+    "strengths",
+    "one row per contestant of a question answered by comparing",
+    (
+        Column("question", pl.String, "the question id"),
+        Column("of", pl.String, "system or stimulus"),
+        Column("name", pl.String, "the system or stimulus"),
+        Column("value", pl.Float64, "its strength, mean zero over all that have one", nullable=True),
+        Column("standard_error", pl.Float64, "of the strength", nullable=True),
+        Column("low", pl.Float64, "lower bound of the strength's interval", nullable=True),
+        Column("high", pl.Float64, "upper bound of the strength's interval", nullable=True),
+        Column("n", pl.Int64, "answers it took part in"),
+        Column("method", pl.String, "the model"),
+        Column("rank", pl.Int64, "1 for the strongest", nullable=True),
+        Column("rank_low", pl.Int64, "best rank it may plausibly have", nullable=True),
+        Column("rank_high", pl.Int64, "worst rank it may plausibly have", nullable=True),
+        Column("best", pl.Float64, "probability of being the strongest", nullable=True),
+        Column("why_missing", pl.String, "why there is no strength or no interval", nullable=True),
+    ),
+    key=("question", "of", "name"),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contest:
+    """The answers to one question as comparisons of systems or stimuli, and the strengths they give.
+
+    ``pairs`` has rater, first, second, value, grade and unit (what the two were compared on); for rankings and best-worst
+    answers the pairs follow from the sets in ``rows``.
+    """
+
+    question: str
+    of: Of
+    scale: Scale
+    pairs: pl.DataFrame
+    rows: pl.DataFrame
+    result: Strengths
+    notes: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """How many answers each contestant took part in."""
+        if self.rows.height:
+            return dict(self.rows.group_by("name").len().rows())
+        both = pl.concat([self.pairs["first"], self.pairs["second"].alias("first")])
+        return {} if not both.len() else dict(both.value_counts().rows())
+
+
+def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95) -> Contest | None:
+    """The comparisons of a question's first presentations and their strengths; None where nothing can be compared."""
+    scale = snapshot.study.scale_of(question)
+    stimuli = snapshot.stimuli
+    if not isinstance(scale, COMPARED) or (of == "system" and "system" not in stimuli.columns):
+        return None
+    ratings = first_presentations(snapshot)
+    names = stimuli.select("stimulus", pl.col(of).cast(pl.String).alias("name"))
+    pairs = _named(choices(ratings, question, scale), names, stimuli)
+    rows = _sets(members(ratings, question), names) if isinstance(scale, Rank | BestWorst) else pl.DataFrame()
+    if not pairs.height:
+        return None
+    result, notes = _fitted(scale, pairs, rows, of, confidence)
+    if of == "stimulus" and 2 * len(result.core) < len(result.names):
+        result = _apart(pairs, result)
+    elif of == "system":
+        result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
+    return Contest(question, of, scale, pairs, rows, result, notes)
+
+
+def _with_all(result: Strengths, names: Sequence[str]) -> Strengths:
+    """The strengths with those contestants added that were never compared."""
+    new = [name for name in names if name not in result.names]
+    never = Estimate.missing("it was never compared", result.model)
+    return replace(result, names=(*result.names, *new), strengths=(*result.strengths, *[never] * len(new)))
+
+
+def _apart(pairs: pl.DataFrame, result: Strengths) -> Strengths:
+    """No strengths: those of one small group would stand for stimuli that were never compared with it."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    size = len(result.names)
+    place = {name: number for number, name in enumerate(result.names)}
+    edges = [[place[name] for name in pairs[side]] for side in ("first", "second")]
+    graph = csr_array((np.ones(pairs.height), (np.array(edges[0]), np.array(edges[1]))), shape=(size, size))
+    groups, _ = connected_components(graph, directed=False)
+    why = (
+        f"the comparisons link at most {len(result.core)} of {size:,} stimuli in both directions, by wins and by losses"
+        if groups == 1
+        else f"the {size:,} stimuli form {groups:,} groups with no comparison between them; strengths of different groups"
+        " cannot be compared"
+    )
+    return no_strengths(result.model, result.model, result.names, result.counts, why)
+
+
+def first_presentations(snapshot: Snapshot) -> pl.DataFrame:
+    """The ratings without repeated presentations and probes."""
+    ratings = snapshot.without_probes.ratings
+    return ratings.filter(pl.col("repeat").fill_null(0) == 0) if "repeat" in ratings.columns else ratings
+
+
+def _named(table: pl.DataFrame, names: pl.DataFrame, stimuli: pl.DataFrame) -> pl.DataFrame:
+    """Comparisons of contestants rather than stimuli, with the unit they were compared on."""
+    low, high = (pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"))
+    unit = pl.concat_str(low, high, separator="\x1f")
+    table = table.with_columns(unit.alias("unit"))
+    shared = _shared(table, stimuli, "prompt")
+    if shared is not None:
+        table = table.with_columns(shared)
+    for side in ("first", "second"):
+        table = table.with_columns(pl.col(side).alias(f"{side}_stimulus"))
+        called = names.rename({"stimulus": side, "name": f"_{side}"})
+        table = table.join(called, on=side, how="left", maintain_order="left")
+        table = table.with_columns(pl.col(f"_{side}").alias(side)).drop(f"_{side}")
+    known = pl.col("first").is_not_null() & pl.col("second").is_not_null()
+    columns = (
+        "rater",
+        "trial",
+        "first",
+        "second",
+        "value",
+        "grade",
+        "unit",
+        "first_stimulus",
+        "second_stimulus",
+    )
+    return table.filter(known & (pl.col("first") != pl.col("second"))).select(columns).sort(columns)
+
+
+def _shared(table: pl.DataFrame, stimuli: pl.DataFrame, column: str) -> pl.Series | None:
+    """The value of a column of the stimuli that both members share in every comparison; None where they do not."""
+    if column not in stimuli.columns or not table.height:
+        return None
+    of = stimuli.select("stimulus", pl.col(column).cast(pl.String).alias("unit"))
+    first, second = (
+        table.select(side).join(of, left_on=side, right_on="stimulus", how="left", maintain_order="left")[
+            "unit"
+        ]
+        for side in ("first", "second")
+    )
+    return first if first.null_count() == 0 and bool((first == second).all()) else None
+
+
+def _sets(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """The members of every set with the contestant's name; sets in which a contestant appears twice say nothing about it."""
+    rows = rows.join(names, on="stimulus", how="left", maintain_order="left").drop_nulls("name")
+    twice = pl.struct("name").is_duplicated().over(*TRIAL)
+    rows = rows.filter(~twice.any().over(*TRIAL)).with_columns(_rater_or_row())
+    return rows.select("rater", "trial", "name", "value", "place").sort("rater", "trial", "place")
+
+
+def _rater_or_row() -> pl.Expr:
+    """The rater, or a name of its own for every trial whose rater is not known."""
+    return pl.coalesce(pl.col("rater"), pl.concat_str(pl.lit(UNKNOWN), pl.col("trial"))).alias("rater")
+
+
+def _fitted(
+    scale: Scale, pairs: pl.DataFrame, rows: pl.DataFrame, of: Of, confidence: float
+) -> tuple[Strengths, tuple[str, ...]]:
+    if isinstance(scale, Rank):
+        columns = (rows["rater"], rows["trial"], rows["name"], rows["value"])
+        return stats.plackett_luce(*columns, confidence=confidence), ()
+    if isinstance(scale, BestWorst):
+        columns = (rows["rater"], rows["trial"], rows["name"], rows["value"])
+        return stats.best_worst(*columns, confidence=confidence), ()
+    graded = isinstance(scale, Preference)
+    value = pairs["grade" if graded else "value"]
+    options: dict[str, Any] = {
+        "confidence": confidence,
+        "stimulus": unit_of(pairs) if of == "system" else None,
+    }
+    model = stats.cmos if graded else stats.davidson if (value == 0.5).any() else stats.bradley_terry
+    given = (rater_of(pairs), pairs["first"], pairs["second"], value)
+    result = model(*given, order_effect=True, **options)
+    if result.core:
+        return result, ()
+    plain = model(*given, **options)
+    if not plain.core:
+        return plain, ()
+    return plain, (
+        f"The strengths do not allow for the order of presentation: {result.strengths[0].why_missing}.",
+    )
+
+
+def rater_of(pairs: pl.DataFrame) -> pl.Series | None:
+    """The raters for an interval: None where none is known, a name of its own for every answer without one."""
+    if pairs["rater"].null_count() == pairs.height:
+        return None
+    return (
+        pairs.with_row_index("trial_")
+        .select(pl.coalesce("rater", pl.concat_str(pl.lit(UNKNOWN), pl.col("trial_").cast(pl.String))))
+        .to_series()
+    )
+
+
+def unit_of(pairs: pl.DataFrame) -> pl.Series | None:
+    """What the systems were compared on; None where no two of them were compared on several things."""
+    both = pl.concat_str(
+        pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="\x1f"
+    )
+    units = pairs.group_by(both.alias("systems")).agg(pl.n_unique("unit"))["unit"]
+    return pairs["unit"] if bool((units > 1).any()) else None
+
+
+def ranks(
+    result: Strengths, confidence: float = 0.95
+) -> list[tuple[int | None, int | None, int | None, float | None]]:
+    """For each contestant its rank, the bounds of its rank, and the probability of being the strongest."""
+    values = np.array([math.nan if each.is_missing else float(each) for each in result.strengths])
+    out: list[tuple[int | None, int | None, int | None, float | None]] = []
+    draws = max(200, min(RANK_DRAWS, DRAWN_AT_MOST // max(len(result.core), 1)))
+    probabilities = result.rank_probabilities(draws)
+    tail = (1.0 - confidence) / 2.0
+    for place, value in enumerate(values.tolist()):
+        if math.isnan(value):
+            out.append((None, None, None, None))
+            continue
+        rank = 1 + int((values > value).sum())
+        row = probabilities[place]
+        if np.isnan(row[0]):
+            out.append((rank, None, None, None))
+            continue
+        reached = np.cumsum(row)
+        low, high = (
+            int(np.searchsorted(reached, share, side="right")) + 1 for share in (tail, 1.0 - tail - 1e-12)
+        )
+        out.append((rank, min(low, rank), max(min(high, len(row)), rank), float(row[0])))
+    return out
+
+
+def strengths_table(contests: Sequence[Contest], least: int = 1) -> pl.DataFrame:
+    """The strengths of several contests under the contract ``STRENGTHS``; fewer than ``least`` answers give none."""
+    rows: list[dict[str, Any]] = []
+    for each in contests:
+        result, answers = each.result, each.answers
+        for place, (name, strength, rank) in enumerate(
+            zip(result.names, result.strengths, ranks(result), strict=True)
+        ):
+            n = answers.get(str(name), 0)
+            row: dict[str, Any] = {"question": each.question, "of": each.of, "name": str(name), "n": n}
+            row |= {"method": result.model, "why_missing": strength.why_missing or strength.why_no_interval}
+            if 0 < n < least:
+                row["why_missing"] = f"{n} of the {least} ratings a label needs"
+            elif not strength.is_missing:
+                row |= {"value": strength.value, "low": strength.low, "high": strength.high}
+                row["standard_error"] = _standard_error(result, place)
+                row |= dict(zip(("rank", "rank_low", "rank_high", "best"), rank, strict=True))
+            rows.append(row)
+    schema = {column.name: column.dtype for column in STRENGTHS.columns}
+    return pl.DataFrame(rows, schema=schema).sort("question", "of", "name")
+
+
+def _standard_error(result: Strengths, place: int) -> float | None:
+    if result.covariance is None:
+        return None
+    variance, _ = result.covariance.variance({result.core.index(place): 1.0})
+    return math.sqrt(variance) if variance > 0 else None

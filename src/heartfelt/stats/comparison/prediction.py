@@ -1,0 +1,308 @@
+"""Scores of predicted choices: how well something says which of two a person chooses.
+
+A prediction is a ``difference`` (of two scores, positive in favour of the first: only its sign counts), or a ``probability``
+that the first is chosen, with or without that of a ``tie``. With v the value of a comparison (1 first, 0 second, 0.5 tie),
+p the probability of the first and t that of a tie:
+
+| score | per comparison | a tie |
+|---|---|---|
+| accuracy | v where the first is predicted, 1 - v where the second is, 0.5 where neither is | half right for either side |
+| decided accuracy | the same | left out |
+| outcome accuracy | whether the likeliest of the three outcomes happened; needs t | an outcome |
+| majority accuracy | the same, for the side that most decided answers to a pair chose | left out, as are evenly split pairs |
+| log loss | -v log m - (1 - v) log(1 - m), m = p + t / 2, in nats | half a win each |
+| outcome log loss | -log of the probability of what happened; needs t | an outcome |
+| Brier | (m - v)^2 | a value of 0.5 |
+| outcome Brier | half the sum of squares over the three outcomes; needs t | an outcome |
+
+Intervals are over raters and pairs (:mod:`heartfelt.stats.two_way_jackknife`): shares by Wilson's score interval at the
+effective sample size, losses on the log scale. Without raters they are over pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats._bounds import Transform, check_confidence
+from heartfelt.stats.comparison.pairs import Comparisons, Sets, as_comparisons, check_choices, judged_sets
+from heartfelt.stats.comparison.spread import crossed_spread, without_each
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import Spread
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+
+ROUNDING = 1e-9
+NO_PROBABILITIES = "the prediction gives no probabilities"
+NO_TIES = "the prediction gives no probability of a tie"
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceScores:
+    """Scores of predicted choices, or the best that can be expected of them (``choice_ceilings``)."""
+
+    accuracy: Estimate
+    decided_accuracy: Estimate
+    outcome_accuracy: Estimate
+    majority_accuracy: Estimate
+    log_loss: Estimate
+    outcome_log_loss: Estimate
+    brier: Estimate
+    outcome_brier: Estimate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predicted:
+    """Comparisons with their predictions, in the order of presentation. NaN probabilities: none were given."""
+
+    data: Comparisons
+    sets: Sets
+    lean: Floats
+    """Positive where the first is predicted."""
+    first: Floats
+    tie: Floats | None
+    confidence: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Counts for an estimate."""
+        raters = {} if self.data.rater is None else {"raters": self.data.raters}
+        left_out = {"left_out": self.data.left_out} if self.data.left_out else {}
+        return {"comparisons": self.data.size, "pairs": self.sets.count, **raters, **left_out}
+
+
+def choice_scores(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    *,
+    difference: Values = None,
+    probability: Values = None,
+    tie: Values = None,
+    stimulus: Ids | None = None,
+    confidence: float = 0.95,
+) -> ChoiceScores:
+    """Score predictions of choices; columns as in :func:`bradley_terry`, with one prediction per comparison.
+
+    Comparisons without a finite value or prediction are left out and counted.
+    """
+    given = predictions(rater, first, second, value, difference, probability, tie, stimulus, confidence)
+    names = {
+        "accuracy": "accuracy, a tie is half right",
+        "decided_accuracy": "accuracy of decided comparisons",
+        "outcome_accuracy": "accuracy of three outcomes",
+        "majority_accuracy": "accuracy of the majority's choice",
+        "log_loss": "log loss, a tie is half a win each",
+        "outcome_log_loss": "log loss of three outcomes",
+        "brier": "Brier score, a tie has the value 0.5",
+        "outcome_brier": "Brier score of three outcomes",
+    }
+    if not given.data.size:
+        return ChoiceScores(
+            *(Estimate.missing("there are no comparisons", n, given.counts) for n in names.values())
+        )
+    v, everything = given.data.value, np.ones(given.data.size)
+    hits = _hits(given.lean, v)
+    scores = {
+        "accuracy": _mean(given, names["accuracy"], hits, everything, "logit"),
+        "decided_accuracy": _mean(
+            given, names["decided_accuracy"], hits * (v != 0.5), (v != 0.5) * 1.0, "logit"
+        ),
+        "majority_accuracy": _majority(given, names["majority_accuracy"]),
+    }
+    for kind in ("", "outcome_"):
+        why = NO_PROBABILITIES if np.isnan(given.first).any() else None
+        why = why or (NO_TIES if kind and given.tie is None else None)
+        wanted = [f"{kind}log_loss", f"{kind}brier", *(["outcome_accuracy"] if kind else [])]
+        if why:
+            scores |= {name: Estimate.missing(why, names[name], given.counts) for name in wanted}
+            continue
+        chances, happened = _outcomes(given, bool(kind))
+        scores[f"{kind}log_loss"] = _log_loss(given, names[f"{kind}log_loss"], chances, happened)
+        squares = ((chances - happened) ** 2).sum(axis=1) / 2
+        scores[f"{kind}brier"] = _mean(given, names[f"{kind}brier"], squares, everything, "log")
+        if kind:
+            likeliest = np.isclose(chances, chances.max(axis=1, keepdims=True), rtol=0, atol=1e-12)
+            right = (likeliest * happened).sum(axis=1) / likeliest.sum(axis=1)
+            scores["outcome_accuracy"] = _mean(given, names["outcome_accuracy"], right, everything, "logit")
+    return ChoiceScores(**scores)
+
+
+def predictions(
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    value: Values,
+    difference: Values,
+    probability: Values,
+    tie: Values,
+    stimulus: Ids | None,
+    confidence: float,
+) -> Predicted:
+    """Check and code comparisons with their predictions; one of ``difference`` and ``probability`` is None."""
+    check_confidence(confidence)
+    if (difference is None) == (probability is None):
+        raise InputError(
+            "Pass either differences or probabilities.",
+            "Use difference= for scores of two, or probability= for the chance that the first is chosen.",
+        )
+    if tie is not None and probability is None:
+        raise InputError("A probability of a tie needs that of the first.", "Pass probability= as well.")
+    values = as_floats(value)
+    names = {"difference": difference, "probability": probability, "tie": tie}
+    columns = {name: as_floats(column, name) for name, column in names.items() if column is not None}
+    for name, column in columns.items():
+        if column.size != values.size:
+            raise InputError(
+                f"The columns differ in length: {name} {column.size}, value {values.size}.",
+                "Pass one prediction per comparison.",
+            )
+    known = np.isfinite(np.vstack([values, *columns.values()])).all(axis=0)
+    data = as_comparisons(rater, first, second, np.where(known, values, np.nan), stimulus)
+    check_choices(data.value)
+    columns = {name: column[known] for name, column in columns.items()}
+    if difference is not None:
+        none = np.full(data.size, np.nan)
+        return Predicted(data, judged_sets(data), columns["difference"], none, None, confidence)
+    chance, ties = columns["probability"], columns.get("tie")
+    rest = 1.0 - chance - (0.0 if ties is None else ties)
+    parts = [chance, rest] if ties is None else [chance, rest, ties]
+    if data.size and min(float(part.min()) for part in parts) < -ROUNDING:
+        raise InputError(
+            "Probabilities must lie between 0 and 1, and those of a comparison must not exceed 1 together.",
+            "Pass the chance that the first is chosen, and that of a tie.",
+        )
+    return Predicted(data, judged_sets(data), chance - rest, chance, ties, confidence)
+
+
+def _hits(lean: Floats, value: Floats) -> Floats:
+    return np.where(lean > 0, value, np.where(lean < 0, 1.0 - value, 0.5))
+
+
+def _outcomes(given: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
+    """Probabilities and what happened, by outcome: first and second, then a tie where that is an outcome."""
+    v, tie = given.data.value, np.zeros(given.data.size) if given.tie is None else given.tie
+    if not with_ties:
+        chance = np.clip(given.first + tie / 2, 0.0, 1.0)
+        return np.column_stack([chance, 1.0 - chance]), np.column_stack([v, 1.0 - v])
+    rest = np.clip(1.0 - given.first - tie, 0.0, 1.0)
+    return np.column_stack([given.first, rest, tie]), np.column_stack([v == 1.0, v == 0.0, v == 0.5]) * 1.0
+
+
+def _log_loss(given: Predicted, name: str, chances: Floats, happened: Floats) -> Estimate:
+    ruled_out = int(((chances <= 0) & (happened > 0)).any(axis=1).sum())
+    if ruled_out:
+        why = f"{ruled_out} comparisons turned out as the prediction had ruled out (probability 0); the log loss is infinite"
+        return Estimate.missing(why, name, given.counts)
+    losses = -(happened * np.log(np.where(happened > 0, chances, 1.0))).sum(axis=1)
+    return _mean(given, name, losses, np.ones(losses.size), "log")
+
+
+# --- intervals --------------------------------------------------------------------------------------------------------
+
+
+def _mean(given: Predicted, name: str, top: Floats, bottom: Floats, scale: Transform) -> Estimate:
+    """The ratio of two sums over comparisons."""
+    total = float(bottom.sum())
+    if total <= 0:
+        return Estimate.missing("no comparison was decided", name, given.counts)
+    plain = Estimate(float(top.sum()) / total, method=name, counts=given.counts)
+    item = given.sets.codes, given.sets.count
+    if given.data.rater is not None:
+        spread = crossed_spread(top, bottom, item, (given.data.rater, given.data.raters))
+    else:
+        spread = _over_pairs(
+            jackknife_variance(_without(top, bottom, *item)), given.sets.codes[bottom > 0], item[1]
+        )
+    return with_spread(plain, spread, scale, given)
+
+
+def _without(top: Floats, bottom: Floats, codes: Ints, count: int) -> Floats:
+    above, below = (np.bincount(codes, part, minlength=count) for part in (top, bottom))
+    return without_each(above[below > 0], below[below > 0])
+
+
+def _over_pairs(variance: float, codes: Ints, count: int) -> TwoWaySpread:
+    return TwoWaySpread(variance, 0.0, 0.0, effective(np.bincount(codes, minlength=count)), 1.0)
+
+
+def crossed(given: Predicted, without: Any, used: Any) -> TwoWaySpread:
+    """The spread of a statistic; ``without`` gives it without each unit, from codes of units and their number."""
+    rows = np.flatnonzero(used)
+    of_pairs = jackknife_variance(without(given.sets.codes, given.sets.count))
+    if given.data.rater is None:
+        return _over_pairs(of_pairs, given.sets.codes[rows], given.sets.count)
+    rater, raters = given.data.rater, given.data.raters
+    return TwoWaySpread(
+        of_pairs,
+        jackknife_variance(without(rater, raters)),
+        jackknife_variance(without(np.arange(given.data.size), given.data.size)),
+        effective(np.bincount(given.sets.codes[rows])),
+        effective(np.bincount(rater[rows])),
+    )
+
+
+def with_spread(plain: Estimate, spread: TwoWaySpread, scale: Transform, given: Predicted) -> Estimate:
+    """The estimate with its interval on the scale, or the reason it has none."""
+    value = float(plain)
+    raters = given.data.rater is not None
+    if raters and given.data.raters < 2:
+        return plain.without_interval("one rater: the choices of one person are not a sample of people")
+    units = min(spread.item_count, spread.rater_count) if raters else spread.item_count
+    if units < 2:
+        return plain.without_interval("fewer than two pairs")
+    at_end = scale == "logit" and not 0 < value < 1
+    if not at_end and (spread.variance <= 0 or (scale == "log" and value <= 0)):
+        return plain.without_interval("nothing varies")
+    error = math.sqrt(spread.variance)
+    how = "jackknife over pairs and raters" if raters else "jackknife over pairs"
+    if scale == "logit":
+        size = units if at_end else value * (1 - value) / error**2
+        result = Spread(value, scale, int(units), error, units - 1.0 if at_end else spread.df, size, how)
+    else:
+        on_scale = error / value if scale == "log" else error
+        result = Spread(value, scale, int(units), on_scale, spread.df, how=how)
+    return result.estimate(plain, given.confidence)
+
+
+def _majority(given: Predicted, name: str) -> Estimate:
+    """How often the prediction names the side that most decided answers to a pair chose."""
+    sets = given.sets
+    leads = sets.value - 0.5
+    oriented = np.where(sets.swapped, -given.lean, given.lean)
+    lean, lead = (
+        np.asarray(np.bincount(sets.codes, part, minlength=sets.count), np.float64)
+        for part in (oriented, leads)
+    )
+    hit, label = _labelled(lead, lean)
+    counts = given.counts | {"labels": int(label.sum())}
+    if not label.any():
+        return Estimate.missing("no pair has a majority", name, counts)
+
+    def without(codes: Ints, count: int) -> Floats:
+        if codes is sets.codes:
+            return without_each(hit[label > 0], label[label > 0])
+        keys, place = np.unique(codes * sets.count + sets.codes, return_inverse=True)
+        pair = keys % sets.count
+        hit_then, label_then = _labelled(lead[pair] - np.bincount(place, leads), lean[pair])
+        moved, fewer = (
+            np.bincount(keys // sets.count, now - before[pair], minlength=count)
+            for now, before in ((hit_then, hit), (label_then, label))
+        )
+        left = label.sum() + fewer
+        return np.asarray((hit.sum() + moved)[left > 0] / left[left > 0])
+
+    plain = Estimate(float(hit.sum() / label.sum()), method=name, counts=counts)
+    return with_spread(plain, crossed(given, without, label[sets.codes] > 0), "logit", given)
+
+
+def _labelled(lead: Floats, lean: Floats) -> tuple[Floats, Floats]:
+    """For each pair whether the prediction meets its majority, and whether there is one."""
+    label = np.asarray(np.abs(lead) > 1e-9, np.float64)
+    hit = label * np.where(lean * lead > 0, 1.0, np.where(lean == 0, 0.5, 0.0))
+    return np.asarray(hit, np.float64), label
