@@ -105,7 +105,7 @@ export class SetPlayer {
   }
 
   #whole(place) {
-    return Boolean(this.lengths) && this.played[place].length > 0 && reaches(this.played[place], this.lengths[place], SLACK);
+    return Boolean(this.lengths) && this.played[place].length > 0 && reaches(this.played[place], this.lengths[place], Math.min(SLACK, 0.03 * this.lengths[place]));
   }
 
   toggle() {
@@ -246,6 +246,8 @@ export class SetPlayer {
     node.addEventListener("pointermove", (event) => {
       if (grip) this.#move(end, ((event.clientX - grip.box.left - grip.off) / grip.box.width) * this.mixer.seconds);
     });
+    // A finger that drags makes no gesture of its own, after which a browser would swallow the next tap.
+    node.addEventListener("touchmove", (touch) => touch.preventDefault(), { passive: false });
     for (const done of ["pointerup", "pointercancel"]) {
       node.addEventListener(done, () => {
         if (grip) this.#again();
