@@ -12,12 +12,13 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
+from sqlalchemy import Connection
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Next
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import HEAD, STORE_FILE, revision
-from heartfelt.collect.store.tables import metadata
+from heartfelt.collect.store.tables import LAYOUTS, metadata
 from heartfelt.collect.versions import edits
 from heartfelt.errors import StudyError
 from heartfelt.snapshot.folder import load
@@ -250,7 +251,7 @@ def old_store(folder: Path, database: str | None) -> Path:
     old.executescript((DATA / "store_0001.sql").read_text(encoding="utf-8"))
     old.commit()
     if database:
-        name = f"old{folder.parent.name[-20:]}".lower().replace("-", "").replace("_", "")
+        name = f"{folder.name}{folder.parent.name[-20:]}".lower().replace("-", "").replace("_", "")
         text = (folder / "study.yaml").read_text(encoding="utf-8").replace("old-store", name)
         (folder / "study.yaml").write_text(text, encoding="utf-8")
         _copy(old, Database(database, name), name)
@@ -258,7 +259,7 @@ def old_store(folder: Path, database: str | None) -> Path:
     return folder
 
 
-def _copy(old: sqlite3.Connection, store: Database, name: str) -> None:
+def _migrate(connection: Connection, layout: str) -> None:
     from alembic import command
     from alembic.config import Config
 
@@ -266,12 +267,16 @@ def _copy(old: sqlite3.Connection, store: Database, name: str) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(str(migrations.__file__)).parent))
+    config.attributes["connection"] = connection
+    command.upgrade(config, layout)
+
+
+def _copy(old: sqlite3.Connection, store: Database, name: str) -> None:
     with store.connect() as connection, connection.begin():
         connection.exec_driver_sql(f'CREATE SCHEMA "{store.schema}"')
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        _migrate(connection, "0001")
         for table in metadata.sorted_tables:
-            if table.name == "participants":
+            if table.name not in LAYOUTS["0001"].tables:
                 continue
             rows = old.execute(f'SELECT * FROM "{table.name}"')
             names = [column[0] for column in rows.description]
@@ -290,10 +295,25 @@ BOOLEANS = {"agreed", "kept", "passed", "late", "practice", "skipped", "excluded
 
 
 @pytest.mark.slow
-def test_a_store_of_the_first_layout_opens(tmp_path: Path, database: str | None, opened: Open) -> None:
-    folder = old_store(tmp_path / "old", database)
+@pytest.mark.parametrize("layout", ["0001", "0002"])
+def test_a_store_of_an_older_layout_opens(
+    layout: str, tmp_path: Path, database: str | None, opened: Open
+) -> None:
+    folder = old_store(tmp_path / f"old{layout}", database)
+    older = Database(database or folder / STORE_FILE, load_study(folder).name)
+    if layout == "0002":
+        with older.connect() as connection, connection.begin():
+            _migrate(connection, layout)
+            connection.exec_driver_sql(
+                "UPDATE answers SET heard = 0.5, heard_flag = 'incomplete' WHERE trial = 3"
+            )
+    with older.connect() as connection:
+        assert revision(connection) == layout
+    older.close()
     collection = opened(folder, seed=7)
     assert collection.ratings().height == 12
+    heard = collection.ratings().filter(pl.col("heard").is_not_null())
+    assert heard.select("trial", "heard").unique().rows() == ([(3, 0.5)] if layout == "0002" else [])
     assert collection.raters().height == 3
     assert collection.versions()["version"].to_list() == [1, 2], "the same study is no new version"
     store = Database(database or folder / STORE_FILE, load_study(folder).name)

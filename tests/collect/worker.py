@@ -45,8 +45,11 @@ async def rate(collection: Collection, name: str, rng: random.Random) -> None:
         if draw > 0.985:
             await collection.ask(Leave(rater))
             return
-        value = rng.randint(1, 9)
-        command = Answer(rater, step.trial, f"{name}-{number}", {"valence": value})
+        # A set is answered with a choice; a stimulus with a point and, where that is asked, a trace that holds it.
+        value = rng.randint(0, 1) if step.members else rng.randint(1, 9)
+        given: dict[str, object] = {"valence": value, "course": {"samples": [None, *([value / 9] * 50)]}}
+        asked = {question: given[question] for question in step.questions}
+        command = Answer(rater, step.trial, f"{name}-{number}", asked)
         while True:
             try:
                 receipt = await collection.ask(command)

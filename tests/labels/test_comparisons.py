@@ -47,9 +47,9 @@ def test_systems_get_the_strengths_of_their_pairs(ties: float) -> None:
         if not ties:
             assert strength.low is not None
             assert strength.low < STRENGTHS[name] < (strength.high or 0)
-        assert row["low"] < row["value"] < row["high"]  # type: ignore[operator]
+        assert row["low"] < row["value"] < row["high"]  # type: ignore[operator]  # numbers in a row of mixed types
     assert [made[name]["rank"] for name in SYSTEMS] == [1, 2, 3, 4]
-    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in made.values())  # type: ignore[operator]
+    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in made.values())  # type: ignore[operator]  # numbers in a row of mixed types
     assert sum(float(str(row["best"])) for row in made.values()) == pytest.approx(1.0)
 
 

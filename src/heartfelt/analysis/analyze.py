@@ -16,6 +16,7 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
+from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, mixed_tables, pairwise, variance_tables
 from heartfelt.analysis.failures import Failed, Failures, attempt
@@ -38,12 +39,14 @@ from heartfelt.analysis.reliability import pooled_reliability, reliability
 from heartfelt.analysis.results import Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
+from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
 from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import Policy, parse_policy
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import set_questions
 
 SCHEMA = 1
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
@@ -129,6 +132,10 @@ def analyze(
             f"{counted.probe_stimuli:,} stimuli are probes (anchors or practice); their {counted.answers_to_probes:,}"
             " answers are used for screening raters only."
         )
+    if material.aside:
+        notes.append(
+            f"{len(material.aside):,} stimuli are hidden references or anchors; means, reliability and tests leave them out."
+        )
     everyone = sides[0]
     summary = Summary(
         heartfelt=__version__,
@@ -166,13 +173,17 @@ def analyze(
         sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
         crossfit=None if isinstance(held_out, str) else held_out,
         published=guard("published", None, published, snapshot, counted, everyone.anova, everyone.pairwise),
+        comparisons=guard("comparisons", (), comparison_results, material.snapshot) or None,
+        traces=guard("traces", (), trace_results, material.snapshot) or None,
         notes=(*material.labels.notes, *notes),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)
     labels = guard("facts of labels", material.labels.table, _labels, material)
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
     summary = _in_words(summary, material, snapshot, failures)
-    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary)
+    pairs = guard("pairs of stimuli", pl.DataFrame(), majorities, material.snapshot)
+    made = (material.labels.strengths, material.labels.courses, pairs)
+    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary, *made)
 
 
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:
@@ -272,7 +283,7 @@ def _reasons(material: Material) -> dict[str, str]:
     no_system = "the stimuli name no systems, or only one"
     nothing_asked = "no question is answered with numbers or categories"
     not_shared = "no two questions share a scale of categories"
-    return {
+    reasons = {
         "reliability": nothing_asked,
         "reliability_pooled": not_shared,
         "agreement": "no question is answered with categories",
@@ -297,3 +308,7 @@ def _reasons(material: Material) -> dict[str, str]:
         "crossfit": "the default policy leaves nobody out",
         "published": "these are not data whose published figures are known",
     }
+    if not material.questions and set_questions(material.study):
+        compared = "every question compares stimuli; see the comparisons"
+        reasons |= {part: compared for part in reasons if part not in {"by", "crossfit", "published"}}
+    return reasons

@@ -2,7 +2,8 @@
 
 A *rating* is counted as published studies count it: one rater's answers to one stimulus at one presentation, however
 many questions were asked together; where the study lists which question is asked of which stimulus, and neither order
-nor time is known, each answer is one. A rater is *constant* who gave one and the same answer to at least five stimuli
+nor time is known, each answer is one; where stimuli were judged together, one rater's answers to a set are one. A rater is
+*constant* who gave one and the same answer to at least five stimuli
 under a question and varied under none. Whether the number of ratings of an item depends on its answers is tested per
 question (``stats.inference.count_dependence``), with Holm's correction over all tests at 1%: in at most one honest
 study of a hundred is any of them significant.
@@ -18,6 +19,7 @@ from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.results import Checks, Counts, CountTest, CountTests
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.snapshot.snapshot import probe_counts
 from heartfelt.stats.inference import CountDependence, count_dependence, holm
 
@@ -70,6 +72,12 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     table = snapshot.scan_ratings()
     have = table.collect_schema().names()
     answers = snapshot.survey.ratings
+    if has_sets(table):
+        sets = table.with_columns(pl.coalesce("trial", "stimulus").alias("trial"))
+        key = ["rater", "trial", *(["repeat"] if "repeat" in have else [])]
+        return int(sets.select(pl.struct(key).n_unique()).collect().item()), len(
+            snapshot.survey.questions
+        ) == 1
     marked = [name for name in ("position", "at") if name in have][:1]
     apart = not marked and snapshot.table("items").height > 0
     if snapshot.survey.unknown_raters == answers or apart:

@@ -1,6 +1,7 @@
 """A snapshot prepared for analysis: for each question its ratings, labels, references and scale, and the plane of quadrants.
 
 Everything downstream works on first presentations of items that have a label, so that every figure is about the same ratings.
+Hidden references and anchors have labels but are left out here: differences from them are there on purpose.
 Signed deviation is the mean rating of a stimulus less its intent's reference on the question's axis; absolute deviation is
 its size. Both are on the scale of the question. The midpoints of two scales with references divide their plane into quadrants; a
 coordinate on a midline belongs to neither side.
@@ -132,6 +133,8 @@ class Material:
     pools: tuple[QuestionData, ...]
     plane: Plane | str
     """The plane of quadrants, or why there is none."""
+    aside: tuple[str, ...] = ()
+    """Hidden references and anchors."""
 
     @property
     def study(self) -> Study:
@@ -155,6 +158,8 @@ def prepare(snapshot: Snapshot) -> Material:
     study = snapshot.study
     answers = first_answers(snapshot)
     made = labels(snapshot, answers=answers)
+    aside = _references_and_anchors(snapshot)
+    answers = answers.filter(~pl.col("stimulus").is_in(aside)) if aside else answers
     plane = find_plane(study)
     columns = [
         pl.col(name).cast(pl.String)
@@ -168,6 +173,7 @@ def prepare(snapshot: Snapshot) -> Material:
     # One row per item that has a label or a tie, with its mean rating.
     computed = answers.group_by(ITEM).agg(pl.mean("value").alias("mean"))
     means = made.table.select(*ITEM, "value", "n", "sd", "method")
+    means = means.filter(~pl.col("stimulus").is_in(aside)) if aside else means
     means = means.join(computed, on=ITEM, how="left", maintain_order="left")
     means = means.with_columns(pl.coalesce("mean", "value").alias("mean"))
     means = means.join(facts, on="stimulus", how="left", maintain_order="left")
@@ -186,7 +192,23 @@ def prepare(snapshot: Snapshot) -> Material:
             data = replace(data, why_no_raters=why, too_few=why)
         questions.append(data)
     pools = _pools(study, questions, labelled, means)
-    return Material(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane)
+    return Material(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane, tuple(aside))
+
+
+def _references_and_anchors(snapshot: Snapshot) -> list[str]:
+    """Stimuli that were only judged as a hidden reference or an anchor: they say how the scale was used, not what systems do."""
+    ratings = snapshot.scan_ratings()
+    if "role" not in ratings.collect_schema():
+        return []
+    aside = pl.col("role").is_in(["hidden-reference", "anchor"]).fill_null(False).all()
+    return (
+        ratings.group_by("stimulus")
+        .agg(aside.alias("aside"))
+        .filter("aside")
+        .collect()["stimulus"]
+        .sort()
+        .to_list()
+    )
 
 
 def _referenced(study: Study) -> Iterator[tuple[str, Question]]:

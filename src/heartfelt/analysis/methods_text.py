@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from heartfelt.analysis import verdict_comparisons
 from heartfelt.analysis.highlights import cell_words, covered, f_test, held_constant, main_questions
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
+from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
 from heartfelt.wording import interval, listed, number, plural, sentence, share
@@ -23,6 +25,7 @@ def methods(summary: Summary, study: Study) -> str:
         _screened(summary),
         sentence(list(_reliability_methods(summary))),
         sentence(list(_tests(summary))),
+        sentence(list(_comparison_methods(summary))),
         f"Analyses were run with heartfelt {summary.heartfelt} (seed {summary.seed}, data {summary.hash[:12]}).",
     )
     return " ".join(filter(None, parts))
@@ -44,7 +47,7 @@ def _collected(summary: Summary, study: Study) -> str:
         spread = f" ({each if low < high else plural(low, 'rating') + ' each'})"
     made = f" by {plural(c.systems, 'system')}" if c.systems else ""
     asked = names if len(study.asked) <= MOST_NAMED else plural(len(study.asked), "question")
-    return f"{who} gave {plural(c.ratings, 'rating')} of {rated}{made}{spread} on {asked}."
+    return f"{who} gave {plural(c.ratings, noun(summary))} of {rated}{made}{spread} on {asked}."
 
 
 def _screened(summary: Summary) -> str:
@@ -100,9 +103,29 @@ def _tests(summary: Summary) -> Iterator[str]:
         yield "a linear mixed model with crossed random intercepts of raters and stimuli tested systems on the ratings themselves"
 
 
+def _comparison_methods(summary: Summary) -> Iterator[str]:
+    models = dict.fromkeys(each.model for each in summary.comparisons or () if each.model)
+    if models:
+        yield (
+            f"Strengths are those of {listed(list(models))} models with mean zero, those of pairs with an effect of the order of"
+            " presentation; their intervals take raters, and what systems were compared on, as samples (jackknife);"
+            " pairs were tested with Holm's correction"
+        )
+    if any(each.abx for each in summary.comparisons or ()):
+        yield "ABX answers were tested against guessing by the exact binomial test, with d' by the differencing model"
+    if any(each.mushra for each in summary.comparisons or ()):
+        yield "MUSHRA listeners were post-screened after ITU-R BS.1534-3; mean grades take listeners and items as samples"
+    if summary.traces:
+        yield "agreement of traces is Lin's concordance correlation; its ceiling comes from the variance of the shared course"
+
+
+def _comparisons(summary: Summary) -> Iterator[str]:
+    yield from verdict_comparisons.sentences(summary)
+
+
 def results(summary: Summary) -> str:
     """What the analysis found."""
-    parts = (_reliability, _effects, _systems, _screening)
+    parts = (_reliability, _effects, _systems, _comparisons, _screening)
     return " ".join(text for part in parts for text in part(summary))
 
 

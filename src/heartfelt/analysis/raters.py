@@ -16,6 +16,7 @@ import polars as pl
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.summary import DroppedRater, ParallelPair, RankedRater, Screening
 from heartfelt.screening.panel import Panel
+from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.stats.aggregate import p910
 from heartfelt.wording import percent
 
@@ -101,6 +102,8 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
             "rater", pl.col("rank").alias("carelessness_rank"), pl.col("score").alias("carelessness_score")
         )
     )
+    if not material.questions:
+        tables[0] = _trials(material).join(tables[0].drop("n"), on="rater", how="left", maintain_order="left")
     out = panel.source.raters.select("rater")
     for table in tables:
         out = out.join(table, on="rater", how="left", maintain_order="left")
@@ -111,6 +114,16 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
         pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
         (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
     )
+
+
+def _trials(material: Material) -> pl.DataFrame:
+    """How many trials each rater answered, where every question compares stimuli."""
+    ratings = material.snapshot.scan_ratings().filter(
+        pl.col("rater").is_not_null() & pl.col("value").is_not_null()
+    )
+    trial = "trial" if has_sets(ratings) else "stimulus"
+    counted = ratings.group_by("rater", maintain_order=True).agg(pl.n_unique(trial).cast(pl.Int64).alias("n"))
+    return counted.collect()
 
 
 def _figures(question: QuestionData) -> pl.DataFrame:

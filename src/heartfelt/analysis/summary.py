@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
 from heartfelt.analysis.results import (
     OMIT,
     Agreement,
@@ -34,6 +35,8 @@ from heartfelt.analysis.results import (
     Slope,
     SystemMeans,
 )
+from heartfelt.labels.courses import COURSES
+from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.representation import ShortRepr
 from heartfelt.screening.panel import Panel, RuleSummary
 from heartfelt.screening.policy import Policy
@@ -297,6 +300,8 @@ class Summary:
     sensitivity_pairs: tuple[SensitivityPairs, ...] | None
     crossfit: Crossfit | None
     published: tuple[PublishedFigure, ...] | None
+    comparisons: tuple[Comparison, ...] | None = field(default=None, metadata=OMIT)
+    traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()
@@ -311,6 +316,7 @@ class Analysis(ShortRepr):
 
     ``snapshot`` is what was analysed (the panel kept), ``all_ratings`` what was read. ``labels`` has one row per item,
     ``raters`` one per rater, ``ledger`` one for everything left out at any stage. ``summary`` holds every number.
+    ``strengths`` and ``pairs`` are those of stimuli that were judged together, ``courses`` what raters of traces share.
     """
 
     snapshot: Snapshot
@@ -320,3 +326,6 @@ class Analysis(ShortRepr):
     raters: pl.DataFrame
     ledger: pl.DataFrame
     summary: Summary
+    strengths: pl.DataFrame = field(default_factory=STRENGTHS.empty)
+    courses: pl.DataFrame = field(default_factory=COURSES.empty)
+    pairs: pl.DataFrame = field(default_factory=pl.DataFrame)

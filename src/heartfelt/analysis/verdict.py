@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from heartfelt.analysis import verdict_raters, verdict_systems
+from heartfelt.analysis import verdict_comparisons, verdict_raters, verdict_systems
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.highlights import (
     called,
@@ -44,7 +44,10 @@ def verdict(summary: Summary) -> Verdict:
 
     return Verdict(
         " ".join(written("the bottom line", lambda of: [bottom_line(of)])),
-        written("the systems", verdict_systems.sentences),
+        (
+            *written("the systems", verdict_systems.sentences),
+            *written("the comparisons", verdict_comparisons.sentences),
+        ),
         written("the reliability", reliability_sentences),
         written("the raters", verdict_raters.sentences),
     )
@@ -64,7 +67,7 @@ def bottom_line(summary: Summary) -> str:
         chance = f" ({percent(by_chance.share)} would be by chance)" if by_chance else ""
         rate = percent(hits.hit_rate.value)
         clauses.append(f"{rate} of the stimuli are perceived in the quadrant they were meant for{chance}")
-    clauses += _trust(summary)
+    clauses += verdict_comparisons.clauses(summary) + _trust(summary)
     if not clauses:
         clauses = ["the ratings are too few, or too much alike, to say what they are good for"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
+from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, p_value, plural, share
 
@@ -31,8 +32,9 @@ def _counts(summary: Summary) -> Iterator[str]:
                 f" other raters would say{'' if known else ', and how far the labels can be trusted,'} is not known."
             )
         return
+    what = noun(summary)
     who = (
-        f"{plural(c.raters, 'person', 'people')} gave {plural(c.ratings, 'rating')}"
+        f"{plural(c.raters, 'person', 'people')} gave {plural(c.ratings, what)}"
         if c.raters
         else f"There are {plural(c.answers, 'answer')} of unknown raters"
     )
@@ -45,11 +47,11 @@ def _counts(summary: Summary) -> Iterator[str]:
     if dropped:
         yield (
             f"Under the policy '{name}', {dropped} of {plural(c.raters, 'rater')} were left out, with {lost:,} of"
-            f" {plural(c.ratings, 'rating')}; all figures are those of the other {c.raters_kept:,} unless they say"
+            f" {plural(c.ratings, what)}; all figures are those of the other {c.raters_kept:,} unless they say"
             " otherwise."
         )
     elif lost:
-        yield f"Under the policy '{name}', {lost:,} of {plural(c.ratings, 'rating')} were left out."
+        yield f"Under the policy '{name}', {lost:,} of {plural(c.ratings, what)} were left out."
 
 
 def _flags(summary: Summary) -> Iterator[str]:

@@ -52,6 +52,12 @@ def trace_questions(snapshot: Snapshot) -> list[str]:
     return [q.id for q in study.asked if q.id in answered and isinstance(study.scale_of(q.id), Trace)]
 
 
+def is_timed(snapshot: Snapshot, question: str) -> bool:
+    """Whether the samples of a question are in seconds, not per beat or bar."""
+    table = snapshot.traces.filter(pl.col("question") == question)
+    return "rate" in table.columns and table["rate"].count() > 0
+
+
 def aligned(snapshot: Snapshot, question: str) -> dict[str, Traces]:
     """For every stimulus, the traces of its first presentations over the moments that all raters cover."""
     table = snapshot.without_probes.traces.filter(pl.col("question") == question)
@@ -92,8 +98,8 @@ def _at(values: Floats, own_rate: float, start: float, rate: float) -> Floats:
 def courses(snapshot: Snapshot, least: int = 1) -> pl.DataFrame:
     """The course of every stimulus and trace question that at least so many raters followed, under ``COURSES``."""
     rows = []
-    timed = "rate" in snapshot.traces.columns and snapshot.traces["rate"].count() > 0
     for question in trace_questions(snapshot):
+        timed = is_timed(snapshot, question)
         for stimulus, data in aligned(snapshot, question).items():
             rows.append({"stimulus": stimulus, "question": question, **_course(data, timed, least)})
     schema = {column.name: column.dtype for column in COURSES.columns}

@@ -1,208 +1,262 @@
-"""Every type of set is judged to its end by keyboard and by touch on the smallest phone; what is stored is what was done."""
+"""Sets and traces over HTTP: what the page is sent, what it may answer, and what the researcher sees of it."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+import soundfile
+import yaml
+from starlette.testclient import TestClient
 
-from tests.web.rater.serving import Served
-from tests.web.rater.sets import REFERENCE, SECONDS, Judge
+from heartfelt.collect import Collection, CollectOptions
+from heartfelt.web.app import create_app
+from heartfelt.web.client import decode
+from heartfelt.web.options import WebOptions
+from heartfelt.web.rater.presentation import Blinding, present
+from tests.web.conftest import SECRET, log_in
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-HANDS = ("keyboard", "touch")
-
-
-def values(served: Served, question: str) -> pl.DataFrame:
-    """The stored value of each member: rater, trial, place, role, value, stimulus."""
-    return served.collection.ratings().filter(pl.col("question") == question).sort("trial", "place")
-
-
-def each_hand(
-    served: Served, judge: Callable[..., Judge], act: Callable[[Judge, int], None], trials: int = 1
-) -> list[Judge]:
-    """Walk a study to its end, by keyboard and by touch."""
-    out = []
-    for hand in HANDS:
-        visitor = judge(served, hand)
-        visitor.enter()
-        for trial in range(trials):
-            visitor.hear_all()
-            visitor.fits()
-            act(visitor, trial)
-            visitor.send()
-        visitor.page.wait_for_selector(".code output")
-        heard = [body["heard"] for body in visitor.sent]
-        assert all(len(each["played"]) == len(heard[0]["played"]) > 0 for each in heard)
-        for parts in (part for each in heard for part in each["played"]):
-            assert parts[0][0] == pytest.approx(0, abs=0.03)
-            assert max(end for _, end in parts) == pytest.approx(SECONDS, abs=0.03)
-        out.append(visitor)
-    raters = served.collection.raters()["rater"].to_list()
-    members = pl.concat(served.collection.trials(rater) for rater in raters)["members"].to_list()
-    shares = [member["heard"] for trial in members for member in json.loads(trial)]
-    assert len(shares) >= 4
-    assert min(shares) >= 0.95
-    return out
+SCALES: dict[str, Any] = {
+    "which": {"type": "choice", "ties": True, "tie_text": {"en": "The same", "ko": "같다"}},
+    "forced": {"type": "choice"},
+    "cmos": {"type": "preference", "steps": 2},
+    "cmos5": {
+        "type": "preference",
+        "steps": 1,
+        "anchors": {"0": {"en": "Same", "ko": "같다"}, "1": {"en": "Better", "ko": "낫다"}},
+    },
+    "grade": {"type": "grade", "bands": [{"en": "Bad", "ko": "나쁨"}, {"en": "Good", "ko": "좋음"}]},
+    "rank": {"type": "rank", "best": {"en": "Top", "ko": "위"}},
+    "extremes": {"type": "best-worst", "worst": {"en": "Least", "ko": "최소"}},
+    "course": {"type": "trace", "rate": 20, "low_text": {"en": "Sad", "ko": "슬픔"}},
+}
+ANSWERS: dict[str, Any] = {
+    "which": "tie", "cmos": -2, "grade": [10, 20.5, 30], "rank": [2, 0, 1], "extremes": {"best": 0, "worst": 2},
+    "five": 3, "forced": 1, "course": {"samples": [None, 0.25, 1]},
+}  # fmt: skip
 
 
-def test_a_pair_by_choice(serve_sets: Callable[..., Served], judge: Callable[..., Judge]) -> None:
-    served = serve_sets("pair", "ties", prompts=2)
-
-    def act(visitor: Judge, trial: int) -> None:
-        if visitor.hand == "keyboard":
-            visitor.page.keyboard.press("2" if trial else "1")
-        else:
-            visitor.page.locator(".option").nth(2 if trial else 0).tap()
-
-    each_hand(served, judge, act, 2)
-    stored = values(served, "ties").group_by("trial", maintain_order=True).agg("value")["value"].to_list()
-    assert sorted(stored) == [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0], [1.0, 0.0]]
-
-
-def test_a_pair_by_preference(serve_sets: Callable[..., Served], judge: Callable[..., Judge]) -> None:
-    served = serve_sets("ab", "cmos")
-
-    def act(visitor: Judge, trial: int) -> None:
-        options = visitor.page.locator(".option")
-        assert options.count() == 7
-        assert options.first.inner_text().endswith("A: Much better")
-        if visitor.hand == "keyboard":
-            visitor.page.keyboard.press("6")
-        else:
-            options.first.tap()
-
-    each_hand(served, judge, act)
-    second = values(served, "cmos").filter(pl.col("place") == 2)["value"].sort().to_list()
-    assert second == [-3.0, 2.0]
+def write(folder: Path, scale: str, sets: dict[str, Any] | None, **parts: Any) -> Path:
+    """A study of two prompts by three systems, whose every file names its system."""
+    (folder / "media").mkdir(parents=True)
+    rows = ["stimulus,system,prompt,path"]
+    for place, system in enumerate(("Quillbox", "Marrowtone", "Vellum")):
+        for prompt in ("p1", "p2"):
+            name = f"{system}_{prompt}"
+            tone = np.sin(np.arange(800) * (0.1 + 0.05 * place)) * 0.1
+            soundfile.write(folder / "media" / f"{name}.wav", tone, 8000)
+            rows.append(f"{name},{system},{prompt},{name}.wav")
+    study = {
+        "heartfelt": 1,
+        "name": f"sets-{scale}",
+        "languages": ["en", "ko"],
+        "scales": {**SCALES, "five": {"type": "points", "points": 5}},
+        "questions": [{"id": "hiddenname", "text": {"en": "How good?", "ko": "어때요?"}, "scale": scale}],
+        "design": {"ratings_per_item": 3, "practice": 0, "listening": "free"},
+        **({} if sets is None else {"sets": sets}),
+        **parts,
+    }
+    (folder / "study.yaml").write_text(yaml.safe_dump(study, allow_unicode=True), encoding="utf-8")
+    (folder / "stimuli.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return folder
 
 
-def test_abx(serve_sets: Callable[..., Served], judge: Callable[..., Judge]) -> None:
-    served = serve_sets("abx", "forced")
-
-    def act(visitor: Judge, trial: int) -> None:
-        assert visitor.labels() == ["A", "B", "X"]
-        if visitor.hand == "keyboard":
-            visitor.page.keyboard.press("1")
-        else:
-            visitor.page.get_by_label("X is A").tap()
-
-    each_hand(served, judge, act)
-    stored = values(served, "forced")
-    assert stored.height == 2
-    # Everybody answered A: right where X was presented as A.
-    assert stored["value"].to_list() == [float(place == 1) for place in stored["place"]]
-
-
-def test_against_a_reference(serve_sets: Callable[..., Served], judge: Callable[..., Judge]) -> None:
-    served = serve_sets("reference", "dmos")
-
-    def act(visitor: Judge, trial: int) -> None:
-        assert visitor.labels() == ["Reference", "A"]
-        if visitor.hand == "keyboard":
-            visitor.page.keyboard.press("4")
-        else:
-            visitor.page.locator(".option").nth(1).tap()
-
-    each_hand(served, judge, act)
-    stored = values(served, "dmos")
-    assert sorted(stored["value"].to_list()) == [2.0, 4.0]
-    assert not any(name.startswith(REFERENCE) for name in stored["stimulus"])
+@pytest.fixture
+def served(
+    request: pytest.FixtureRequest, tmp_path: Path, hashed: str
+) -> Iterator[tuple[TestClient, Collection, str]]:
+    kind, scale = request.param
+    sets: dict[str, Any] | None = None if kind is None else {"type": kind}
+    if sets is not None and kind in {"mushra", "reference"}:
+        sets["reference"] = "Quillbox"
+    options = WebOptions(SECRET, password=hashed, address_per_minute=0, rater_per_minute=0, access_log=False)
+    with (
+        Collection.open(
+            write(tmp_path / "s", scale, sets), options=CollectOptions(seed=1, durable=False)
+        ) as it,
+        TestClient(create_app(it, options), base_url="http://study.test", follow_redirects=False) as client,
+    ):
+        yield client, it, scale
 
 
-def test_mushra(serve_sets: Callable[..., Served], judge: Callable[..., Judge]) -> None:
-    served = serve_sets("mushra", "grade", systems=3)
-
-    def act(visitor: Judge, trial: int) -> None:
-        page = visitor.page
-        assert visitor.labels() == ["Reference", "A", "B", "C"]
-        for place, label in enumerate("ABC"):
-            if visitor.hand == "keyboard":
-                page.keyboard.press(label.lower())
-                page.keyboard.press(str(3 * place + 1))
-                page.keyboard.press("ArrowRight")
-            else:
-                box = page.locator(".graded input[type=range]").nth(place).bounding_box()
-                assert box is not None
-                page.touchscreen.tap(box["x"] + 14 + (box["width"] - 28) * (0.2 + 0.3 * place), box["y"] + 23)
-        outputs = page.locator(".graded output").all_inner_texts()
-        visitor.press(".sorter")
-        assert page.locator(".graded output").all_inner_texts() == outputs[::-1], "highest first"
-        assert page.locator(".graded .member b").all_inner_texts() == ["C", "B", "A"]
-        if visitor.hand == "keyboard":
-            page.locator(".graded input[type=range]").first.focus()
-
-    visitors = each_hand(served, judge, act)
-    assert visitors[0].sent[0]["values"]["grade"] == [11, 41, 71]
-    assert visitors[1].sent[0]["values"]["grade"] == pytest.approx([20, 50, 80], abs=3)
-    stored = values(served, "grade")
-    assert stored.height == 2 * 3
-    assert set(stored["role"]) == {"member", "hidden-reference"}
-    for body in (body for visitor in visitors for body in visitor.sent):
-        rows = stored.filter(pl.col("trial") == int(body["trial"]))
-        assert rows["value"].to_list() == body["values"]["grade"]
-    changes = [change[1:] for change in visitors[0].sent[0]["heard"]["changes"]]
-    assert changes == [["grade", "11;;"], ["grade", "11;41;"], ["grade", "11;41;71"]]
+def begin(client: TestClient) -> dict[str, Any]:
+    """Come in, and go on to the first trial."""
+    client.get("/")
+    step: dict[str, Any] = client.get("/rate/step").json()["step"]
+    return step if step["kind"] == "trial" else client.post("/rate/ready", json={}).json()["step"]
 
 
-def test_ranking(serve_sets: Callable[..., Served], judge: Callable[..., Judge]) -> None:
-    served = serve_sets("ranking", "rank", systems=4)
-
-    def act(visitor: Judge, trial: int) -> None:
-        page = visitor.page
-        if visitor.hand == "keyboard":
-            page.keyboard.press("c")
-            page.keyboard.press("ArrowUp")
-            assert page.inner_text("#announcement") == "C: place 1 of 4"
-            page.keyboard.press("d")
-            page.keyboard.press("ArrowUp")
-            page.keyboard.press("ArrowUp")
-            page.keyboard.press("1")
-            visitor.accessible()
-            page.keyboard.press("Backspace")
-        else:
-            page.tap("[data-does=submit]")
-            assert page.locator(".note:visible").count() == 1, "nothing is an answer before it is moved"
-            rows = {label: page.locator(f'.ranking .row:has(b:text-is("{label}"))') for label in "ABCD"}
-            x, y = visitor.middle(rows["D"].locator(".grip"))
-            visitor.swipe((x, y), (x, visitor.middle(page.locator(".ranking .end").first)[1]))
-            rows["A"].locator("[aria-label='Move A up']").tap()
-            rows["B"].locator("[aria-label='Move B up']").tap()
-            rows["B"].locator("[aria-label='Move B up']").tap()
-            first, second = (visitor.middle(rows[label].locator(".grip")) for label in "BD")
-            visitor.swipe(first, (second[0], second[1] - 10))
-        assert page.locator(".unranked").count() == 0
-
-    visitors = each_hand(served, judge, act)
-    assert visitors[0].sent[0]["values"]["rank"] == [3, 2, 0, 1]
-    assert visitors[1].sent[0]["values"]["rank"] == [1, 3, 0, 2]
-    stored = values(served, "rank")
-    for body in (body for visitor in visitors for body in visitor.sent):
-        rows = stored.filter(pl.col("trial") == int(body["trial"]))
-        order = body["values"]["rank"]
-        assert rows["value"].to_list() == [order.index(place) + 1 for place in range(4)]
+EVERY = [
+    ("pair", "which"), ("ab", "cmos"), ("abx", "forced"), ("reference", "five"), ("mushra", "grade"), ("ranking", "rank"),
+    ("best-worst", "extremes"), (None, "course"),
+]  # fmt: skip
+KINDS = {
+    "abx": ["judged", "judged", "x"],
+    "reference": ["reference", "judged"],
+    "mushra": ["reference", *["judged"] * 3],
+}
 
 
-def test_best_and_worst(serve_sets: Callable[..., Served], judge: Callable[..., Judge]) -> None:
-    served = serve_sets("best-worst", "ends", systems=4)
+@pytest.mark.parametrize("served", EVERY, indirect=True, ids=str)
+def test_a_rater_answers_everything_and_the_researcher_sees_it(
+    served: tuple[TestClient, Collection, str],
+) -> None:
+    client, collection, scale = served
+    step, kind = begin(client), None if collection.study.sets is None else collection.study.sets.type
+    trials = 0
+    while step["kind"] == "trial":
+        trials += 1
+        members = step.get("members", [])
+        sizes = {"pair": 2, "ab": 2, "ranking": 3, "best-worst": 3}
+        expected = KINDS.get(kind or "") or ["judged"] * sizes.get(kind or "", 0)
+        assert [member["kind"] for member in members] == expected
+        assert all(set(member) <= {"media", "kind", "prompt"} for member in members)
+        log: dict[str, Any] = {"played": [[[0, 0.1]]] * len(members), "away": 0.5, "seconds": 2}
+        if not members:
+            log = {"intervals": [[0, 0.1]], "away": 0.5}
+        body = {"trial": step["trial"], "key": str(trials), "values": {step["questions"][0]: ANSWERS[scale]}}
+        reply = client.post("/rate/answer", json={**body, "heard": log})
+        assert reply.status_code == 200, reply.text
+        step = reply.json()["then"]
+    assert trials == collection.coverage().units
+    snapshot = collection.snapshot()
+    assert snapshot.ratings.height >= trials
+    assert snapshot.traces.height == (trials if kind is None else 0)
+    researcher = log_in(client)
+    rater = snapshot.raters["rater"][0]
+    listed = (
+        "study",
+        "coverage",
+        "machine",
+        "reliability",
+        "systems",
+        "stimuli",
+        "problems",
+        "raters",
+        "ratings",
+    )
+    for path in (*listed, f"raters/{rater}/trials", f"raters/{rater}/effect"):
+        reply = researcher.get(f"/api/v1/{path}")
+        assert reply.status_code == 200, (path, reply.text)
+    coverage = researcher.get("/api/v1/coverage").json()
+    assert (coverage["of"], coverage["complete"]) == ("stimuli" if kind is None else "sets", trials)
+    first = researcher.get(f"/api/v1/raters/{rater}/trials").json()["trials"][0]
+    assert len(first["members"]) == len(KINDS.get(kind or "", []) or expected)
+    assert first["away"] == 0.5
+    table = researcher.get("/api/v1/ratings", params={"as": "csv"}).text
+    assert table.count("\n") == snapshot.ratings.height + 1
 
-    def act(visitor: Judge, trial: int) -> None:
-        page = visitor.page
-        if visitor.hand == "keyboard":
-            page.keyboard.press("2")
-            page.keyboard.press("Enter")
-            assert "Happiest and Least happy" in page.inner_text(".note:visible")
-            page.keyboard.press("4")
-        else:
-            page.get_by_label("Happiest: A").tap()
-            page.get_by_label("Least happy: A").tap()
-            assert not page.get_by_label("Happiest: A").is_checked(), "a member cannot be both"
-            page.get_by_label("Happiest: C").tap()
 
-    visitors = each_hand(served, judge, act)
-    assert visitors[0].sent[0]["values"]["ends"] == {"best": 1, "worst": 3}
-    assert visitors[1].sent[0]["values"]["ends"] == {"best": 2, "worst": 0}
-    stored = values(served, "ends")
-    assert sorted(stored["value"].to_list()) == [-1.0] * 2 + [0.0] * 4 + [1.0] * 2
+@pytest.mark.parametrize("served", [("mushra", "grade")], indirect=True, ids=str)
+def test_the_hidden_reference_looks_like_any_other(served: tuple[TestClient, Collection, str]) -> None:
+    client, collection, _ = served
+    step = begin(client)
+    page = client.get("/rate").text
+    for word in ("quillbox", "marrowtone", "vellum", "hiddenname", "hidden-reference"):
+        assert word not in page.lower().split("<script", 1)[1].rsplit("</script>", 1)[0], word
+    names = [member["media"] for member in step["members"]]
+    assert len(set(names)) == 4
+    assert len({name.partition("-")[2] for name in names}) == 4
+    blinding = Blinding(SECRET, collection.study)
+    files = [blinding.media_of(name) for name in names]
+    assert len(set(files)) == 3
+    assert files.count(files[0]) == 2, "the reference is there twice, under different names"
+    replies = [client.get(f"/media/{name}") for name in names]
+    assert [reply.status_code for reply in replies] == [200] * 4
+    assert len({reply.headers["etag"] for reply in replies}) == 4
+    constant = [{k: v for k, v in reply.headers.items() if k != "etag"} for reply in replies]
+    assert all(headers == constant[0] for headers in constant)
+    ahead = [member["media"] for trial in step["following"] for member in trial["members"]]
+    assert len(set(ahead) | set(names)) == len(ahead) + 4
+    again = client.get("/rate/step").json()["step"]
+    assert [member["media"] for member in again["members"]] == names, (
+        "a reload shows the same names and order"
+    )
+    shown = decode({"step": step}, blinding)
+    assert [member.media for member in shown.members] == files  # type: ignore[union-attr]  # a trial
+
+
+@pytest.mark.parametrize(
+    "name", ["1.0-", "1.-" + "0" * 24, "1.100-" + "0" * 24, ".1-" + "0" * 24, "1.1.1-" + "0" * 24]
+)
+@pytest.mark.parametrize("served", [("pair", "which")], indirect=True, ids=str)
+def test_names_that_no_place_has(served: tuple[TestClient, Collection, str], name: str) -> None:
+    assert Blinding(SECRET, served[1].study).media_of(name) is None
+
+
+WRONG: list[tuple[dict[str, Any], int]] = [
+    ({"values": {"q": {"best": 1}}}, 422),
+    ({"values": {"q": {"worse": 1}}}, 422),
+    ({"values": {"q": [[1]]}}, 422),
+    ({"values": {"q": [1.5] * 26}}, 422),
+    ({"values": {"q": {"best": 0, "worst": 25}}}, 422),
+    ({"values": {"q": {"samples": ["x"]}}}, 422),
+    ({"values": {"q": 7}}, 422),
+    ({"values": {"q": None}}, 422),
+    ({"values": {"q": 0}, "heard": {"played": [[[0, 1]]] * 26}}, 422),
+    ({"values": {"q": 0}, "heard": {"played": [[["x", 1]]]}}, 422),
+    ({"values": {"q": 0}, "heard": {"away": -1}}, 422),
+    ({"values": {"q": 0}, "heard": {"played": [[[0, 0.1]]] * 2, "away": 3}}, 200),
+]
+
+
+@pytest.mark.parametrize("served", [("pair", "which")], indirect=True, ids=str)
+def test_bodies_that_are_refused(served: tuple[TestClient, Collection, str]) -> None:
+    client, collection, _ = served
+    step = begin(client)
+    for body, status in WRONG:
+        values = {step["questions"][0]: body["values"]["q"]}
+        sent = {"trial": step["trial"], "key": "k", **body, "values": values}
+        reply = client.post("/rate/answer", json=sent)
+        assert reply.status_code == status, (body, reply.text)
+        assert "Traceback" not in reply.text
+        assert collection.ratings().height == (2 if status == 200 else 0)
+
+
+@pytest.mark.parametrize("served", [(None, "course")], indirect=True, ids=str)
+def test_a_long_trace_is_taken_and_an_endless_one_is_not(served: tuple[TestClient, Collection, str]) -> None:
+    client, collection, _ = served
+    step = begin(client)
+    # Twelve thousand samples with every digit a browser can print: ten minutes at 20 Hz, or at 10 Hz on two axes.
+    samples = np.random.default_rng(1).uniform(-1, 1, 12_000).tolist()
+    body = {"trial": step["trial"], "key": "k", "values": {step["questions"][0]: {"samples": samples}}}
+    assert client.post("/rate/answer", json=body).status_code == 200
+    assert collection.snapshot().traces["samples"].list.len().to_list() == [12_000]
+    body["values"] = {step["questions"][0]: {"samples": samples * 6}}
+    assert client.post("/rate/answer", json=body).status_code == 413
+
+
+def test_scales_in_the_language_of_the_rater(tmp_path: Path) -> None:
+    folder = write(tmp_path / "s", "which", {"type": "pair"})
+    with Collection.open(folder, options=CollectOptions(durable=False)) as collection:
+        scales = {scale["type"]: scale for scale in present(collection.study, "ko")["scales"]}
+        assert present(collection.study, "ko")["set_type"] == "pair"
+    assert scales["choice"] == {"type": "choice", "ties": True, "tie": "같다"}
+    assert scales["preference"] == {"type": "preference", "steps": 1, "anchors": [[0, "같다"], [1, "낫다"]]}
+    assert scales["grade"] == {
+        "type": "grade",
+        "low": 0.0,
+        "high": 100.0,
+        "step": 1.0,
+        "bands": ["나쁨", "좋음"],
+    }
+    assert scales["rank"] == {"type": "rank", "best": "위", "worst": "Worst"}
+    assert scales["best-worst"] == {"type": "best-worst", "best": "Best", "worst": "최소"}
+    trace = {"low": -1.0, "high": 1.0, "rate": 20.0, "low_text": "슬픔", "high_text": ""}
+    assert scales["trace"] == {"type": "trace", **trace}
+
+
+@pytest.mark.parametrize("served", [("pair", "which")], indirect=True, ids=str)
+def test_a_stimulus_counts_with_all_its_sets(served: tuple[TestClient, Collection, str]) -> None:
+    client, collection, _ = served
+    step = begin(client)
+    body = {"trial": step["trial"], "key": "k", "values": {step["questions"][0]: 0}}
+    client.post("/rate/answer", json=body)
+    stimuli = pl.DataFrame(log_in(client).get("/api/v1/stimuli").json()["stimuli"])
+    assert stimuli["complete"].sum() == 2
+    assert set(stimuli["quota"]) == {6}
+    assert collection.coverage().complete == 1

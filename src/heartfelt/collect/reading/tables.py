@@ -215,23 +215,25 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
     ).mappings():
         logged = {name: value for name, value in answer.items() if name != "trial"}
         rows[answer["trial"]] |= logged | {"late": bool(answer["late"])}
-    answers: dict[int, dict[str, Any]] = {}
-    for rating in connection.exec_driver_sql(
-        f"SELECT trial, question, value, answer, verdict FROM ratings WHERE rater = {int(number)} ORDER BY trial"
-    ):
-        given: Any = rating.answer if rating.answer is not None else rating.value
-        by_question = answers.setdefault(rating.trial, {})
-        by_question[rating.question] = given if rating.verdict is None else [given, rating.verdict]
     presented: dict[int, list[dict[str, Any]]] = {}
     for member in connection.exec_driver_sql(
         "SELECT trial, place, stimulus, role, kind, heard, intervals FROM members"
         f" WHERE rater = {int(number)} ORDER BY trial, place"
     ).mappings():
-        about = {name: value for name, value in member.items() if name != "trial"}
-        about["intervals"] = json.loads(about["intervals"] or "[]")
-        presented.setdefault(member["trial"], []).append(about)
-    for trial, about_members in presented.items():
-        rows[trial]["members"] = json.dumps(about_members, ensure_ascii=False)
+        shown = {name: value for name, value in member.items() if name != "trial"}
+        shown["intervals"] = json.loads(shown["intervals"] or "[]")
+        presented.setdefault(member["trial"], []).append(shown)
+    for trial, members in presented.items():
+        rows[trial]["members"] = json.dumps(members, ensure_ascii=False)
+    answers: dict[int, dict[str, Any]] = {}
+    for rating in connection.exec_driver_sql(
+        f"SELECT trial, question, value, answer, verdict FROM ratings WHERE rater = {int(number)} ORDER BY trial"
+    ):
+        given: Any = rating.answer if rating.answer is not None else rating.value
+        if rating.trial in presented and rating.value is not None:
+            given = rating.value  # a place from 1, or a grade
+        by_question = answers.setdefault(rating.trial, {})
+        by_question[rating.question] = given if rating.verdict is None else [given, rating.verdict]
     for trial, by_question in answers.items():
         rows[trial]["answers"] = json.dumps(by_question, ensure_ascii=False)
     return typed(pl.DataFrame(list(rows.values()), schema=columns_of(_TRIALS)), _TRIALS)

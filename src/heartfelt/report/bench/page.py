@@ -11,6 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.report.bench.figures import bench_charts, rank_text
+from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.media import media_sources
@@ -39,6 +40,14 @@ FURTHER: Mapping[str, tuple[_Key, ...]] = {
     "categories": (("macro_f1", "item", None),),
     "ordinal": (("spearman", "item", None),),
     "text": (("rouge_l", "item", None), ("bleu_4", "item", None)),
+    "choices": (
+        ("majority_accuracy", "item", None),
+        ("decided_accuracy", "item", None),
+        ("log_loss", "item", None),
+        ("choice_brier", "item", None),
+    ),
+    "strengths": (("kendall", "item", None), ("pearson", "item", None), ("spearman", "system", None)),
+    "traces": (("trace_ccc", "item", "without lag"),),
 }
 """The metrics next to the headline in the leaderboard, by kind of task: their name, aggregation and threshold."""
 
@@ -57,6 +66,7 @@ def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
         Section("scatter", "Prediction and label", html=scatter, short="Scatter"),
         _misses(scores, media),
         Section("certainty", "Confusion and calibration", html=confusion, short="Calibration"),
+        judges(scores),
         *score_sections(scores),
     ]
     rows = scores.rows

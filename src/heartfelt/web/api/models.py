@@ -110,7 +110,7 @@ class CoverageInfo(BaseModel):
     """Ratings against the quota, counted in trials: of stimuli with all their questions, or of single items."""
 
     change: int
-    of: Literal["stimuli", "items"]
+    of: Literal["stimuli", "sets", "items"]
     quota: Count
     units: Count
     full: Count
@@ -345,8 +345,19 @@ class RatersInfo(BaseModel):
     notes: list[str]
 
 
+class TrialMember(BaseModel):
+    """A stimulus of a set as it was presented: judged ones are numbered from 1, a named reference is at place 0."""
+
+    place: int
+    stimulus: str
+    role: str
+    kind: str
+    heard: float | None
+    media: str | None
+
+
 class TrialInfo(BaseModel):
-    """One presentation of one stimulus to one rater, with all that was logged."""
+    """One presentation of one stimulus or set to one rater, with all that was logged."""
 
     trial: str
     position: int | None
@@ -361,6 +372,8 @@ class TrialInfo(BaseModel):
     focus_losses: int | None
     heard: float | None
     heard_flag: str | None
+    away: float | None
+    members: list[TrialMember]
     late: bool
     comment: str | None
     device: str | None

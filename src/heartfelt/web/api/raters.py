@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import polars as pl
@@ -69,8 +70,18 @@ def trials(rater: Rater, collection: CollectionDep) -> Any:
     table = table.with_columns(
         pl.col("late").fill_null(value=False), at=pl.coalesce("answered_at", "shown_at", "leased_at")
     )
-    rows = [row | {"answers": _answers(row["answers"])} for row in with_media(collection, table)]
+    media = collection.media_ids()
+    rows = [
+        row | {"answers": _answers(row["answers"]), "members": _members(row["members"], media)}
+        for row in with_media(collection, table)
+    ]
     return {"rater": rater, "trials": rows}
+
+
+def _members(text: str | None, media: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The members of a set as they were presented, each with the id its media are served under."""
+    members: list[dict[str, Any]] = json.loads(text) if text else []
+    return [member | {"media": media.get(member["stimulus"])} for member in members]
 
 
 def _answers(text: str | None) -> dict[str, Any]:

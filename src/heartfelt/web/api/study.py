@@ -145,6 +145,13 @@ def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> di
         table = table.filter(pl.any_horizontal(texts.str.contains(search.lower(), literal=True)))
     counts = collection.coverage().items.group_by("stimulus")
     counted = counts.agg(pl.min("complete"), pl.max("leased", "quota"))
+    sets = collection.opened.sets
+    if sets is not None:
+        # A stimulus counts with every set it is in.
+        pairs = [(each.id, stimulus) for each in sets.sets for stimulus in each.stimuli]
+        members = pl.DataFrame(pairs, schema=["set", "stimulus"], orient="row")
+        counted = members.join(counted.rename({"stimulus": "set"}), on="set")
+        counted = counted.group_by("stimulus").agg(pl.sum("complete", "leased", "quota"))
     table = table.join(counted, on="stimulus", how="left").with_columns(
         pl.col("complete", "leased", "quota").fill_null(0)
     )

@@ -21,6 +21,7 @@ from heartfelt.errors import InputError
 from heartfelt.files import inside
 from heartfelt.study.model import say
 from heartfelt.study.scale import Points
+from heartfelt.study.set_scale import Trace
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
 from heartfelt.web.rater.presentation import (
@@ -100,6 +101,7 @@ class Pages:
             media=study.media,
             audio=study.media != "image",
             set_type=None if study.sets is None else study.sets.type,
+            traces=any(isinstance(scale, Trace) for scale in study.scales.values()),
             consent="" if study.consent is None else say(study.consent.text, language),
             instructions=say(study.instructions, language),
             practice=study.design.practice,

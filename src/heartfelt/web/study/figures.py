@@ -168,7 +168,7 @@ class CoverageView:
 
 
 def coverage_info(collection: Collection) -> CoverageInfo:
-    """How far the study is. Counts are of trials: with all questions on one page, a stimulus counts once."""
+    """How far the study is. Counts are of trials: with all questions on one page, a stimulus or a set counts once."""
     change, coverage = collection.change(), collection.coverage()
     whole = collection.study.design.questions_per_page == "all"
     units = coverage.items.unique("stimulus", maintain_order=True) if whole else coverage.items
@@ -176,7 +176,7 @@ def coverage_info(collection: Collection) -> CoverageInfo:
     finish = coverage.forecast.finish if waiting else None
     return CoverageInfo(
         change=change,
-        of="stimuli" if whole else "items",
+        of=("stimuli" if collection.study.sets is None else "sets") if whole else "items",
         **{
             name: getattr(coverage, name)
             for name in ("quota", "units", "wanted", "complete", "extra", "leased")

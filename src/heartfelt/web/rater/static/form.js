@@ -6,10 +6,11 @@ import { NumberEntry, TagEntry, TextEntry } from "./entries.js";
 import { Grades } from "./grades.js";
 import { Grid } from "./grid.js";
 import { Ranking } from "./ranking.js";
+import { Course, Trace } from "./trace.js";
 import { Verify } from "./verify.js";
 import { words } from "./words.js";
 
-const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry };
+const KINDS = { numeric: NumberEntry, text: TextEntry, tags: TagEntry, trace: Trace };
 const SETS = {
   choice, preference,
   grade: (...given) => new Grades(...given),
@@ -52,6 +53,7 @@ export class Form {
       this.grid?.draw();
       changed(field, ...details);
     }, set));
+    this.courses = [];
     this.units = this.#units();
     this.page = 0;
     this.active = this.units[0]?.controls[0] ?? null;
@@ -62,14 +64,23 @@ export class Form {
     const [x, y] = this.study.grid.map((number) => this.controls.find((field) => field.form.number === number));
     for (const field of this.controls) {
       if (x && y && field === y) continue;
-      if (x && y && field === x) {
+      if (x && y && field === x && x instanceof Trace) {
+        const course = new Course(x, y);
+        this.courses.push(course);
+        const rows = make("div", { class: "rows" }, fieldset(x), fieldset(y), course.status);
+        units.push({ controls: [x, y], node: make("div", { class: "gridded traced" }, course.surface.area, rows), machine: false, first: true });
+      } else if (x && y && field === x) {
         this.grid = new Grid(x, y, this.container.dataset.grid);
         const rows = make("div", { class: "rows" }, make("p", { class: "soft", text: this.container.dataset.rows }), fieldset(x), fieldset(y));
         units.push({ controls: [x, y], node: make("div", { class: "gridded" }, this.grid.node, rows), machine: false });
         this.grid.draw();
-      } else units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine) });
+      } else {
+        if (field instanceof Trace) this.courses.push(new Course(field));
+        units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine), first: field instanceof Trace });
+      }
     }
-    this.judged = units.filter((unit) => !unit.machine);
+    // What is answered while the clip plays comes first.
+    this.judged = units.filter((unit) => !unit.machine).sort((a, b) => Boolean(b.first) - Boolean(a.first));
     this.verified = units.filter((unit) => unit.machine);
     const verifying = this.verified.some((unit) => unit.controls[0] instanceof Verify);
     this.heading = verifying ? make("h2", { class: "phase", text: words("verify") }) : null;
@@ -178,7 +189,7 @@ export class Form {
     let first = null;
     for (const field of this.here) {
       const missing = !answered(field) && field.form.required;
-      const problem = field.problem ?? (missing ? words("missing_one", { question: field.form.text }) : null);
+      const problem = field.problem ?? (missing ? field.missing ?? words("missing_one", { question: field.form.text }) : null);
       field.note.hidden = problem === null;
       field.note.textContent = problem ?? "";
       if (problem !== null) first ??= field;

@@ -16,6 +16,9 @@ export class Player {
     this.plays = past.plays ?? 0;
     this.intervals = past.intervals ?? [];
     this.firstPlay = past.first_play ?? null;
+    // Whether the clip must be heard once more, whatever the limit.
+    this.wanted = () => false;
+    this.traced = false;
     this.since = null;
     this.frame = 0;
     this.button.addEventListener("click", () => this.toggle());
@@ -41,7 +44,8 @@ export class Player {
   }
 
   get mayPlay() {
-    return this.midway || this.replays === null || this.plays <= this.replays;
+    // Somebody who reloaded the page while the clip played has not heard it yet.
+    return this.midway || this.replays === null || this.plays <= this.replays || !this.unlocked || this.wanted();
   }
 
   get midway() {
@@ -109,8 +113,8 @@ export class Player {
       if (to > this.since) this.intervals.push([round(this.since), round(to)]);
       this.since = null;
     }
+    this.listeners.stopped(how);
     this.#draw();
-    this.listeners.stopped();
   }
 
   #draw() {
@@ -128,9 +132,10 @@ export class Player {
   }
 
   #words() {
-    if (!this.unlocked) return words(`locked_${this.rule}`);
+    if (!this.unlocked) return this.traced ? "" : words(`locked_${this.rule}`);
     if (this.replays === null || this.playing || this.midway) return "";
     const left = this.replays + 1 - this.plays;
+    if (left <= 0 && this.mayPlay) return "";
     return left > 0 ? words("plays_left", { count: left }) : words("no_more_plays");
   }
 }

@@ -11,6 +11,7 @@ import { Pictures } from "./pictures.js";
 import { Player } from "./player.js";
 import { Refused, ask } from "./server.js";
 import { SetPlayer } from "./setplayer.js";
+import { Tracing } from "./trace-pass.js";
 import { wish } from "./wishes.js";
 import { words } from "./words.js";
 import { enlarge } from "./zoom.js";
@@ -78,9 +79,10 @@ export class Trial {
     }
     this.#beat();
     this.#unlock();
-    if (audio && !this.player.unlocked) this.player.button.focus({ preventScroll: true });
+    if (this.tracing) this.#trace();
+    else if (audio && !this.player.unlocked) this.player.button.focus({ preventScroll: true });
     else if (this.form.active) this.form.focus(this.form.active);
-    if (audio && this.page.played && wish("autoplay") && !this.player.plays) this.player.play();
+    if (audio && !this.tracing && this.page.played && wish("autoplay") && !this.player.plays) this.player.play();
   }
 
   #texts() {
@@ -114,6 +116,8 @@ export class Trial {
     const { study } = this;
     this.part("player").hidden = false;
     this.player = new Player(this.part("player"), study.listening, study.replays, this.#listeners(), this.draft.heard);
+    const tracing = { anew: () => (this.log.away = 0), finished: (course) => this.#traced(course) };
+    if (this.form.courses.length) this.tracing = new Tracing(this.form, this.player, tracing);
   }
 
   #listeners() {
@@ -125,16 +129,36 @@ export class Trial {
       began: () => {
         this.page.played = true;
         this.player.firstPlay ??= round(this.log.elapsed);
+        this.tracing?.began();
         this.log.sound(true);
         heard();
       },
       heard,
-      stopped: () => {
+      stopped: (how) => {
         this.log.sound(false);
+        this.tracing?.stopped(how);
         heard();
       },
       broken: (error) => this.#broken(error),
     };
+  }
+
+  // A clip that is rated while it plays does not start by itself: the rater starts it, with a hand on the marker.
+  #trace() {
+    this.tracing.watch();
+    const field = this.tracing.current?.fields[0] ?? this.form.active;
+    if (field) this.form.focus(field);
+  }
+
+  #traced(course) {
+    for (const field of course.fields) {
+      const given = field.samples.filter((sample) => sample !== null).length;
+      this.log.change(field.id, `${given} of ${field.samples.length} samples`);
+      this.form.clear(field);
+    }
+    const [field] = course.fields;
+    tell(field.empty ? words("trace_empty") : words("trace_done"));
+    this.form.activate(this.form.following(course.fields.at(-1)) ?? field);
   }
 
   // Brings the media in; false when it cannot be shown, and the trial is given back.
@@ -175,6 +199,7 @@ export class Trial {
   #lay() {
     if (this.closed) return;
     this.form.lay(() => this.work.scrollHeight <= this.work.clientHeight);
+    for (const course of this.form.courses) course.surface.draw();
     this.#foot();
   }
 
@@ -186,7 +211,7 @@ export class Trial {
   #unlock() {
     if (this.locked && (this.player?.unlocked ?? true)) {
       this.form.lock(false);
-      if (this.player && this.player.rule !== "free") tell(words("unlocked"));
+      if (this.player && this.player.rule !== "free" && !this.tracing) tell(words("unlocked"));
     }
     this.#foot();
   }
@@ -259,6 +284,7 @@ export class Trial {
   #turn(page) {
     if (page < 0 || page >= this.form.pages.length) return;
     this.form.turn(page);
+    this.tracing?.turned();
     this.work.scrollTop = 0;
     this.#foot();
     if (this.form.active) this.form.focus(this.form.active);
@@ -329,15 +355,16 @@ export class Trial {
       return true;
     }
     if (/^[0-9]$/.test(key)) return this.#digit(key);
-    return false;
+    // Without the focus on a marker the arrow keys still move it.
+    return !target.matches?.("input") && (this.tracing?.current?.key(event) ?? false);
   }
 
   #digit(key) {
-    if (this.locked) {
+    const field = this.form.active;
+    if (this.locked && !field?.live) {
       this.#tellLocked();
       return true;
     }
-    const field = this.form.active;
     if (!field) return false;
     this.keyed = true;
     const used = field.key(key);
@@ -419,6 +446,7 @@ export class Trial {
     clearInterval(this.beating);
     clearTimeout(this.advancing);
     this.resizing?.disconnect();
+    this.tracing?.close();
     (this.set?.view ?? this.player)?.close();
     this.log?.close();
   }

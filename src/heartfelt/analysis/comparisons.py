@@ -1,0 +1,350 @@
+"""Questions answered about several stimuli together: strengths, pairs, order, consistency, agreement and ceilings.
+
+Strengths are those of systems where two or more systems were compared, else those of stimuli, as labels have them
+(:mod:`heartfelt.labels.strengths`). Pairs of contestants are tested with Holm's correction over the pairs of the question. Where
+strengths do not exist, as in designs that fall into groups, the answers to single pairs still do: how many have a majority,
+how far raters agree on them, and what a predictor of choices can expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import polars as pl
+
+from heartfelt import stats
+from heartfelt.analysis.comparison_results import (
+    AbxPair,
+    Answered,
+    ComparedPair,
+    Comparison,
+    Contestant,
+    OrderEffect,
+    PairAgreement,
+)
+from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.analysis.graded_sets import against_reference, mushra_result
+from heartfelt.analysis.results import ALL
+from heartfelt.labels.strengths import (
+    COMPARED,
+    Contest,
+    contest,
+    first_presentations,
+    ranks,
+    rater_of,
+    unit_of,
+)
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_questions
+from heartfelt.stats.comparison.ceilings import choice_ceilings, strength_ceiling
+from heartfelt.stats.comparison.mushra import crossed_mean
+from heartfelt.stats.estimate import Estimate
+from heartfelt.study import Scale
+from heartfelt.study.set_scale import BestWorst, Choice, Preference
+
+MOST_PAIRED = 60
+"""Contestants up to which every pair is listed."""
+MOST_LISTED = 1_000
+"""Contestants up to which all are listed; the table of strengths always has them all."""
+MOST_TRANSITIVE = 40
+TRIADS_AT_MOST = 60
+"""Contestants up to which circular triads are counted."""
+WORK_AT_MOST = 2e8
+"""Raters times answers up to which each rater is compared with the others."""
+
+
+def comparison_results(snapshot: Snapshot) -> tuple[Comparison, ...]:
+    """Every question that was answered about several stimuli together; a failure of one leaves the others."""
+    study, out = snapshot.study, []
+    names = set_questions(study)
+    if study.sets is not None and study.sets.type == "reference":
+        names = [question.id for question in study.asked]
+    for question in names:
+        made = attempt(_question, snapshot, question)
+        if isinstance(made, Failed):
+            scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
+            made = Comparison(question, scale, 0, 0, why_missing=made.why)
+        if made is not None:
+            out.append(made)
+    return tuple(out)
+
+
+def _question(snapshot: Snapshot, question: str) -> Comparison | None:
+    study, ratings = snapshot.study, first_presentations(snapshot)
+    scale, rows = study.scale_of(question), members(ratings, question)
+    trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
+    if not rows.height:
+        kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
+        return Comparison(question, kind, 0, 0, why_missing="nobody answered this question")
+    if (rows["role"] == "x").any():
+        return Comparison(
+            question, "abx", trials, raters, abx=_abx(rows.filter(pl.col("role") == "x"), snapshot)
+        )
+    if isinstance(scale, COMPARED):
+        return _compared(snapshot, question, scale, trials, raters)
+    if study.sets is not None and study.sets.type == "reference":
+        made = against_reference(rows, snapshot.stimuli, scale)
+        return Comparison(question, "reference", trials, raters, reference=made)
+    if (rows["role"] == "hidden-reference").any():
+        result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
+        return Comparison(question, "mushra", trials, raters, mushra=result)
+    return None
+
+
+# --- strengths --------------------------------------------------------------------------------------------------------
+
+
+def _compared(snapshot: Snapshot, question: str, scale: Scale, trials: int, raters: int) -> Comparison:
+    kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
+    by_stimulus = contest(snapshot, question, "stimulus")
+    if by_stimulus is None:
+        why = "no trial has answers about two different stimuli"
+        return Comparison(question, kind, trials, raters, why_missing=why)
+    made = contest(snapshot, question, "system") or by_stimulus
+    result = made.result
+    missing = [each.why_missing for each in result.strengths if each.is_missing]
+    pairs = made.pairs
+    paired = isinstance(scale, Choice | Preference)
+    return Comparison(
+        question,
+        kind,
+        trials,
+        raters,
+        made.of,
+        result.model,
+        _contestants(made) if len(result.names) <= MOST_LISTED else (),
+        missing[0] if missing and not result.core else None,
+        _pairs(made) if len(result.names) <= MOST_PAIRED else (),
+        OrderEffect(
+            stats.first_choices(pairs["value"]), result.order_effect.estimate, result.order_effect.p_value
+        )
+        if paired
+        else None,
+        result.tie if result.model == "Davidson" else None,
+        stats.transitivity(pairs["first"], pairs["second"], pairs["value"])
+        if paired and len(result.names) <= MOST_TRANSITIVE
+        else None,
+        _consistency(made, raters),
+        _agreement(by_stimulus) if paired else None,
+        _ceilings(by_stimulus, made) if paired else {},
+        notes=made.notes,
+    )
+
+
+def _contestants(made: Contest) -> tuple[Contestant, ...]:
+    answers, scores = made.answers, _best_worst_scores(made)
+    made_of = (
+        Contestant(str(name), strength, answers.get(str(name), 0), *rank, scores.get(str(name)))
+        for name, strength, rank in zip(
+            made.result.names, made.result.strengths, ranks(made.result), strict=True
+        )
+    )
+    return tuple(sorted(made_of, key=lambda each: (each.rank is None, each.rank or 0, each.name)))
+
+
+def _best_worst_scores(made: Contest) -> Mapping[str, Estimate]:
+    if not isinstance(made.scale, BestWorst):
+        return {}
+    rows = made.rows
+    counted = stats.best_worst_counts(rows["rater"], rows["trial"], rows["name"], rows["value"])
+    return {str(name): score for name, score in zip(counted.names, counted.scores, strict=True)}
+
+
+def _pairs(made: Contest) -> tuple[ComparedPair, ...]:
+    """Every two contestants that met or that both have a strength."""
+    result, table = made.result, made.pairs
+    graded = isinstance(made.scale, Preference)
+    turned = pl.col("first") > pl.col("second")
+    other = -pl.col("grade") if graded else 1.0 - pl.col("value")
+    unit = unit_of(table)
+    met = table.select(
+        pl.min_horizontal("first", "second").alias("a"),
+        pl.max_horizontal("first", "second").alias("b"),
+        pl.when(turned).then(other).otherwise(pl.col("grade" if graded else "value")).alias("value"),
+        pl.Series("rater", rater_of(table) if rater_of(table) is not None else range(table.height)),
+        pl.Series("unit", range(table.height) if unit is None else unit),
+    )
+    by_pair = {(str(k[0]), str(k[1])): part for k, part in met.partition_by("a", "b", as_dict=True).items()}
+    strong = sorted(str(result.names[place]) for place in result.core)
+    wanted = sorted({*by_pair, *((a, b) for a in strong for b in strong if a < b)})
+    middle = 0.0 if graded else 0.5
+    scale: tuple[float, float] = (made.scale.bounds() or (0.0, 1.0)) if graded else (0.0, 1.0)
+    effects = [result.difference(a, b) for a, b in wanted]
+    corrected = stats.holm([effect.p_value for effect in effects])
+    out = []
+    for (a, b), effect, p, significant in zip(
+        wanted, effects, corrected.adjusted, corrected.significant, strict=True
+    ):
+        part = by_pair.get((a, b))
+        values = pl.Series([], dtype=pl.Float64) if part is None else part["value"]
+        method = "mean grade in favour of the first" if graded else "share of answers for the first"
+        preference = (
+            Estimate.missing("they did not meet", method)
+            if part is None
+            else crossed_mean(part["rater"], part["unit"], part["value"], method, scale=scale)
+        )
+        won, tied = int((values > middle).sum()), int((values == middle).sum())
+        lost = values.len() - won - tied
+        out.append(
+            ComparedPair(
+                a,
+                b,
+                values.len(),
+                won,
+                tied,
+                lost,
+                preference,
+                effect.estimate,
+                effect.p_value,
+                p,
+                bool(significant),
+            )
+        )
+    return tuple(out)
+
+
+def _consistency(made: Contest, raters: int) -> tuple[Any, ...]:
+    """The consistency of every known rater, where contestants are few enough to meet in triads."""
+    table = made.pairs.filter(pl.col("rater").is_not_null())
+    few = len(made.result.names) <= TRIADS_AT_MOST
+    if not table.height or raters < 2 or not few or raters * table.height > WORK_AT_MOST:
+        return ()
+    return tuple(stats.rater_consistency(table["rater"], table["first"], table["second"], table["value"]))
+
+
+def _ceilings(by_stimulus: Contest, made: Contest) -> dict[str, Estimate]:
+    """What the best prediction of a choice, of a majority and of the strengths can expect."""
+    table = by_stimulus.pairs
+    rater = rater_of(table)
+    raters = pl.Series(range(table.height)) if rater is None else rater
+    best = choice_ceilings(raters, table["first"], table["second"], table["value"])
+    return {
+        "accuracy": best.accuracy,
+        "decided_accuracy": best.decided_accuracy,
+        "majority_accuracy": best.majority_accuracy,
+        "log_loss": best.log_loss,
+        "strength": strength_ceiling(made.result),
+        "strength_ranks": strength_ceiling(made.result, "spearman"),
+    }
+
+
+# --- single pairs -----------------------------------------------------------------------------------------------------
+
+
+def oriented(pairs: pl.DataFrame) -> pl.DataFrame:
+    """``rater, item, value``: each answer to a pair of stimuli in favour of the one that sorts first, one per rater."""
+    turned = pl.col("first") > pl.col("second")
+    table = pairs.select(
+        "rater",
+        pl.concat_str(
+            pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="\x1f"
+        ).alias("item"),
+        pl.when(turned).then(1.0 - pl.col("value")).otherwise(pl.col("value")).alias("value"),
+    )
+    if table["rater"].null_count() == table.height:
+        return table
+    return table.unique(["rater", "item"], keep="first", maintain_order=True)
+
+
+def _agreement(made: Contest) -> PairAgreement:
+    table = oriented(made.pairs)
+    known = None if table["rater"].null_count() else table["rater"]
+    votes = table.group_by("item", "value").len().group_by("item")
+    per_pair = votes.agg(pl.sum("len").alias("n"), (pl.col("len") == pl.max("len")).sum().alias("leading"))
+    twice = per_pair.filter(pl.col("n") > 1)
+    exact = stats.exact_agreement(known, table["item"], table["value"])
+    return PairAgreement(
+        per_pair.height,
+        twice.height,
+        twice.filter(pl.col("leading") == 1).height,
+        exact.unanimous,
+        exact.pairwise,
+        stats.leave_one_out(known, table["item"], table["value"]).accuracy,
+        stats.alpha(known, table["item"], table["value"], "nominal"),
+    )
+
+
+def majorities(snapshot: Snapshot) -> pl.DataFrame:
+    """``question, first, second, n, first_wins, ties, second_wins, majority`` of every pair of stimuli that was compared."""
+    study, ratings = snapshot.study, first_presentations(snapshot)
+    parts = []
+    for question in set_questions(study):
+        table = choices(ratings, question, study.scale_of(question))
+        if table.height:
+            parts.append(table.select(pl.lit(question).alias("question"), "first", "second", "value"))
+    schema = {"question": pl.String, "first": pl.String, "second": pl.String, "value": pl.Float64}
+    table = pl.concat([pl.DataFrame(schema=schema), *parts])
+    turned = pl.col("first") > pl.col("second")
+    both = [
+        pl.min_horizontal("first", "second").alias("first"),
+        pl.max_horizontal("first", "second").alias("second"),
+    ]
+    value = pl.when(turned).then(1.0 - pl.col("value")).otherwise(pl.col("value")).alias("value")
+    counted = (
+        table.select("question", *both, value)
+        .group_by("question", "first", "second")
+        .agg(
+            pl.len().cast(pl.Int64).alias("n"),
+            (pl.col("value") == 1).sum().cast(pl.Int64).alias("first_wins"),
+            (pl.col("value") == 0.5).sum().cast(pl.Int64).alias("ties"),
+            (pl.col("value") == 0).sum().cast(pl.Int64).alias("second_wins"),
+        )
+        .sort("question", "first", "second")
+    )
+    most = pl.max_horizontal("first_wins", "ties", "second_wins")
+    leading = sum((pl.col(name) == most).cast(pl.Int64) for name in ("first_wins", "ties", "second_wins"))
+    named = (
+        pl.when(leading != 1)
+        .then(None)
+        .when(pl.col("first_wins") == most)
+        .then(pl.col("first"))
+        .when(pl.col("ties") == most)
+        .then(pl.lit("tie"))
+        .otherwise(pl.col("second"))
+    )
+    return counted.with_columns(named.alias("majority"))
+
+
+# --- ABX --------------------------------------------------------------------------------------------------------------
+
+
+def _abx(rows: pl.DataFrame, snapshot: Snapshot) -> tuple[AbxPair, ...]:
+    """All answers together, then each pair of systems."""
+    named = rows.with_columns(_pair_of(rows, snapshot.stimuli))
+    parts = {str(key[0]): part for key, part in named.sort("pair").partition_by("pair", as_dict=True).items()}
+    results = {name: _tested(part) for name, part in parts.items() if "\x1f" in name}
+    corrected = stats.holm([result.p_value for result in results.values()])
+    everything = _tested(named)
+    out = [_abx_pair(ALL, ALL, everything, everything.p_value)]
+    for (name, result), p in zip(results.items(), corrected.adjusted, strict=True):
+        a, b = name.split("\x1f")
+        out.append(_abx_pair(a, b, result, p))
+    return tuple(out)
+
+
+def _tested(rows: pl.DataFrame) -> Any:
+    return stats.abx(None if rows["rater"].null_count() else rows["rater"], rows["value"])
+
+
+def _abx_pair(a: str, b: str, result: Any, p: float | None) -> AbxPair:
+    return AbxPair(
+        a, b, result.share, result.d_prime, result.p_value, p, result.equivalence_p_value, result.margin
+    )
+
+
+def _pair_of(rows: pl.DataFrame, stimuli: pl.DataFrame) -> pl.Series:
+    """The two systems of each trial: those of the set's members, as far as its name or its other trials tell."""
+    systems = dict(stimuli.select("stimulus", "system").iter_rows()) if "system" in stimuli.columns else {}
+    sets = rows["set"] if "set" in rows.columns else rows["trial"]
+    known: dict[str, set[str]] = {}
+    for name, stimulus in zip(sets, rows["stimulus"], strict=True):
+        members_of = known.setdefault(str(name), {stimulus})
+        members_of.add(stimulus)
+        parts = str(name).split("|")
+        members_of.update(part for part in parts if part in systems)
+    pair = {
+        name: "\x1f".join(sorted({str(systems[each]) for each in own if systems.get(each) is not None}))
+        for name, own in known.items()
+    }
+    return pl.Series("pair", [pair[str(name)] for name in sets], dtype=pl.String)

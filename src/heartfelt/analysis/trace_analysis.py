@@ -1,0 +1,103 @@
+"""Questions answered with traces: agreement of the raters of each stimulus over time, their lags, and the ceiling.
+
+Means over stimuli have Student's t intervals with stimuli as the sample. A rater's lag is the mean over stimuli of the shift at
+which the rater's trace follows the mean of the others best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from heartfelt.analysis.comparison_results import TraceQuestion, TraceStimulus
+from heartfelt.labels.courses import aligned, is_timed, trace_questions
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats._bounds import with_t
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.traces import Traces, agreement_over_time, rater_lags, trace_agreement
+
+WINDOWS = 200
+"""Moments at most that the spread over time is given at."""
+
+
+def trace_results(snapshot: Snapshot) -> tuple[TraceQuestion, ...]:
+    """Every question that has traces."""
+    return tuple(_question(snapshot, question) for question in trace_questions(snapshot))
+
+
+def _question(snapshot: Snapshot, question: str) -> TraceQuestion:
+    timed = is_timed(snapshot, question)
+    every = aligned(snapshot, question)
+    stimuli = tuple(_stimulus(name, data, timed) for name, data in every.items())
+    lags: dict[str, list[float]] = {}
+    for data in every.values():
+        for rater, lag in rater_lags(data).items() if data.values.shape[1] > 2 else ():
+            if lag is not None:
+                lags.setdefault(str(rater), []).append(lag)
+    raters = sorted({str(rater) for data in every.values() for rater in data.raters})
+    return TraceQuestion(
+        question,
+        len(raters),
+        sum(len(data.raters) for data in every.values()),
+        timed,
+        over_stimuli([each.pairwise for each in stimuli]),
+        over_stimuli([each.leave_one_out for each in stimuli]),
+        over_stimuli([each.ceiling for each in stimuli]),
+        over_stimuli([each.one_rater for each in stimuli]),
+        {rater: _lag(lags.get(rater, []), timed) for rater in raters},
+        stimuli,
+    )
+
+
+def _stimulus(name: str, data: Traces, timed: bool) -> TraceStimulus:
+    made = trace_agreement(data)
+    moments, spread = agreement_over_time(data, 10.0 if timed else 4.0)
+    step = max(1, math.ceil(moments.size / WINDOWS))
+    samples = int(data.values.shape[1])
+    return TraceStimulus(
+        name,
+        len(data.raters),
+        samples / data.rate if timed else None,
+        samples,
+        made.pairwise,
+        made.leave_one_out,
+        made.ceiling,
+        made.one_rater,
+        tuple(moments[::step].tolist()),
+        tuple(spread[::step].tolist()),
+        {str(rater): why for rater, why in (data.left_out or {}).items()},
+        "fewer than three raters" if len(data.raters) < 3 else None,
+    )
+
+
+def over_stimuli(figures: Sequence[Estimate]) -> Estimate:
+    """The mean of a figure over stimuli, with stimuli as the sample."""
+    known = [float(figure) for figure in figures if not figure.is_missing]
+    method = f"{figures[0].method}, mean over stimuli" if figures else "mean over stimuli"
+    counts = {"stimuli": len(known)} | (
+        {"left_out": len(figures) - len(known)} if len(known) < len(figures) else {}
+    )
+    if not known:
+        why = next((figure.why_missing for figure in figures if figure.why_missing), "there are no traces")
+        return Estimate.missing(why or "", method, counts)
+    return _mean(known, method, counts, "one stimulus")
+
+
+def _lag(lags: Sequence[float], timed: bool) -> Estimate:
+    method = f"mean lag behind the others, {'seconds' if timed else 'samples'}"
+    counts = {"stimuli": len(lags)}
+    if not lags:
+        return Estimate.missing("no trace follows the others at any lag", method, counts)
+    return _mean(lags, method, counts, "one stimulus")
+
+
+def _mean(known: Sequence[float], method: str, counts: Mapping[str, int], alone: str) -> Estimate:
+    size = len(known)
+    centre = math.fsum(known) / size
+    estimate = Estimate(centre, method=method, counts=counts)
+    if size < 2:
+        return estimate.without_interval(alone)
+    variance = math.fsum((value - centre) ** 2 for value in known) / (size - 1) / size
+    if variance <= 0:
+        return estimate.without_interval("nothing varies")
+    return with_t(estimate, math.sqrt(variance), size - 1, "Student's t over stimuli", 0.95)

@@ -1,0 +1,214 @@
+"""What the verdict says about stimuli that were judged together, and about traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heartfelt.analysis.comparison_results import AbxPair, Comparison, MushraResult, TraceQuestion
+from heartfelt.analysis.results import ALL
+from heartfelt.analysis.summary import Summary
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
+
+NOUNS = {
+    "choice": "comparison",
+    "preference": "graded comparison",
+    "rank": "ranking",
+    "best-worst": "best-worst answer",
+    "abx": "ABX answer",
+    "mushra": "MUSHRA trial",
+    "reference": "rating",
+}
+MOST_NAMED = 5
+
+
+def noun(summary: Summary) -> str:
+    """What one trial of the study is called: a rating, or what raters did with a set."""
+    kinds = {NOUNS[each.scale] for each in summary.comparisons or () if each.trials}
+    return "rating" if not kinds else kinds.pop() if len(kinds) == 1 else "trial"
+
+
+def clauses(summary: Summary) -> list[str]:
+    """For the bottom line: one clause per question."""
+    made = [_clause(each) for each in summary.comparisons or ()]
+    return [clause for clause in made if clause] + [_trace_clause(each) for each in summary.traces or ()]
+
+
+def sentences(summary: Summary) -> Iterator[str]:
+    """All sentences on comparisons and traces."""
+    for each in summary.comparisons or ():
+        if each.why_missing:
+            yield f"There is no result for {each.question}: {each.why_missing}."
+        elif each.abx:
+            yield from _abx(each)
+        elif each.mushra is not None:
+            yield from _mushra(each.question, each.mushra)
+        elif each.reference:
+            yield from _reference(each)
+        else:
+            yield from _strengths(each)
+            yield from _single_pairs(each)
+    for traced in summary.traces or ():
+        yield from _traces(traced)
+
+
+def _things(each: Comparison) -> str:
+    return "systems" if each.of == "system" else "stimuli"
+
+
+def _clause(each: Comparison) -> str:
+    if each.why_missing:
+        return f"there is no result for {each.question} ({each.why_missing})"
+    if each.abx:
+        return _abx_words(each.abx[0], f"the {_things(each)}")
+    if each.mushra is not None:
+        best = next((c for c in each.mushra.conditions if c.role == "member"), None)
+        return (
+            ""
+            if best is None
+            else f"listeners grade {best.name} highest in {each.question} ({number(best.mean.value, 1)})"
+        )
+    if each.reference:
+        return ""
+    ranked = each.ranked
+    if not ranked:
+        return (
+            f"the answers to {each.question} give no common order ({each.why_no_strengths or 'no strengths'})"
+        )
+    apart = sum(pair.significant for pair in each.pairs)
+    if each.pairs and not apart:
+        return f"no difference between {_things(each)} is shown in {each.question}"
+    first = ranked[0]
+    sure = "" if first.best is None else f" (probability of being the strongest {share(first.best)})"
+    return f"in {each.question}, {first.name} comes first{sure}"
+
+
+def _strengths(each: Comparison) -> Iterator[str]:
+    ranked = each.ranked
+    what = f"{plural(each.trials, NOUNS[each.scale])} by {plural(each.raters, 'rater')}"
+    if not ranked:
+        why = each.why_no_strengths or "the comparisons give no strengths"
+        yield f"{what} on {each.question} give no strengths: {why}."
+        return
+    order = [f"{c.name} {interval(c.strength, 2)}" for c in ranked]
+    yield (
+        f"Strengths in {each.question} from {what} ({each.model}; 0 is the average): {listed(order, MOST_NAMED)}."
+    )
+    tested = [pair for pair in each.pairs if pair.p is not None]
+    if tested:
+        differ = sum(pair.significant for pair in tested)
+        yield f"{differ} of {plural(len(tested), 'pair')} of {_things(each)} differ in {each.question} (Holm)."
+    missing = [c for c in each.contestants if c.strength.is_missing]
+    for lost in missing[:MOST_NAMED]:
+        yield f"{lost.name} has no strength in {each.question}: {lost.strength.why_missing}."
+    order_effect = each.order
+    if order_effect is not None and order_effect.p is not None:
+        shown = "is chosen more often" if float(order_effect.effect) > 0 else "is chosen less often"
+        text = (
+            f"What is presented first {shown}"
+            if order_effect.p < 0.05
+            else "No effect of the order of presentation is shown"
+        )
+        yield (
+            f"{text} ({percent_interval(order_effect.first_share)} of decided answers are for the first;"
+            f" {p_value(order_effect.p)}); the strengths allow for it."
+        )
+    elif order_effect is not None and not order_effect.first_share.is_missing:
+        yield f"What was presented first got {percent_interval(order_effect.first_share)} of the decided answers."
+    yield from each.notes
+    line = each.transitivity
+    if line is not None and line.p_value is not None and line.p_value < 0.05:
+        yield (
+            f"One order does not describe all pairs in {each.question} (deviance {number(line.deviance, 1)} on {line.df} df,"
+            f" {p_value(line.p_value)}): read the pairs one by one, not only the strengths."
+        )
+
+
+def _single_pairs(each: Comparison) -> Iterator[str]:
+    """What is known of single pairs of stimuli: majorities, agreement, and what a predictor can expect."""
+    own = each.agreement
+    if own is not None and own.judged_twice:
+        text = (
+            f"Of {plural(own.judged_twice, 'pair')} of stimuli that several raters compared in {each.question},"
+            f" {own.with_majority:,} have a majority"
+        )
+        if not own.two_answers.is_missing:
+            text += f"; two answers to a pair are the same {percent_interval(own.two_answers)} of the time"
+        yield f"{text}."
+    best = each.ceilings.get("accuracy")
+    if best is not None and not best.is_missing:
+        text = f"No predictor can be expected to name one person's choice in {each.question} more than {percent_interval(best)} of"
+        text += " the time"
+        most = each.ceilings.get("majority_accuracy")
+        if most is not None and not most.is_missing:
+            text += f", nor the majority's more than {percent_interval(most)}"
+        yield f"{text}."
+
+
+def _abx_words(pair: AbxPair, what: str) -> str:
+    right = f"{percent(pair.share.value)} correct"
+    if pair.p_corrected is not None and pair.p_corrected < 0.05:
+        return f"people can tell {what} apart ({right})"
+    if pair.equivalence_p is not None and pair.equivalence_p < 0.05:
+        return f"people cannot tell {what} apart ({right}; less than {percent(0.5 + pair.margin)} is shown)"
+    return f"whether people can tell {what} apart is not shown ({right})"
+
+
+def _abx(each: Comparison) -> Iterator[str]:
+    for pair in each.abx:
+        what = "the stimuli" if pair.a == ALL else f"{pair.a} and {pair.b}"
+        text = _abx_words(pair, what)
+        answers = plural(pair.share.counts.get("answers", 0), "answer")
+        yield (
+            f"{text[0].upper()}{text[1:]}: {percent_interval(pair.share)} of {answers},"
+            f" {p_value(pair.p_corrected)} (exact{'' if pair.a == ALL else ', Holm'}), d' {interval(pair.d_prime, 2)}."
+        )
+
+
+def _mushra(question: str, made: MushraResult) -> Iterator[str]:
+    left_out = made.excluded
+    rule = "post-screening after ITU-R BS.1534 (hidden reference below 90 in more than 15% of the items)"
+    if left_out:
+        yield (
+            f"For {question}, {rule} leaves out {plural(len(left_out), 'listener')} of {len(made.listeners)}:"
+            f" {listed(list(left_out), MOST_NAMED)}."
+        )
+    else:
+        yield f"For {question}, {rule} leaves out none of {plural(len(made.listeners), 'listener')}."
+    order = [f"{c.name} {interval(c.mean, 1)}" for c in made.conditions]
+    yield f"Mean grades of {question}, with listeners and items as samples: {listed(order, 6)}."
+    if made.reference_below_anchor:
+        yield (
+            f"In {plural(made.reference_below_anchor, 'trial')} the hidden reference was graded below an anchor: look at these"
+            " listeners, or at the playback of these items."
+        )
+    if made.without_reference:
+        yield f"{plural(len(made.without_reference), 'item')} lack a grade of the hidden reference by some listener."
+
+
+def _reference(each: Comparison) -> Iterator[str]:
+    order = sorted(each.reference, key=lambda row: -(row.mean.value or 0.0))
+    text = listed([f"{row.system} {interval(row.mean, 2)}" for row in order], MOST_NAMED)
+    yield f"Next to the reference, mean {each.question}: {text}."
+
+
+def _trace_clause(each: TraceQuestion) -> str:
+    if each.pairwise.is_missing:
+        return f"whether the traces of {each.question} agree is not known ({each.pairwise.why_missing})"
+    return f"the traces of {each.question} of two raters have a concordance of {share(each.pairwise.value)}"
+
+
+def _traces(each: TraceQuestion) -> Iterator[str]:
+    text = f"{plural(each.traces, 'trace')} of {each.question} by {plural(each.raters, 'rater')}"
+    if each.pairwise.is_missing:
+        yield f"{text}: {each.pairwise.why_missing}."
+        return
+    yield (
+        f"{text}: two raters of a stimulus have a mean concordance (CCC) of {interval(each.pairwise, bare=True)}, a rater and the"
+        f" mean of the others {interval(each.leave_one_out, bare=True)}."
+    )
+    if not each.ceiling.is_missing:
+        yield (
+            f"A perfect predictor of the shared course of {each.question} can expect a concordance of"
+            f" {interval(each.ceiling, bare=True)} with the mean of the raters, and of {interval(each.one_rater, bare=True)}"
+            " with a single rater."
+        )
