@@ -236,6 +236,11 @@ def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges)
     visitor.enter()
     page = visitor.page
     assert page.locator("[data-does=loop]:visible").count() == 0
+    visitor.play("A")
+    page.wait_for_timeout(100)
+    visitor.play("B")
+    page.wait_for_selector(".play:not([data-state=pause])")
+    # Two plays were for two members; whoever changed in between may still hear the rest of each.
     visitor.hear_all()
     assert page.inner_text("[data-part=state]") == "No replays left."
     visitor.play("A")
@@ -243,10 +248,9 @@ def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges)
     assert page.locator(".member.sounding").count() == 0
     page.keyboard.press("2")
     visitor.send()
-    assert visitor.sent[0]["heard"]["plays"] == 2
-    assert all(
-        parts == [[0, pytest.approx(SECONDS, abs=0.002)]] for parts in visitor.sent[0]["heard"]["played"]
-    )
+    assert visitor.sent[0]["heard"]["plays"] == 3
+    for parts in visitor.sent[0]["heard"]["played"]:
+        assert parts[-1] == [0, pytest.approx(SECONDS, abs=0.002)]
 
 
 def test_keys_are_told_and_letters_work_on_other_keyboards(serve_sets: Serve, judge: Judges) -> None:

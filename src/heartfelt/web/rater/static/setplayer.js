@@ -85,8 +85,13 @@ export class SetPlayer {
     return this.replays === null ? Infinity : (this.replays + 1) * this.members.list.length - this.plays;
   }
 
+  // Whoever has not heard everything yet, after changing back and forth or a reload, may go on until they have.
+  get #mayBegin() {
+    return this.#left > 0 || !this.unlocked;
+  }
+
   get mayPlay() {
-    return this.place > 0 || this.#left > 0;
+    return this.place > 0 || this.#mayBegin;
   }
 
   get #within() {
@@ -158,7 +163,7 @@ export class SetPlayer {
   }
 
   restart() {
-    if (!this.mixer || this.#left <= 0) return;
+    if (!this.mixer || !this.#mayBegin) return;
     this.stop();
     this.place = this.#within.from;
     this.play();
@@ -268,7 +273,7 @@ export class SetPlayer {
       button.setAttribute("aria-label", button.dataset[state]);
     }
     button.disabled = !mixer || (!this.playing && !this.mayPlay);
-    does("restart", root).disabled = !mixer || this.#left <= 0;
+    does("restart", root).disabled = !mixer || !this.#mayBegin;
     root.classList.toggle("looping", this.looping);
     does("loop", root).setAttribute("aria-pressed", this.looping);
     const rail = part("rail", root);
