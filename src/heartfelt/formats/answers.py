@@ -107,7 +107,8 @@ def coded_answers(
                 scale = Categories(type="categories", categories=words_used)
             scale = scale or FreeText(type="text")
         scales[question] = scale or UNSTATED
-        if mine.height and scales[question].level != "text":
+        coded = scales[question].level not in {"text", "comparison"} or mine["code"].null_count()
+        if mine.height and coded and scales[question].level != "text":
             codes.append(_codes(mine, scales[question], where))
     if not codes:
         return spooled, scales

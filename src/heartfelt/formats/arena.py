@@ -13,31 +13,22 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, ids, need
-from heartfelt.formats.delimited import collected, csv_text, header_of
-from heartfelt.formats.described import COMMON_OPTIONS, build
+from heartfelt.formats.columns import need
+from heartfelt.formats.delimited import csv_text, header_of
+from heartfelt.formats.described import COMMON_OPTIONS
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
-from heartfelt.formats.set_rows import (
-    BOTH_BAD,
-    NO_ANSWER,
-    REPEATED_ROW,
-    SELF_PAIR,
-    chosen,
-    pair_ratings,
-    plain_word,
-    repeated_rows,
-    stated_words,
-    table_sets,
-    usable,
-    with_trials,
-)
+from heartfelt.formats.pair_tables import PairColumns, read_pairs
+from heartfelt.formats.set_rows import write_sets
 from heartfelt.formats.source_table import SYNONYMS, TABLES, SourceTable, locate, open_table
+from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs, set_questions
+from heartfelt.study import study_text
+from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.set_scale import Choice
-from heartfelt.tables import RATINGS, number_types
+from heartfelt.tables import RATINGS
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     role: tuple(names.split())
@@ -60,11 +51,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Usual names of the column that plays each role, in the order they are tried."""
 NEEDED = ("model_a", "model_b", "winner")
-ONE_QUESTION = "preference"
-BOTH_BAD_TEXT = "tie (bothbad)"
+AS_PAIR = {
+    "model_a": "first_system", "model_b": "second_system", "judge": "rater", "stimulus_a": "first", "stimulus_b": "second",
+}  # fmt: skip
+"""What a table of pairs calls these roles."""
 MOST_QUESTIONS = 60
-LONGEST_ID = 64
-"""Prompts longer than this are texts, and get ids."""
 
 
 class Arena(Format):
@@ -103,57 +94,11 @@ class Arena(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the battles; those that cannot be used are in the ledger."""
-        path = locate(source, ("battles.csv", "battles.jsonl"))
-        table = open_table(path, options, records=True)
-        roles, notes = _roles(table), list[str]()
-        rows, dropped = _plain_columns(table, roles)
-        if (
-            "question" in roles
-            and "question" not in options
-            and rows[roles["question"]].n_unique() > MOST_QUESTIONS
-        ):
-            roles.setdefault("prompt", roles.pop("question"))  # what the systems were asked, not the judges
-        if dropped:
-            listed = ", ".join(f"'{name}'" for name in dropped[:6]) + (" …" if len(dropped) > 6 else "")
-            notes.append(f"Columns with lists, such as conversations, were left out: {listed}.")
-        battles = _battles(rows, roles, options.get("question"))
-        words = stated_words(options)
-        sides = [("model_a", "model_b"), ("first", "second")]
-        battles = battles.with_columns(chosen("winner", words, sides).alias("value"))
-        empty = pl.col("winner").is_null() | (pl.col("winner").str.strip_chars() == "")
-        faults = {
-            "a system has no name": pl.col("first").is_null() | pl.col("second").is_null(),
-            SELF_PAIR: pl.col("first") == pl.col("second"),
-            NO_ANSWER: empty,
-            "the winner is neither system nor a tie": pl.col("value").is_null(),
-        }
-        if {"at", "prompt", "trial"} & set(roles):
-            faults[REPEATED_ROW] = repeated_rows(battles)
-        good, ledger = usable(
-            battles, faults, table.where, {"rater": "rater", "stimulus": "first", "question": "question"}
-        )
-        good = with_trials(good)
-        bad = plain_word("winner").is_in(list(BOTH_BAD))
-        if good.select(bad.any()).item():
-            good = good.with_columns(pl.when(bad).then(pl.lit(BOTH_BAD_TEXT)).alias("answer"))
-        about = ["model_a", "model_b", "winner", *(["prompt"] if "prompt" in roles else [])]
-        scale = Choice(type="choice", ties=bool((good["value"] == 0.5).any()))
-        ratings = pair_ratings(good.drop(about), scale)
-        return build(
-            self.name,
-            table,
-            source,
-            progress,
-            stimuli=_stimuli(good),
-            scales=dict.fromkeys(good["question"].unique(maintain_order=True), scale),
-            notes=notes,
-            sets=table_sets("pair"),
-            ratings=ratings,
-            ledger=ledger,
-        )
+        table = open_table(locate(source, ("battles.csv", "battles.jsonl")), options, records=True)
+        return read_pairs(self.name, table, source, progress, PairColumns(_roles(table)))
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``battles.csv``: a row per trial with two stimuli."""
+        """Write ``battles.csv``, a row per trial with two stimuli, and the tables of stimuli and raters and the study."""
         parts = [_battle_rows(snapshot, question) for question in set_questions(snapshot.study)]
         parts = [part for part in parts if part.height]
         if not parts:
@@ -162,6 +107,10 @@ class Arena(Format):
                 "Export it as long; arena logs hold pairs only.",
             )
         write_text(target / "battles.csv", csv_text(pl.concat(parts, how="diagonal")))
+        write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
+        write_text(target / "raters.csv", csv_text(snapshot.raters))
+        write_text(target / STUDY_FILE, study_text(snapshot.study))
+        write_sets(snapshot, target)
 
 
 def _roles(table: SourceTable) -> dict[str, str]:
@@ -189,67 +138,14 @@ def _roles(table: SourceTable) -> dict[str, str]:
                 f"{table.where}: no column is unmistakably {role}.",
                 f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
             )
-    return out
-
-
-def _plain_columns(table: SourceTable, roles: Mapping[str, str]) -> tuple[pl.DataFrame, list[str]]:
-    """The rows without columns of lists, and the names of those."""
-    schema = table.rows.collect_schema()
-    nested = [name for name, dtype in schema.items() if dtype.is_nested() and name not in roles.values()]
-    frame = collected(table.rows.drop(nested), table.path)
-    if not frame.height:
-        raise InputError(f"{table.path} has no rows.", "Point to a log with one battle per row.")
-    return frame, nested
-
-
-def _battles(frame: pl.DataFrame, roles: Mapping[str, str], question: str | None) -> pl.DataFrame:
-    """The battles with ``rater, question, first, second, model_a, model_b, winner`` and what else is known."""
-    sheet = Sheet(frame, "the log")
-    taken = set(roles.values())
-    extras = [name for name in frame.columns if name not in taken]
-    free = {name: f"source_{name}" for name in extras if name in {*RATINGS.names, *NAMES, "first", "second"}}
-    out = number_types(frame.select(extras).rename(free))
-    text = {role: ids(frame[column]) for role, column in roles.items() if role not in {"at", "seconds"}}
-    columns = [text[role].alias(role) for role in (*NEEDED, "trial", "set") if role in text]
-    columns.append(
-        text["judge"].alias("rater")
-        if "judge" in text
-        else pl.repeat(None, frame.height, dtype=pl.String, eager=True).alias("rater")
-    )
-    asked = question if question is not None and "question" not in roles else ONE_QUESTION
-    columns.append(
-        text["question"].alias("question")
-        if "question" in text
-        else pl.repeat(asked, frame.height, eager=True).alias("question")
-    )
-    if "at" in roles:
-        columns.append(sheet.moments(roles["at"]).alias("at"))
-    columns += [sheet.whole_numbers(roles[r]).alias(r) for r in ("position", "repeat") if r in roles]
-    if "seconds" in roles:
-        columns.append(sheet.numbers(roles["seconds"]).alias("seconds"))
-    if "prompt" in text:
-        columns.append(text["prompt"].alias("prompt"))
-    out = pl.DataFrame([*columns, *out.get_columns()])
-    if {"stimulus_a", "stimulus_b"} <= set(text):
-        return out.with_columns(text["stimulus_a"].alias("first"), text["stimulus_b"].alias("second"))
-    if "prompt" not in text:
-        return out.with_columns(pl.col("model_a").alias("first"), pl.col("model_b").alias("second"))
-    prompt = pl.col("prompt")
-    if (text["prompt"].str.len_chars() > LONGEST_ID).any():
-        prompt = pl.format("prompt-{}", prompt.rank("dense"))
-    return out.with_columns(
-        pl.concat_str(prompt, model, separator="/").alias(side)
-        for side, model in (("first", "model_a"), ("second", "model_b"))
-    )
-
-
-def _stimuli(battles: pl.DataFrame) -> pl.DataFrame:
-    about = ["prompt"] if "prompt" in battles.columns else []
-    sides = (
-        battles.select(pl.col(side).alias("stimulus"), pl.col(model).alias("system"), *about)
-        for side, model in (("first", "model_a"), ("second", "model_b"))
-    )
-    return pl.concat(sides).unique("stimulus", keep="first", maintain_order=True)
+    asked = pl.col(out.get("question", out["winner"])).n_unique()
+    if (
+        "question" in out
+        and "question" not in options
+        and table.rows.select(asked).collect().item() > MOST_QUESTIONS
+    ):
+        out.setdefault("prompt", out.pop("question"))  # what the systems were asked, not the judges
+    return {AS_PAIR.get(role, role): column for role, column in out.items()}
 
 
 def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:

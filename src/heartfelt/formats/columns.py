@@ -184,6 +184,8 @@ def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
     if isinstance(dtype, pl.Datetime):
         column = column.dt.cast_time_unit("us")
         return column.dt.convert_time_zone("UTC") if dtype.time_zone else column.dt.replace_time_zone("UTC")
+    if dtype.is_numeric():
+        return _since_1970(column.cast(pl.Float64)).alias(name)
     text = column.cast(pl.String).str.strip_chars().str.replace(r"Z$", "+00:00")
     text = pl.when(text.is_in(MISSING)).then(None).otherwise(text)
     attempts = [
@@ -194,10 +196,13 @@ def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
         text.str.to_datetime(form, time_unit="us", time_zone=None, strict=False).dt.replace_time_zone("UTC")
         for form in _LOCAL_FORMATS
     ]
-    epoch = text.cast(pl.Float64, strict=False)
-    micros = pl.when(epoch > 1e11).then(epoch * 1e3).otherwise(epoch * 1e6).cast(pl.Int64)
-    since_1970 = micros.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    since_1970 = _since_1970(text.cast(pl.Float64, strict=False))
     return pl.coalesce(*attempts, since_1970).cast(MOMENT).alias(name)
+
+
+def _since_1970(epoch: pl.Expr) -> pl.Expr:
+    micros = pl.when(epoch > 1e11).then(epoch * 1e3).otherwise(epoch * 1e6).cast(pl.Int64)
+    return micros.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").cast(MOMENT)
 
 
 def ids(series: pl.Series) -> pl.Series:

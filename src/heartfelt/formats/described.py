@@ -21,16 +21,18 @@ from heartfelt.media.probe import AUDIO, IMAGES, find_media, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source, Spooled
-from heartfelt.study import Intent, Question, Study, System
+from heartfelt.study import Intent, Question, Study, System, load_study
+from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
 from heartfelt.study.sets import Sets
 
 UNSTATED = Numeric(type="numeric")
 """The scale of a question whose scale nobody stated: numbers without limits."""
 COMMON_OPTIONS: Mapping[str, str] = {
-    "scale": "the scale of every question: 1-9, numeric:0-1, yes-no, ordered:low|mid|high, categories:a|b, tags, text;"
-    " scale.QUESTION for one question",
+    "scale": "the scale of every question: 1-9, numeric:0-1, yes-no, ordered:low|mid|high, categories:a|b, tags, text,"
+    " choice, preference:3, grade:0-100, rank, best-worst, trace:-1-1; scale.QUESTION for one question",
     "rename": "a new name for a question: rename.Q1=valence",
     "reference": "where an intent lies on the questions' axes: reference.happy=valence:7.5,arousal:6",
     "references": "a table of references with a column 'intent' and one column per axis",
@@ -42,6 +44,8 @@ COMMON_OPTIONS: Mapping[str, str] = {
     "anchor_question": "the question the anchors' limits are about; required where several are asked",
     **OPTIONS,
 }
+USUAL_STEPS = 3
+"""Grades of a preference to each side, as in a CMOS test."""
 _RANGE = r"(-?\d+(?:\.\d+)?)\s*(?:-|\.\.)\s*(-?\d+(?:\.\d+)?)"
 _LIMITS = re.compile(r"(-?\d+(?:\.\d+)?)?\s*(?:\.\.|-)\s*(-?\d+(?:\.\d+)?)?")
 _YES = {"yes", "true", "1", "1.0", "x", "anchor"}
@@ -80,10 +84,53 @@ def build(
     )
 
 
+def study_next_to(table: Path, questions: set[str]) -> Study | None:
+    """The study that lies beside a table, if it asks these questions."""
+    path = table.parent / STUDY_FILE
+    if not path.is_file():
+        return None
+    study = load_study(path)
+    return study if {question.id for question in study.asked} >= questions else None
+
+
 def parse_scale(text: str) -> AnyScale:
-    """A scale in one word: ``1-9``, ``numeric:0-1``, ``yes-no``, ``ordered:a|b|c``, ``categories:a|b``, ``tags``, ``text``."""
+    """A scale in one word: ``1-9``, ``numeric:0-1``, ``yes-no``, ``ordered:a|b|c``, ``choice``, ``grade:0-100`` and so on."""
     kind, _, rest = text.strip().partition(":")
     names = [name.strip() for name in rest.split("|") if name.strip()]
+    limits = re.fullmatch(rf"\s*{_RANGE}\s*", rest if kind in {"numeric", "grade", "trace"} else text)
+    bounds = {"low": float(limits[1]), "high": float(limits[2])} if limits else {}
+    try:
+        return _set_scale(kind, rest, bounds) or _plain_scale(text, kind, rest, names, bounds)
+    except ValueError as error:
+        raise InputError(
+            f"'{text}' does not state a scale.",
+            "Write 1-9, numeric, numeric:0-1, yes-no, ordered:low|mid|high, categories:happy|sad, tags, text, choice,"
+            " preference:3, grade:0-100, rank, best-worst or trace:-1-1.",
+        ) from error
+
+
+def _set_scale(kind: str, rest: str, bounds: Mapping[str, float]) -> AnyScale | None:
+    """The scales of sets and of traces."""
+    if kind in {"grade", "trace"} and (bounds or not rest):
+        return Grade(type="grade", **bounds) if kind == "grade" else Trace(type="trace", **bounds)
+    if kind == "preference":
+        return preference(int(rest or USUAL_STEPS))
+    plain: Mapping[str, AnyScale] = {
+        "choice": Choice(type="choice", ties=True),
+        "rank": Rank(type="rank"),
+        "best-worst": BestWorst(type="best-worst"),
+    }
+    return plain.get(kind) if not rest else None
+
+
+def preference(steps: int) -> Preference:
+    """A preference with so many steps to each side."""
+    if steps == USUAL_STEPS:
+        return Preference(type="preference")
+    return Preference(type="preference", steps=steps, anchors={0: "About the same", steps: "Much better"})
+
+
+def _plain_scale(text: str, kind: str, rest: str, names: list[str], bounds: Mapping[str, float]) -> AnyScale:
     if kind == "yes-no":
         return YesNo(type="yes-no")
     if kind == "text":
@@ -96,17 +143,13 @@ def parse_scale(text: str) -> AnyScale:
         return Categories(type="categories", categories=names)
     if text.strip() == "numeric":
         return UNSTATED
-    limits = re.fullmatch(rf"\s*{_RANGE}\s*", rest if kind == "numeric" else text)
-    if limits:
-        low, high = float(limits[1]), float(limits[2])
+    if bounds:
+        low, high = bounds["low"], bounds["high"]
         if kind == "numeric" and low < high:
             return Numeric(type="numeric", low=low, high=high)
         if low.is_integer() and high.is_integer() and 1 <= high - low <= 100:
             return Points(type="points", points=int(high - low) + 1, first=int(low))
-    raise InputError(
-        f"'{text}' does not state a scale.",
-        "Write 1-9, numeric, numeric:0-1, yes-no, ordered:low|mid|high, categories:happy|sad, tags, or text.",
-    )
+    raise ValueError
 
 
 def stated_scale(question: str, options: Mapping[str, str]) -> AnyScale | None:

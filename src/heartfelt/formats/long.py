@@ -7,7 +7,7 @@ the rows stream into the snapshot's own Parquet file. Columns that play no role 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,15 +18,34 @@ from heartfelt.files import write_text
 from heartfelt.formats.answers import NO_RATER, coded_answers, single_answers
 from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
-from heartfelt.formats.described import COMMON_OPTIONS, build, new_names, stated_references, stated_scale
+from heartfelt.formats.described import (
+    COMMON_OPTIONS,
+    build,
+    new_names,
+    stated_references,
+    stated_scale,
+    study_next_to,
+)
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
-from heartfelt.formats.source_table import TABLES, SourceTable, locate, open_table, pick, side_table
+from heartfelt.formats.pair_tables import is_pairs, pair_columns, read_pairs
+from heartfelt.formats.set_rows import write_sets
+from heartfelt.formats.set_tables import checked_trials, read_members, set_type, trial_sets, with_roles
+from heartfelt.formats.source_table import (
+    TABLES,
+    SourceTable,
+    joined_columns,
+    locate,
+    open_table,
+    pick,
+    side_table,
+)
+from heartfelt.formats.trace_tables import TRACES_FILE, gathered, read_traces, traces_text, written_traces
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Spooled, spool
-from heartfelt.study import Study, load_study, study_text
+from heartfelt.study import study_text
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.tables import RATERS, RATINGS, STIMULI, number_schema
 
@@ -35,7 +54,9 @@ NUMBERS: Mapping[str, type[pl.DataType]] = {
     "position": pl.Int64,
     "seconds": pl.Float64,
     "repeat": pl.Int64,
+    "place": pl.Int64,
 }
+ABOUT_TRIAL = ("trial", "set", "role")
 OWN_COLUMNS = {"rater", "stimulus", "question", "value"}
 """In a table with these very columns, as this format writes them, ``answer`` is the answer in words."""
 _CELL = "\0cell"
@@ -78,6 +99,29 @@ class Long(Format):
         "seconds": "column of the answer time in seconds",
         "at": "column of the moment of the answer",
         "repeat": "column that numbers repeated presentations from 0",
+        "trial": "column of the trial, where stimuli were judged together",
+        "set": "column of the stimuli that were presented together",
+        "place": "column of the place of a stimulus in its trial, from 1",
+        "role": "column of the role: member, hidden-reference, anchor, or x in an ABX trial",
+        "type": "what was done with a set, where the scale does not say: pair, ab, abx, reference, mushra, ranking",
+        "hidden_reference": "the system, or else the stimulus, that is the hidden reference",
+        "low_anchors": "the systems, or else the stimuli, that are anchors in their sets, with commas",
+        "first": "column of the first stimulus of a pair; needs winner, value or votes",
+        "second": "column of the second stimulus of a pair",
+        "first_system": "column of the first stimulus' system",
+        "second_system": "column of the second stimulus' system",
+        "winner": "column of the winner of a pair; winner.WORD=first, second or tie explains a word in it",
+        "favours": "the side that a number in favour of one side favours: first or second",
+        "votes": "columns with how many chose the first, the second and neither, with commas",
+        "members": "columns of the members of a set, with commas; listed best first unless best or ranks are named",
+        "best": "column of the best of the members",
+        "worst": "column of the worst of the members",
+        "ranks": "columns of the members' ranks, with commas, 1 for the best",
+        "time": "column of the moment of a sample, where each row is a sample of a trace",
+        "time_unit": "s or ms; ms where the time's column ends in ms",
+        "samples": "columns with lists of samples, with commas, or a pattern such as sample_{time}ms",
+        "rate": "samples per second, or their column",
+        "start": "seconds from the start of the clip to the first sample, or their column",
         "system": "column of the system",
         "intent": "column of the intent",
         "prompt": "column of the prompt",
@@ -105,8 +149,21 @@ class Long(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; the study beside it is used if there is one, else one is described from the data."""
-        table = open_table(locate(source, ("ratings.csv", "ratings.parquet")), options)
+        if source.is_dir() and options.get("stimulus") == "filename":
+            return read_traces(self.name, gathered(source, options), source, progress)
+        table = joined_columns(open_table(locate(source, ("ratings.csv", "ratings.parquet")), options))
+        if is_pairs(table):
+            return read_pairs(self.name, table, source, progress, pair_columns(table))
+        if "members" in options:
+            return read_members(self.name, table, source, progress)
+        if {"time", "samples"} & set(options):
+            return read_traces(self.name, table, source, progress)
         path, roles = table.path, _roles(table)
+        if {"hidden_reference", "low_anchors"} & set(options):
+            table = replace(
+                table, rows=with_roles(table, roles.others.get("system"), roles.stimulus), delimited=None
+            )
+            roles = replace(roles, others={**roles.others, "role": "role"})
         table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
         spooled, notes = _spooled(table, roles, _renamed(table, roles))
         questions = spooled.survey.questions
@@ -114,10 +171,16 @@ class Long(Format):
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
         scales = {question: stated_scale(question, options) or tagged for question in questions}
         stated = any(scales.values()) or stated_references(options, path.parent)
-        known = None if stated else _study_next_to(path, set(questions))
+        known = None if stated else study_next_to(path, set(questions))
         if known is not None:
             scales = {question: known.scales[known.question(question).scale] for question in questions}
         spooled, coded = coded_answers(spooled, scales, table.where)
+        sets, ledger = None, None
+        if "trial" in roles.others and (known is None or known.sets is None):
+            kind = set_type(next(iter(coded.values())), options, table.where)
+            rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
+            spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
+        traced = path.parent / TRACES_FILE
         return build(
             self.name,
             table,
@@ -127,12 +190,15 @@ class Long(Format):
             scales=coded,
             notes=notes,
             known=known,
+            sets=sets,
             ratings=spooled,
             raters=_raters(table, roles, spooled),
+            traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
+            ledger=ledger,
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv`` and ``study.yaml``."""
+        """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv``, ``study.yaml``, and traces and sets where there are such."""
         ratings = snapshot.scan_ratings()
         if "at" in ratings.collect_schema():
             ratings = ratings.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
@@ -140,15 +206,9 @@ class Long(Format):
         write_text(target / "stimuli.csv", csv_text(snapshot.stimuli.drop(PROBED, strict=False)))
         write_text(target / "raters.csv", csv_text(snapshot.raters))
         write_text(target / STUDY_FILE, study_text(snapshot.study))
-
-
-def _study_next_to(table: Path, questions: set[str]) -> Study | None:
-    """The study that lies beside a table, if it asks these questions."""
-    path = table.parent / STUDY_FILE
-    if not path.is_file():
-        return None
-    study = load_study(path)
-    return study if {question.id for question in study.asked} >= questions else None
+        if snapshot.traces.height:
+            write_text(target / TRACES_FILE, traces_text(snapshot.traces))
+        write_sets(snapshot, target)
 
 
 def _roles(table: SourceTable) -> Roles:
@@ -164,8 +224,9 @@ def _roles(table: SourceTable) -> Roles:
     if len(values) > 1:
         question = None
     others: dict[str, str] = {}
-    for role in (*NUMBERS, "at", *ABOUT_STIMULUS):
-        if role in options or role in columns:
+    ours = OWN_COLUMNS | {"trial", "place"} <= set(columns)
+    for role in (*NUMBERS, "at", *ABOUT_STIMULUS, *ABOUT_TRIAL):
+        if role in options or (role in columns and (ours or role not in {*ABOUT_TRIAL, "place"})):
             others[role] = pick(columns, role, {role: options.get(role, role)}, where)
     rater, stimulus = _rater(table), table.pick("stimulus")
     parts = [name for name in (rater, stimulus, *values, question) if name is not None]
@@ -247,6 +308,7 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
         if role in roles.others:
             name = roles.others[role]
             columns.append((pl.col(name) if strict else number_expr(name)).cast(dtype).alias(role))
+    columns += [pl.col(roles.others[r]).cast(pl.String).alias(r) for r in ABOUT_TRIAL if r in roles.others]
     if "at" in roles.others:
         columns.append(moment_expr(roles.others["at"], schema[roles.others["at"]]).alias("at"))
     extras = [name for name in schema.names() if name not in roles.taken]

@@ -8,10 +8,14 @@ with a reason; the ledger lists them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import Choice, Preference
 from heartfelt.study.sets import Sets, SetType
 from heartfelt.tables import LEDGER
@@ -125,24 +129,38 @@ def with_trials(pairs: pl.DataFrame, apart: Sequence[str] = ()) -> pl.DataFrame:
     if "trial" in pairs.columns:
         return pairs
     number = pl.int_range(1, pl.len() + 1) if ROW not in pairs.columns else pl.col(ROW)
-    time = pl.int_range(1, pl.len() + 1).over("rater", "question", "set", *apart)
-    again = pl.when(time > 1).then(pl.format("{}#{}", "set", time)).otherwise("set")
+    if pairs["rater"].is_null().all():
+        return pairs.with_columns(number.cast(pl.String).alias("trial"))
+    pairs = pairs.with_columns(occurrence("rater", "question", "set", *apart).alias("repeat"))
+    again = (
+        pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "set", pl.col("repeat") + 1)).otherwise("set")
+    )
     trial = pl.when(pl.col("rater").is_null()).then(number.cast(pl.String)).otherwise(again)
-    pairs = pairs.with_columns(trial.alias("trial"), (time - 1).cast(pl.Int64).alias("repeat"))
-    repeats = pairs["rater"].is_not_null().any() and bool(pairs["repeat"].max())
-    return pairs if repeats else pairs.drop("repeat")
+    repeat = pl.when(pl.col("rater").is_not_null()).then("repeat").otherwise(0)
+    return without_repeats(pairs.with_columns(trial.alias("trial"), repeat.cast(pl.Int64).alias("repeat")))
+
+
+def occurrence(*key: str) -> pl.Expr:
+    """How often the key of a row came before: 0 for the first time."""
+    return (pl.col(key[0]).is_null() | True).cum_sum().over(pl.struct(key).hash()).cast(pl.Int64) - 1
+
+
+def without_repeats(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows without their column ``repeat`` where nothing was presented more than once."""
+    return rows if (rows["repeat"] > 0).any() else rows.drop("repeat")
 
 
 def pair_ratings(pairs: pl.DataFrame, scale: Choice | Preference) -> pl.DataFrame:
     """The ratings of pairs: two rows per trial, the first stimulus at place 1."""
-    whole = 1.0 if isinstance(scale, Choice) else 0.0
+    value = pl.col("value")
+    against = pl.when(value == 0).then(0.0).otherwise(-value)  # never -0.0
+    second = 1.0 - value if isinstance(scale, Choice) else against
     other = pl.exclude("first", "second", ROW)
     sides = (
-        pairs.select(other, stimulus=pl.col(name), place=pl.lit(place, pl.Int64)).with_columns(value)
-        for name, place, value in (
-            ("first", 1, pl.col("value")),
-            ("second", 2, (whole - pl.col("value")).alias("value")),
+        pairs.select(other, stimulus=pl.col(name), place=pl.lit(place, pl.Int64)).with_columns(
+            own.alias("value")
         )
+        for name, place, own in (("first", 1, value), ("second", 2, second))
     )
     return pl.concat(sides).with_columns(pl.lit("member").alias("role"))
 
@@ -151,3 +169,13 @@ def trace_means(traces: pl.DataFrame) -> pl.DataFrame:
     """The ratings that go with traces: the mean of each over its samples."""
     columns = [name for name in ("rater", "stimulus", "question", "repeat") if name in traces.columns]
     return traces.select(*columns, value=pl.col("samples").cast(pl.List(pl.Float64)).list.mean())
+
+
+def write_sets(snapshot: Snapshot, target: Path) -> None:
+    """Write the table of sets that the study names, as far as the ratings show them."""
+    sets, ratings = snapshot.study.sets, snapshot.ratings
+    if sets is None or sets.file is None or not {"set", "role"} <= set(ratings.columns):
+        return
+    role = pl.col("role").replace({"hidden-reference": "reference", "x": "member"})
+    rows = ratings.select("set", "stimulus", role).drop_nulls("set").unique(maintain_order=True)
+    write_text(target / SETS_FILE, csv_text(rows.sort("set", maintain_order=True)))

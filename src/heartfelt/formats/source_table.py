@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -48,7 +48,8 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
 }
 """Usual names of the column that plays each role, in the order they are tried."""
 _COLUMN_OPTIONS = (
-    *SYNONYMS, "id", "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
+    *SYNONYMS, "trial", "set", "first", "second", "winner", "judge", "members", "id",
+    "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
 )  # fmt: skip
 _ROWS_CHECKED = 2000
 _PERSONAL_SHARE = 0.5
@@ -150,6 +151,18 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
         rows, ledger = _filtered(rows, options["where"], str(path))
         delimited = None
     return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened)
+
+
+def joined_columns(table: SourceTable) -> SourceTable:
+    """The table with the columns that options name as ``a+b``: the cells of several, with a slash between them."""
+    columns, out = table.columns, table
+    for name in dict.fromkeys(table.options.values()):
+        parts = [part.strip() for part in name.split("+")]
+        if len(parts) > 1 and name not in columns and all(part in columns for part in parts):
+            cells = (pl.col(part).cast(pl.String).str.strip_chars() for part in parts)
+            joined = pl.concat_str(*cells, separator="/").alias(name)
+            out = replace(out, rows=out.rows.with_columns(joined), delimited=None)
+    return out
 
 
 def _rows(path: Path, options: Mapping[str, str], *, records: bool) -> tuple[pl.LazyFrame, Delimited | None]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -33,12 +33,14 @@ from heartfelt.formats.set_rows import (
     ROW,
     SELF_PAIR,
     chosen,
+    occurrence,
     pair_ratings,
     repeated_rows,
     stated_words,
     table_sets,
     usable,
     with_trials,
+    without_repeats,
 )
 from heartfelt.formats.source_table import SourceTable, locate, open_table
 from heartfelt.progress import Progress
@@ -124,7 +126,7 @@ class WebMushra(Format):
         """Read the results; rows that cannot be used are in the ledger."""
         path = locate(source, ("mushra.csv", "results.csv"), {".csv", ".tsv", ".txt", ".parquet"})
         # Addresses of listeners are dropped from the table of raters below; here they may be all that names a listener.
-        table = open_table(path, {**options, "personal": "keep"})
+        table = replace(open_table(path, {**options, "personal": "keep"}), options=options)
         sheet = table.sheet("grade")
         roles = _roles(table)
         frame, raters, notes = _listeners(sheet, roles, table)
@@ -190,7 +192,7 @@ def _listeners(
         key = [name for role in ("test", "trial", "condition") if (name := roles.get(role)) is not None]
         if len(key) < 2:
             key = [name for name in columns if name not in {roles.get("seconds"), roles.get("comment")}]
-        session = pl.int_range(1, pl.len() + 1).over(key)
+        session = occurrence(*key) + 1
         rater = frame.select(pl.format("listener{}", session).alias("rater")).to_series()
         notes.append(
             "No column names the listener: every time a trial and condition come again is another listener."
@@ -262,11 +264,10 @@ NAMELESS = "the listener, the trial or the condition is not named"
 
 def _numbered(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     """``set``, ``trial`` and, where a listener had a trial more than once, ``repeat``."""
-    time = pl.int_range(pl.len()).over("rater", *key)
-    rows = rows.with_columns(time.cast(pl.Int64).alias("repeat"), pl.col("prompt").alias("set"))
+    rows = rows.with_columns(occurrence("rater", *key).alias("repeat"), pl.col("prompt").alias("set"))
     again = pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "prompt", pl.col("repeat") + 1))
     rows = rows.with_columns(again.otherwise("prompt").alias("trial"))
-    return rows if rows["repeat"].max() else rows.drop("repeat")
+    return without_repeats(rows)
 
 
 def _grades(base: pl.DataFrame, sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]) -> _Page:
@@ -471,9 +472,7 @@ def _likert(base: pl.DataFrame, columns: Sequence[str], sheet: Sheet, options: M
         sheet.where,
         NAMED,
     )
-    time = pl.int_range(pl.len()).over("rater", "stimulus", "question").cast(pl.Int64)
-    good = good.with_columns(time.alias("repeat"))
-    good = good if good["repeat"].max() else good.drop("repeat")
+    good = without_repeats(good.with_columns(occurrence("rater", "stimulus", "question").alias("repeat")))
     asked = good["question"].unique(maintain_order=True)
     return _Page(good, {name: stated_scale(name, options) or UNSTATED for name in asked}, None, ledger)
 

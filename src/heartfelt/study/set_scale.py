@@ -199,6 +199,11 @@ class BestWorst(SetScale):
         """-1 for the worst, 1 for the best."""
         return -1.0, 1.0
 
+    def read(self, answer: Any) -> Coded:
+        """Accept -1, 0 and 1, or the words "best" and "worst", as a table of ratings holds them."""
+        words = {"best": 1.0, "worst": -1.0}
+        return super().read(words.get(str(answer).strip().casefold(), answer))
+
     def read_set(self, answer: Any, members: int) -> list[float]:
         """Accept two different members, as ``{"best": member, "worst": member}``."""
         if not isinstance(answer, Mapping) or set(answer) != {"best", "worst"}:

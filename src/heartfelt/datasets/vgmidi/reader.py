@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.delimited import read_bytes
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import looks_like_json, read_json
 from heartfelt.formats.set_rows import trace_means
@@ -25,7 +26,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Design, Question, Study
 from heartfelt.study.set_scale import Trace
-from heartfelt.tables import LEDGER
+from heartfelt.tables import LEDGER, number_types
 
 AXES = ("valence", "arousal")
 TEXTS = ("ex1_description", "ex2_arousal")
@@ -53,7 +54,7 @@ class VGMIDI(Format):
         path = _file(source)
         if path is None or not looks_like_json(path) or path.suffix.lower() != ".json":
             return False
-        head = path.open("rb").read(4096)
+        head = read_bytes(path, 4096)
         return b'"annotations"' in head and b'"piece' in head
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
@@ -125,7 +126,7 @@ def _traces(
     annotations: Mapping[str, Any], *, apart: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
     """The traces, the listeners, and a ledger of what cannot be used."""
-    rows: list[tuple[str, str, str, list[float | None], bool | None]] = []
+    rows: list[tuple[str, str, str, list[float | None], str | None]] = []
     raters: dict[str, dict[str, str | None]] = {}
     listeners: dict[tuple[str | None, ...], str] = {}
     met: set[tuple[str, str]] = set()
@@ -156,20 +157,21 @@ def _traces(
                 rows.append((rater, piece, axis, course or [], _truth(given.get("isKnown"))))
     schema: dict[str, pl.DataType] = {
         "rater": pl.String(), "stimulus": pl.String(), "question": pl.String(), "samples": pl.List(pl.Float32),
-        "known": pl.Boolean(),
+        "known": pl.String(),
     }  # fmt: skip
     traces = pl.DataFrame(rows, schema=schema, orient="row")
     people = pl.DataFrame(
         [{"rater": rater, **facts} for rater, facts in raters.items()], infer_schema_length=None
     )
+    people = number_types(people, keep=["rater"])
     if not faults:
         return traces, people, None
     ledger = pl.DataFrame(faults, schema=["what", "rater", "stimulus", "reason"], orient="row")
     return traces, people, LEDGER.check(ledger.with_columns(stage=pl.lit("import")), "the annotations")
 
 
-def _truth(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
+def _truth(value: Any) -> str | None:
+    return ("yes" if value else "no") if isinstance(value, bool) else None
 
 
 def _samples(given: Any) -> list[float | None] | None:

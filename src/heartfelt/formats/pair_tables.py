@@ -1,0 +1,339 @@
+"""Tables with one comparison of two stimuli per row.
+
+The answer is a word for the winner (``winner``), a number (``value``), or how many raters chose which (``votes``). A number
+is read as a choice where it is 0, 0.5 or 1, and then 1 means the first; other numbers are a preference, and then a positive
+one favours the second, as in a CMOS test. ``favours`` turns either round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.answers import NO_RATER
+from heartfelt.formats.columns import Sheet, ids, need, number_expr
+from heartfelt.formats.delimited import collected
+from heartfelt.formats.described import (
+    USUAL_STEPS,
+    build,
+    new_names,
+    preference,
+    stated_references,
+    stated_scale,
+    study_next_to,
+)
+from heartfelt.formats.set_rows import (
+    BOTH_BAD,
+    NO_ANSWER,
+    REPEATED_ROW,
+    SELF_PAIR,
+    chosen,
+    pair_ratings,
+    plain_word,
+    repeated_rows,
+    stated_words,
+    table_sets,
+    usable,
+    with_trials,
+)
+from heartfelt.formats.source_table import SourceTable, side_table
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.study.scale import AnyScale
+from heartfelt.study.set_scale import Choice, Preference
+from heartfelt.tables import RATINGS, number_types
+
+ONE_QUESTION = "preference"
+BOTH_BAD_TEXT = "tie (bothbad)"
+LONGEST_ID = 64
+"""Prompts longer than this are texts, and get ids."""
+MOST_STEPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PairColumns:
+    """Which column of a table of pairs plays which role."""
+
+    roles: Mapping[str, str]
+    """first, second, first_system, second_system, winner, value, rater, question, prompt, intent and about the trial."""
+    votes: tuple[str, ...] = ()
+    """How many raters chose the first, the second and, where there is a third column, neither."""
+    rater_columns: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> set[str]:
+        """Every column that plays a role."""
+        return {*self.roles.values(), *self.votes, *self.rater_columns}
+
+
+ROLES = (
+    "first", "second", "first_system", "second_system", "winner", "prompt", "intent", "trial", "set", "position", "seconds",
+    "at", "repeat",
+)  # fmt: skip
+
+
+def is_pairs(table: SourceTable) -> bool:
+    """Whether each row compares two stimuli: the options say so, or columns have these very names."""
+    columns, options = set(table.columns), set(table.options)
+    named = {"first", "second"} <= columns and "stimulus" not in columns and "stimulus" not in options
+    return bool({"first", "first_system", "votes"} & options) or named
+
+
+def pair_columns(table: SourceTable) -> PairColumns:
+    """The columns of a table of pairs: those the options name, else those with usual names."""
+    options, columns, where = table.options, table.columns, table.where
+    roles = {role: options.get(role, role) for role in ROLES if role in options or role in columns}
+    if options.get("rater") != NO_RATER and (rater := table.pick_optional("rater")) is not None:
+        roles["rater"] = rater
+    asked = options.get("question", "question")
+    if asked in columns:
+        roles["question"] = asked
+    votes = tuple(table.names_in("votes"))
+    if "value" in options or not (votes or "winner" in roles):
+        roles["value"] = table.pick("value")
+        words = table.rows.select(number_expr(roles["value"]).is_null().all()).head(1).collect().item()
+        if words or stated_words(options):
+            roles["winner"] = roles.pop("value")
+        else:
+            roles.pop("winner", None)
+    need(columns, [*roles.values(), *votes, *table.names_in("rater_columns")], where)
+    for side in ("first", "second"):
+        if side not in roles and f"{side}_system" not in roles:
+            raise InputError(
+                f"{where}: no column is the {side} of the pair.", f"Name it with --map {side}=COLUMN."
+            )
+    if len(votes) not in {0, 2, 3}:
+        raise InputError(
+            f"{where}: votes= needs two or three columns.", "Write votes=wins_first,wins_second,ties."
+        )
+    if ("first" in roles) != ("second" in roles):
+        raise InputError(f"{where}: first and second belong together.", "Name both columns, or neither.")
+    return PairColumns(roles, votes, tuple(table.names_in("rater_columns")))
+
+
+def read_pairs(
+    format: str, table: SourceTable, source: Path, progress: Progress | None, columns: PairColumns
+) -> Snapshot:
+    """The snapshot of a table of pairs; rows that cannot be used are in the ledger."""
+    frame, notes = _plain_columns(table, columns)
+    options = table.options
+    pairs = _pairs(Sheet(frame, table.where), columns, options.get("question"))
+    renamed = new_names(options, pairs["question"].drop_nulls().unique())
+    pairs = pairs.with_columns(pl.col("question").replace(renamed)) if renamed else pairs
+    pairs, scale = _answered(pairs, columns, options, table.where)
+    faults = {
+        "a stimulus has no name": pl.col("first").is_null() | pl.col("second").is_null(),
+        SELF_PAIR: pl.col("first") == pl.col("second"),
+        NO_ANSWER: pl.col("\0empty"),
+        "the answer is neither side nor a tie": pl.col("value").is_null(),
+    }
+    if isinstance(scale, Choice):
+        faults["the answer is not 0, 0.5 or 1"] = ~pl.col("value").is_in([0.0, 0.5, 1.0])
+    else:
+        faults[f"the answer is not between {-scale.steps} and {scale.steps}"] = (
+            pl.col("value").abs() > scale.steps
+        )
+    if {"at", "prompt", "trial", "rater"} & set(columns.roles) and not columns.votes:
+        faults[REPEATED_ROW] = repeated_rows(pairs)
+    named = {"rater": "rater", "stimulus": "first", "question": "question"}
+    pairs, ledger = usable(pairs, faults, table.where, named)
+    stimuli = _stimuli(pairs)
+    pairs = with_trials(
+        pairs.drop("\0empty", "winner", "first_system", "second_system", "prompt", "intent", strict=False)
+    )
+    if isinstance(scale, Choice):
+        scale = scale.model_copy(update={"ties": bool((pairs["value"] == 0.5).any())})
+    asked = pairs["question"].unique(maintain_order=True).to_list()
+    stated = any(stated_scale(name, options) for name in asked) or stated_references(
+        options, table.path.parent
+    )
+    raters, listed = _companion(table, "raters", "rater"), _companion(table, "stimuli", "stimulus")
+    return build(
+        format,
+        table,
+        source,
+        progress,
+        stimuli=stimuli if listed is None else pl.concat([listed, _missing(stimuli, listed)], how="diagonal"),
+        scales=dict.fromkeys(asked, scale),
+        notes=notes,
+        known=None if stated else study_next_to(table.path, set(asked)),
+        sets=table_sets("ab" if options.get("type") == "ab" else "pair"),
+        ratings=pair_ratings(pairs, scale),
+        raters=_raters(frame, columns) if raters is None else raters,
+        ledger=ledger,
+    )
+
+
+def _plain_columns(table: SourceTable, columns: PairColumns) -> tuple[pl.DataFrame, list[str]]:
+    """The rows without columns of lists, and a note on those."""
+    schema = table.rows.collect_schema()
+    nested = [name for name, dtype in schema.items() if dtype.is_nested() and name not in columns.taken]
+    frame = collected(table.rows.drop(nested), table.path)
+    if not frame.height:
+        raise InputError(f"{table.path} has no rows.", "Point to a table with one comparison per row.")
+    if not nested:
+        return frame, []
+    listed = ", ".join(f"'{name}'" for name in nested[:6]) + (" …" if len(nested) > 6 else "")
+    return frame, [f"Columns with lists, such as conversations, were left out: {listed}."]
+
+
+def _pairs(sheet: Sheet, columns: PairColumns, question: str | None) -> pl.DataFrame:
+    """``rater, question, first, second``, the answer as it is, and what else is known."""
+    frame, roles = sheet.frame, columns.roles
+    own = {"first", "second", "first_system", "second_system", "winner", "prompt", "intent"}
+    extras = [name for name in frame.columns if name not in columns.taken]
+    free = {name: f"source_{name}" for name in extras if name in {*RATINGS.names, *own}}
+    out = number_types(frame.select(extras).rename(free)).get_columns()
+    texts = (
+        "rater",
+        "question",
+        "trial",
+        "set",
+        "winner",
+        "prompt",
+        "intent",
+        "first_system",
+        "second_system",
+    )
+    out += [ids(frame[roles[role]]).alias(role) for role in texts if role in roles]
+    if "at" in roles:
+        out.append(sheet.moments(roles["at"]).alias("at"))
+    out += [sheet.whole_numbers(roles[r]).alias(r) for r in ("position", "repeat") if r in roles]
+    if "seconds" in roles:
+        out.append(sheet.numbers(roles["seconds"]).alias("seconds"))
+    if "value" in roles:
+        out.append(frame[roles["value"]].alias("value"))
+    out += [frame[name].alias(f"\0votes{place}") for place, name in enumerate(columns.votes)]
+    table = pl.DataFrame(out) if out else frame.select()
+    asked = question if question is not None and "question" not in roles else ONE_QUESTION
+    constants = {"rater": pl.lit(None, pl.String), "question": pl.lit(asked)}
+    table = table.with_columns(word.alias(name) for name, word in constants.items() if name not in roles)
+    if "first" in roles:
+        first, second = (ids(frame[roles[side]]).alias(side) for side in ("first", "second"))
+        return table.with_columns(first, second)
+    if "prompt" not in roles:
+        return table.with_columns(
+            pl.col("first_system").alias("first"), pl.col("second_system").alias("second")
+        )
+    prompt = pl.col("prompt")
+    if (table["prompt"].str.len_chars() > LONGEST_ID).any():
+        prompt = pl.format("prompt-{}", prompt.rank("dense"))
+    return table.with_columns(
+        pl.concat_str(prompt, f"{side}_system", separator="/").alias(side) for side in ("first", "second")
+    )
+
+
+def _answered(
+    pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, str], where: str
+) -> tuple[pl.DataFrame, Choice | Preference]:
+    """The pairs with ``value``, that of the first, and the scale it is on."""
+    flipped = _favours(options)
+    if columns.votes:
+        return _voted(pairs, columns.votes, where), Choice(type="choice", ties=True)
+    if "winner" in columns.roles:
+        sides = [(f"first{end}", f"second{end}") for end in ("_system", "") if f"first{end}" in pairs.columns]
+        value = chosen("winner", _words(pairs["winner"], options), sides)
+        value = 1.0 - value if flipped == "second" else value
+        empty = pl.col("winner").is_null() | (pl.col("winner") == "")
+        out = pairs.with_columns(value.alias("value"), empty.alias("\0empty"))
+        bad = plain_word("winner").is_in(list(BOTH_BAD))
+        if out.select(bad.any()).item():
+            out = out.with_columns(pl.when(bad).then(pl.lit(BOTH_BAD_TEXT)).alias("answer"))
+        return out, Choice(type="choice", ties=True)
+    text = pl.col("value").cast(pl.String).str.strip_chars()
+    empty = text.is_null() | text.is_in(["", "NA", "NaN", "nan", "null"])
+    out = pairs.with_columns(number_expr("value"), empty.alias("\0empty"))
+    scale = _scale(out, options, where)
+    if isinstance(scale, Choice):
+        value = 1.0 - pl.col("value") if flipped == "second" else pl.col("value")
+    else:
+        against = pl.when(pl.col("value") == 0).then(0.0).otherwise(-pl.col("value"))
+        value = pl.col("value") if flipped == "first" else against
+    return out.with_columns(value.alias("value")), scale
+
+
+def _favours(options: Mapping[str, str]) -> str | None:
+    side = options.get("favours")
+    if side not in {None, "first", "second"}:
+        raise InputError(
+            f"favours={side} is not a side.", suggestion(str(side), ["first", "second"], "Sides")
+        )
+    return side
+
+
+def _words(winners: pl.Series, options: Mapping[str, str]) -> dict[str, float]:
+    """What the options say about words; 1, 2 and 0 stand for the first, the second and a tie."""
+    stated = stated_words(options)
+    distinct = set(winners.drop_nulls().unique().to_list())
+    if not stated and "2" in distinct and distinct <= {"0", "1", "2"}:
+        return {"1": 1.0, "2": 0.0, "0": 0.5}
+    return stated
+
+
+def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choice | Preference:
+    stated: AnyScale | None = stated_scale(str(pairs["question"][0]), options)
+    if isinstance(stated, Choice | Preference):
+        return stated
+    if stated is not None:
+        raise InputError(
+            f"{where}: a pair is not answered on this scale.", "Write scale=choice or scale=preference:3."
+        )
+    values = pairs["value"].drop_nulls()
+    if values.is_in([0.0, 0.5, 1.0]).all():
+        return Choice(type="choice", ties=True)
+    steps = int(values.cast(pl.Float64).abs().to_numpy().max()) if values.len() else 1
+    if steps > MOST_STEPS or not (values == values.floor()).all():
+        raise InputError(
+            f"{where}: the answers are neither choices (0, 0.5, 1) nor grades of up to {MOST_STEPS} steps.",
+            "Map the column of the answer with --map value=COLUMN or --map winner=COLUMN, or state the scale.",
+        )
+    return preference(max(steps, USUAL_STEPS))
+
+
+def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFrame:
+    """One row per vote, from counts."""
+    sheet = Sheet(pairs.rename({f"\0votes{place}": name for place, name in enumerate(votes)}), where)
+    fix = "Counts are whole numbers from 0."
+    parts = []
+    for name, value in zip(votes, (1.0, 0.0, 0.5), strict=False):
+        count = sheet.numbers(name).fill_null(0)
+        sheet.refuse((count < 0) | (count != count.floor()), count, "{cell} is not a number of votes.", fix)
+        rows = pairs.drop([f"\0votes{place}" for place in range(len(votes))])
+        repeated = pl.int_range(pl.len()).repeat_by(count.cast(pl.Int64)).explode()
+        parts.append(rows[rows.select(repeated).to_series().drop_nulls()].with_columns(value=pl.lit(value)))
+    return pl.concat(parts).with_columns(pl.lit(False).alias("\0empty"))
+
+
+def _stimuli(pairs: pl.DataFrame) -> pl.DataFrame:
+    about = [name for name in ("prompt", "intent") if name in pairs.columns]
+    sides = []
+    for side in ("first", "second"):
+        system = f"{side}_system"
+        made = [pl.col(system).alias("system")] if system in pairs.columns else []
+        sides.append(pairs.select(pl.col(side).alias("stimulus"), *made, *about))
+    return pl.concat(sides).unique("stimulus", keep="first", maintain_order=True)
+
+
+def _missing(stimuli: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
+    return stimuli.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
+
+
+def _raters(frame: pl.DataFrame, columns: PairColumns) -> pl.DataFrame | None:
+    if "rater" not in columns.roles or not columns.rater_columns:
+        return None
+    facts = frame.select(ids(frame[columns.roles["rater"]]).alias("rater"), *columns.rater_columns)
+    return number_types(
+        facts.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"]
+    )
+
+
+def _companion(table: SourceTable, what: str, role: str) -> pl.DataFrame | None:
+    """The table of stimuli or raters that an option names, or that lies next to a log this program wrote."""
+    path = table.path.parent / table.options.get(what, f"{what}.csv")
+    if what not in table.options and not (table.path.name.startswith("battles.") and path.is_file()):
+        return None
+    return side_table(path, role, table.options.get(f"{what}_id"))

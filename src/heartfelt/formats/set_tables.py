@@ -1,0 +1,241 @@
+"""Sets in plain tables: a row per trial with a column for each member, or a row per member with a column of trials.
+
+The first kind is read by :func:`read_members`: best and worst (``best``, ``worst``), ranks (``ranks``), or members listed
+best first. The second kind are ordinary ratings with ``trial`` and, where they are known, ``set``, ``place`` and ``role``;
+:func:`checked_trials` leaves out trials that cannot be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.columns import Sheet, ids, need, number_expr
+from heartfelt.formats.delimited import collected
+from heartfelt.formats.described import build, stated_scale
+from heartfelt.formats.set_rows import ROW, occurrence, table_sets, usable, without_repeats
+from heartfelt.formats.source_table import SourceTable
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+from heartfelt.study.scale import AnyScale
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, SetScale
+from heartfelt.study.sets import SIZES, Sets, SetType
+from heartfelt.tables import RATINGS, number_types
+
+USUAL_TYPE: Mapping[type[SetScale], SetType] = {
+    Choice: "pair",
+    Preference: "pair",
+    Grade: "mushra",
+    Rank: "ranking",
+    BestWorst: "best-worst",
+}
+ONE_QUESTION = "preference"
+ALONE = "the trial has one stimulus only"
+
+
+def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType:
+    """The type of sets that the options state, or the usual one of the scale."""
+    named = options.get("type")
+    if named is None:
+        usual = next((kind for known, kind in USUAL_TYPE.items() if isinstance(scale, known)), None)
+        if usual is None:
+            raise InputError(
+                f"{where}: the scale does not say what was done with the stimuli of a trial.",
+                "State the scale (scale=choice, preference:3, grade:0-100, rank or best-worst), or type=reference.",
+            )
+        return usual
+    for known in SIZES:
+        if known == named:
+            return known  # type: ignore[return-value]
+    raise InputError(f"There is no type of sets called '{named}'.", suggestion(named, SIZES, "Types"))
+
+
+def trial_sets(kind: SetType, options: Mapping[str, str]) -> Sets:
+    """The sets of a table, with the systems that options name as reference and anchors."""
+    anchors = [part.strip() for part in options.get("low_anchors", "").split(",") if part.strip()]
+    return table_sets(
+        kind, reference=options.get("hidden_reference"), anchors=anchors if kind == "mushra" else ()
+    )
+
+
+def with_roles(table: SourceTable, system: str | None, stimulus: str) -> pl.LazyFrame:
+    """The rows with a column ``role`` after the options that name the reference and the anchors."""
+    name = pl.col(system or stimulus).cast(pl.String).str.strip_chars()
+    anchors = table.names_in("low_anchors")
+    reference = table.options.get("hidden_reference")
+    known = table.rows.select(name.unique()).collect().to_series().to_list()
+    for wanted in (*anchors, *([reference] if reference else [])):
+        if wanted not in known:
+            raise InputError(
+                f"{table.where}: nothing is called '{wanted}'.", suggestion(wanted, known[:200], "There are")
+            )
+    role = (
+        pl.when(name == reference).then(pl.lit("hidden-reference")) if reference else pl.lit(None, pl.String)
+    )
+    anchor = pl.when(name.is_in(anchors)).then(pl.lit("anchor"))
+    return table.rows.with_columns(pl.coalesce(role, anchor, pl.lit("member")).alias("role"))
+
+
+def checked_trials(
+    ratings: pl.DataFrame, scales: Mapping[str, AnyScale], kind: SetType, where: str
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """The ratings of trials that can be used, a ledger of the others, and notes."""
+    notes: list[str] = []
+    rows = ratings if "set" in ratings.columns else ratings.with_columns(pl.col("trial").alias("set"))
+    if "repeat" in rows.columns:
+        again = pl.format("{}#{}", "trial", pl.col("repeat") + 1)
+        rows = rows.with_columns(pl.when(pl.col("repeat") > 0).then(again).otherwise("trial").alias("trial"))
+    if "role" not in rows.columns:
+        rows = rows.with_columns(pl.lit("x" if kind == "abx" else "member").alias("role"))
+    trial = ("rater", "trial", "question")
+    faults: dict[str, pl.Expr] = {"the trial has no id": pl.col("trial").is_null()}
+    for name, scale in scales.items():
+        mine = pl.col("question") == name
+        if isinstance(scale, BestWorst):
+            rows = rows.with_columns(
+                pl.when(mine).then(pl.col("value").fill_null(0)).otherwise("value").alias("value")
+            )
+        faults |= {reason: mine & bad for reason, bad in _contradictions(scale, kind, trial).items()}
+    faults["no answer"] = pl.col("value").is_null()
+    repeated = pl.struct(*trial, "stimulus", "value", *(["repeat"] if "repeat" in rows.columns else []))
+    faults = {"the same row is there more than once": ~repeated.is_first_distinct(), **faults}
+    named = {"rater": "rater", "stimulus": "stimulus", "question": "question"}
+    good, ledger = usable(rows, faults, where, named)
+    if "place" not in good.columns:
+        two = kind in {"pair", "ab"}
+        place = occurrence(*trial) + 1 if two else pl.lit(None, pl.Int64)
+        good = good.with_columns(place.alias("place"))
+        if two:
+            notes.append("No column says where a stimulus was presented; the order of the rows was taken.")
+    return good.drop(ROW), ledger, notes
+
+
+def _contradictions(scale: AnyScale, kind: SetType, trial: Sequence[str]) -> dict[str, pl.Expr]:
+    """What makes a trial useless, with how to see it."""
+    if kind in {"abx", "reference"} or not isinstance(scale, SetScale):
+        return {}
+    value, size = pl.col("value"), pl.len().over(trial)
+    out = {ALONE: size < 2}
+    if isinstance(scale, Choice | Preference):
+        whole = 1.0 if isinstance(scale, Choice) else 0.0
+        out["a comparison of two has another number of stimuli"] = size != 2
+        out["the two values of the trial contradict each other"] = value.sum().over(trial) != whole
+    if isinstance(scale, BestWorst):
+        ends = ((value == end).sum().over(trial) != 1 for end in (1, -1))
+        out["the trial has no single best and worst"] = pl.any_horizontal(*ends)
+    return out
+
+
+def read_members(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
+    """The snapshot of a table with a row per trial and a column for each member."""
+    options, where = table.options, table.where
+    members, ranks = table.names_in("members"), table.names_in("ranks")
+    need(
+        table.columns,
+        [*members, *ranks, *(options[end] for end in ("best", "worst") if end in options)],
+        where,
+    )
+    if len(members) < 2 or (ranks and len(ranks) != len(members)):
+        raise InputError(
+            f"{where}: a set needs two members or more, and as many ranks.",
+            "Write members=a,b,c ranks=x,y,z.",
+        )
+    if ("best" in options) != ("worst" in options):
+        raise InputError(f"{where}: best and worst belong together.", "Name both columns, or neither.")
+    sheet = Sheet(collected(table.rows, table.path), where)
+    question = options.get("question", ONE_QUESTION)
+    scale = stated_scale(question, options) or (
+        BestWorst(type="best-worst") if "best" in options else Rank(type="rank")
+    )
+    rows = _tall(sheet, table, members, ranks).with_columns(pl.lit(question).alias("question"))
+    trial = (ROW,)
+    stimulus, value = pl.col("stimulus"), pl.col("value")
+    faults = {
+        "the set is empty": pl.len().over(trial) == 0,
+        ALONE: pl.len().over(trial) < 2,
+        "a stimulus is in the set twice": stimulus.n_unique().over(trial) < pl.len().over(trial),
+    }
+    if "best" in options:
+        ends = ((value == end).sum().over(trial) != 1 for end in (1, -1))
+        faults["best and worst are not two different members of the set"] = pl.any_horizontal(*ends)
+    else:
+        faults["a member has no rank"] = value.is_null().any().over(trial)
+    good, ledger = usable(rows, faults, where, {"rater": "rater", "stimulus": "stimulus"})
+    good = _with_ids(good)
+    kind = set_type(scale, options, where)
+    return build(
+        format,
+        table,
+        source,
+        progress,
+        stimuli=good.select("stimulus").unique(maintain_order=True),
+        scales={question: scale},
+        sets=trial_sets(kind, options),
+        ratings=good.drop(ROW),
+        ledger=ledger,
+    )
+
+
+def _tall(sheet: Sheet, table: SourceTable, members: Sequence[str], ranks: Sequence[str]) -> pl.DataFrame:
+    """A row per member: ``rater, stimulus, place, value``, the number of the source row, and what else is known."""
+    frame, options = sheet.frame, table.options
+    rater = None if options.get("rater") == "none" else table.pick_optional("rater")
+    ends = [options[end] for end in ("best", "worst") if end in options]
+    taken = {rater, *members, *ranks, *ends, *(options[role] for role in ("trial", "set") if role in options)}
+    extras = [name for name in frame.columns if name not in taken and not frame.schema[name].is_nested()]
+    free = {name: f"source_{name}" for name in extras if name in RATINGS.names}
+    who = ids(frame[rater]) if rater is not None else pl.Series([None] * frame.height, dtype=pl.String)
+    facts = [
+        pl.int_range(1, frame.height + 1, eager=True).alias(ROW),
+        who.alias("rater"),
+        *(ids(frame[options[role]]).alias(role) for role in ("trial", "set") if role in options),
+    ]
+    base = pl.DataFrame([*facts, *number_types(frame.select(extras).rename(free)).get_columns()])
+    answers = [ids(frame[name]) for name in ends]
+    parts = []
+    for place, name in enumerate(members, 1):
+        stimulus = ids(frame[name])
+        if ends:
+            # The answer is the member itself, its column or its place.
+            hits = [(answer == stimulus) | (answer == name) | (answer == str(place)) for answer in answers]
+            value = hits[0].cast(pl.Float64).fill_null(0) - hits[1].cast(pl.Float64).fill_null(0)
+        elif ranks:
+            value = frame.select(number_expr(ranks[place - 1])).to_series()
+        else:
+            value = pl.Series([float(place)] * frame.height)
+        parts.append(
+            base.with_columns(
+                stimulus.alias("stimulus"),
+                value.alias("value"),
+                pl.lit(place, pl.Int64).alias("place"),
+                pl.lit("member").alias("role"),
+            )
+        )
+    tall = (
+        pl.concat(parts)
+        .sort(ROW, "place")
+        .filter(pl.col("stimulus").is_not_null() & (pl.col("stimulus") != ""))
+    )
+    return tall if ends or ranks else tall.with_columns(pl.lit(None, pl.Int64).alias("place"))
+
+
+def _with_ids(rows: pl.DataFrame) -> pl.DataFrame:
+    """``set`` (the members in alphabetical order) and ``trial``, where the table has none."""
+    if "set" not in rows.columns:
+        listed = pl.col("stimulus").sort().str.join("|").over(ROW)
+        rows = rows.with_columns(listed.alias("set"))
+    if "trial" in rows.columns:
+        return rows
+    trials = rows.select(ROW, "rater", "set").unique(ROW, keep="first", maintain_order=True)
+    trials = trials.with_columns(occurrence("rater", "set").alias("repeat"))
+    again = (
+        pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "set", pl.col("repeat") + 1)).otherwise("set")
+    )
+    number = pl.col(ROW).cast(pl.String)
+    trials = trials.with_columns(
+        pl.when(pl.col("rater").is_null()).then(number).otherwise(again).alias("trial")
+    )
+    return without_repeats(rows.join(trials.select(ROW, "trial", "repeat"), on=ROW, maintain_order="left"))
