@@ -56,8 +56,8 @@ _TRACE = """async (fps) => {
   const field = new Trace("q", { text: "Q" }, { low: 0, high: 1, rate: 50, low_text: "", high_text: "" }, () => {});
   const course = new Course(field), begun = performance.now();
   const audio = { addEventListener() {}, get currentTime() { return (performance.now() - begun) / 1000; } };
-  const tracing = new Tracing({ courses: [course], here: [field], active: field }, { audio, rule: "full", playing: true, seconds: 2 },
-    { anew() {}, finished() {} });
+  const player = { audio, rule: "full", playing: true, seconds: 2 }, form = { courses: [course], here: [field], active: field };
+  const tracing = new Tracing(form, player, { anew() {}, finished() {} });
   tracing.began();
   // The marker moves up evenly, every 7 ms; the page handles what came since its last frame.
   for (let told = 0, now = 0; now < 2000; ) {
