@@ -49,8 +49,8 @@ def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType
         return usual
     for known in SIZES:
         if known == named:
-            return known  # type: ignore[return-value]
-    raise InputError(f"There is no type of sets called '{named}'.", suggestion(named, SIZES, "Types"))
+            return known  # type: ignore[return-value]  # the keys of SIZES are the types
+    raise InputError(f"No type of sets is called '{named}'.", suggestion(named, SIZES, "Types"))
 
 
 def trial_sets(kind: SetType, options: Mapping[str, str]) -> Sets:
