@@ -39,6 +39,7 @@ def check(
 ) -> None:
     """Check a study: its study.yaml, its stimuli and their media."""
     from heartfelt.formats.manifest import open_study
+    from heartfelt.formats.set_plan import plan_sets
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
@@ -54,6 +55,9 @@ def check(
         f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
     )
     say(*(f"  {note}" for note in notes))
+    plan = plan_sets(opened)
+    if plan is not None:
+        say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
 
 
 @app.command()
