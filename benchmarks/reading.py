@@ -26,7 +26,7 @@ heartfelt.read(SOURCE, "long").write(TARGET)
 _MEASURE = """
 import resource, time, shutil, sys
 SOURCE, TARGET = sys.argv[1:3]
-import polars, pyarrow
+import polars
 begun = time.perf_counter()
 {code}
 print(time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)

@@ -100,6 +100,25 @@ def test_a_missing_extra_is_named_with_its_command(command: list[str], extra: st
     assert len(done.stderr.strip().splitlines()) == 2
 
 
+@pytest.mark.slow
+def test_a_pandas_frame_without_pyarrow_names_the_extra() -> None:
+    pytest.importorskip("pandas")
+    code = BLOCKED.split("from heartfelt.cli")[0] + (
+        "import heartfelt, pandas\n"
+        "rows = {'rater': ['a', 'b'], 'stimulus': ['s', 't'], 'value': [1, 2], 'note': ['x', None]}\n"
+        "try:\n    heartfelt.read(pandas.DataFrame(rows), scale='1-9')\n"
+        "except heartfelt.errors.MissingPartError as error:\n    print(error.problem, error.fix)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"BLOCKED = {{'pyarrow'}}\n{code}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "This needs pyarrow" in done.stdout, done.stderr
+    assert "pip install 'heartfelt[pandas]'" in done.stdout
+
+
 def test_a_module_no_extra_brings_is_left_alone() -> None:
     assert missing_extra(ModuleNotFoundError("No module named 'nothing'", name="nothing")) is None
 

@@ -26,7 +26,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
         "uvloop",
     ),
     "predict": ("filelock", "httpcore", "httpx", "onnx", "onnxruntime", "pyloudnorm", "soxr"),
-    "pandas": ("pandas",),
+    "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),
     "ray": ("ray",),
@@ -37,7 +37,11 @@ R = TypeVar("R")
 
 def missing_extra(error: ModuleNotFoundError) -> MissingPartError | None:
     """The extra that brings the module an import did not find; None if no extra does."""
-    module = (error.name or "").split(".")[0]
+    return missing_package((error.name or "").split(".")[0])
+
+
+def missing_package(module: str) -> MissingPartError | None:
+    """The extra that brings a package; None if no extra does."""
     for extra, modules in EXTRAS.items():
         if module in modules:
             return MissingPartError(

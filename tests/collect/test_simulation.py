@@ -13,6 +13,7 @@ from heartfelt.collect.simulation import SimulationOptions, simulate_collection,
 from heartfelt.errors import InputError
 from heartfelt.study import load_study, parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
+from heartfelt.study.set_scale import SetScale
 
 Make = Callable[..., Path]
 
@@ -84,8 +85,13 @@ def test_every_scale_of_the_recipes_can_be_answered(recipe: str) -> None:
     study, rng = recipe_study(recipe), np.random.default_rng(random.Random(1).randint(0, 9))
     for question in study.asked:
         scale = study.scale_of(question.id)
+        members = 4 if study.sets is None else study.sets.judged or 4
         for _ in range(5):
-            scale.read(simulated_answer(scale, rng))
+            answer = simulated_answer(scale, rng, members)
+            if isinstance(scale, SetScale):
+                scale.read_set(answer, members)
+            else:
+                scale.read(answer)
 
 
 def test_open_ended_numbers_can_be_answered() -> None:
@@ -102,3 +108,26 @@ def test_open_ended_numbers_can_be_answered() -> None:
 def test_simulations_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
         SimulationOptions(**wrong)  # type: ignore[arg-type]  # wrong on purpose
+
+
+@pytest.mark.parametrize(
+    ("sets", "scale"),
+    [
+        ({"type": "pair", "rule": "blocks"}, {"type": "choice", "ties": True}),
+        ({"type": "abx", "rule": "blocks"}, {"type": "choice"}),
+        ({"type": "ranking", "rule": "blocks", "size": 4}, {"type": "rank"}),
+        (None, {"type": "trace"}),
+    ],
+)
+def test_studies_with_sets_and_traces(
+    sets: dict[str, object] | None, scale: dict[str, object], make_study: Make
+) -> None:
+    parts: dict[str, object] = {
+        "scales": {"it": scale},
+        "questions": [{"id": "q", "text": "?", "scale": "it"}],
+    }
+    if sets is not None:
+        parts["sets"] = sets
+    outcome = simulate_collection(make_study(6, **parts))
+    assert outcome.histogram == {2: outcome.stimuli}
+    assert outcome.stimuli == (6 if sets is None else 15 if sets["type"] != "ranking" else outcome.stimuli)

@@ -25,6 +25,8 @@ def example(name: str, folder: Path) -> str:
             path = folder / "predictions.csv"
             path.write_text("stimulus,question,value\nnobody,nothing,1\n", encoding="utf-8")
             return str(path)
+        case "measure":
+            return "duration"
         case "chat":
             return "nobody@http://127.0.0.1:9/v1"
         case "clap":

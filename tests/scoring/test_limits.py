@@ -22,7 +22,7 @@ from heartfelt.scoring.measure import (
     Measure,
     Pairing,
     _ceiling,
-    _from_chance,
+    from_chance,
     of_ceiling,
     plainly,
 )
@@ -306,11 +306,11 @@ def test_cells_are_for_ceilings_of_correlations_in_several_cells(monkeypatch: py
     assert others == [None, None]
 
 
-def test_the_bounds_of_a_distance_from_chance_are_in_order() -> None:
+def test_the_bounds_of_a_distancefrom_chance_are_in_order() -> None:
     score_, level = Estimate(0.75, 0.625, 1.0), 0.5
-    above = _from_chance(score_, level, 1, "accuracy")
+    above = from_chance(score_, level, 1, "accuracy")
     assert (above.value, above.low, above.high) == (0.25, 0.125, 0.5)
-    below = _from_chance(score_, level, -1, "rmse")
+    below = from_chance(score_, level, -1, "rmse")
     assert (below.value, below.low, below.high) == (-0.25, -0.5, -0.125)
 
 

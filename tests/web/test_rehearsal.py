@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.collect.simulation import Visit
 from heartfelt.make.starter import StarterOptions, start_study
-from heartfelt.simulate import RaterMix
+from heartfelt.simulate import RaterMix, StrengthOptions
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import pairs
 from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 from heartfelt.web.security.signing import load_keys
+from tests.web.rater.test_sets import write
 
 TRIALS, PEOPLE = 10, 6
 STARTER = StarterOptions(design={"ratings_per_item": 8, "stimuli_per_rater": TRIALS}, seed=3)
@@ -79,3 +82,32 @@ def test_the_same_seed_gives_the_same_snapshot(
 def test_whoever_serves_the_study_first_is_still_told_the_password(folder: Path) -> None:
     with Collection.open(folder) as collection:
         assert load_keys(collection).new_password
+
+
+def test_pairs_and_traces_are_rehearsed(tmp_path: Path) -> None:
+    """Raters compare pairs by planted strengths; the stronger system wins, and who always chooses the first is there."""
+    folder = write(
+        tmp_path / "pairs", "which", {"type": "pair"},
+        design={"ratings_per_item": 8, "practice": 0, "listening": "full"},
+        probes=[{"type": "attention", "id": "a", "text": "The second.", "question": "hiddenname", "answer": 2}],
+    )  # fmt: skip
+    options = RehearsalOptions(
+        raters=8,
+        mix=RaterMix(shares={"straightline": 0.13}),
+        strengths=StrengthOptions({"Quillbox": 3.0, "Marrowtone": 0.0, "Vellum": -3.0}, stimulus_sd=0.0),
+        seed=2,
+    )
+    visits, snapshot = rehearse(folder, options)
+    assert {visit.ending for visit in visits} == {"complete"}
+    table = pairs(snapshot.ratings, "hiddenname", snapshot.stimuli)
+    assert table.height == 6 * 8
+    assert set(snapshot.raters["attention_right"]) == {1}
+    assert "heard_flag" not in snapshot.ratings.columns, "everything was heard"
+    best = table.filter((pl.col("first_system") == "Quillbox") & (pl.col("second_system") == "Vellum"))
+    assert best["value"].mean() > 0.9  # type: ignore[operator]  # a number
+    one_sided = table.group_by("rater").agg(pl.col("value").min())
+    assert (one_sided["value"] == 1.0).sum() == 1
+    visits, snapshot = rehearse(
+        write(tmp_path / "traces", "course", None), RehearsalOptions(raters=2, seed=2)
+    )
+    assert snapshot.traces.height == 2 * 6

@@ -71,11 +71,13 @@ def bench(
     truth = truth_of(source, options.score)
     if options.layout is not None:
         LAYOUTS[options.layout].check(source)
-    asked = cases(source, items=_asked(truth, options.questions))
+    wanted = _asked(truth, options.questions)
     # All predictors are made before any is asked, so that a mistake in the last name costs nothing.
     predictors = [predictor_from(name) for name in models]
     names = [predictor.label or predictor.spec for predictor in predictors]
     _no_duplicates(names, "Two models are called '{}'.", "Give each a name of its own: NAME=SPEC.")
+    kinds = {predictor.compares for predictor in predictors}
+    asked = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
     known = source.items if isinstance(source, Benchmark) else labels(source).table
     runs, about = [], {}
     for predictor in predictors:
@@ -83,10 +85,10 @@ def bench(
         with predictor:
             predictor.learn(source, known)
             place = None if options.folder is None else options.folder / RUNS / name
-            done = run(predictor, asked, place, options.run, progress)
+            done = run(predictor, asked[predictor.compares], place, options.run, progress)
             about[done.model] = model_info(predictor, done)
         runs.append(done)
-    predictions = pl.concat([each.table for each in runs], how="vertical")
+    predictions = pl.concat([each.table for each in runs], how="diagonal")
     scores = score(truth, predictions, options.score, progress=progress, about=about)
     unusable = [
         f"{each.ledger.height:,} entries of {each.model} could not be used; ledger.csv says why."

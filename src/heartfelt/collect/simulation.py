@@ -31,12 +31,15 @@ from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
+from heartfelt.simulate import judge
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
+from heartfelt.study.set_scale import SetScale, Trace
 
 _START = 1_767_225_600.0
 _TOGETHER = 6.0
 _SPREAD = 0.35
+_SAMPLES = 100
 
 
 # --- one visit --------------------------------------------------------------------------------------------------------
@@ -219,7 +222,7 @@ class SimulationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a simulated collection. Counts are complete ratings per stimulus, or per item where asked singly."""
+    """The result of a simulated collection. Counts are complete ratings per stimulus or set, or per item where asked singly."""
 
     stimuli: int
     ratings: int
@@ -293,7 +296,8 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
         if rng.random() < hazard:
             return "leave" if rng.random() < 0.5 else "vanish"
         took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
-        values = {name: simulated_answer(study.scale_of(name), rng) for name in trial.questions}
+        judged = sum(member.kind == "judged" for member in trial.members)
+        values = {name: simulated_answer(study.scale_of(name), rng, judged) for name in trial.questions}
         return TrialReply(values, took, took)
 
     return SimulatedRater(str(number), answer, simulated_demographics(study))
@@ -330,8 +334,12 @@ def simulated_demographics(study: Study) -> dict[str, Any]:
     return out
 
 
-def simulated_answer(scale: Scale, rng: np.random.Generator) -> Any:
-    """A random answer that the scale accepts."""
+def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -> Any:
+    """A random answer that the scale accepts; ``members`` is the number of stimuli that are judged together."""
+    if isinstance(scale, SetScale):
+        return judge(scale, [0.0] * max(2, members), rng)
+    if isinstance(scale, Trace):
+        return {"samples": rng.uniform(*scale.bounds(), _SAMPLES).round(4).tolist()}
     labels, bounds = scale.labels(), scale.bounds()
     if labels:
         return float(rng.choice(sorted(labels)))

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.extras import missing_package
 from heartfelt.files import TemporaryFolder, whole_folder
 from heartfelt.formats.manifest import is_study, study_snapshot
 from heartfelt.progress import Progress
@@ -141,6 +142,8 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
             )
         try:
             frame = pl.from_pandas(frame)
+        except ImportError as error:  # Polars converts most columns of pandas with pyarrow
+            raise missing_package("pyarrow") or error from error
         except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
             raise InputError(
                 f"The {type(source).__name__} cannot be read: {error}.",

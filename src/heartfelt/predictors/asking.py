@@ -20,11 +20,12 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
+from heartfelt.study.set_scale import TIE
 
 T = TypeVar("T")
 _TURN = 0.2
 """Seconds between looks at the clock. Some libraries handle Ctrl-C in a way that lets an endless wait continue."""
-_NUMBERS = ("value", "score", "low", "high", "against")
+_NUMBERS = ("value", "score", "low", "high", "against", "rate", "start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,13 @@ class Work:
         open_case = _Open(case, [None] * count, [0] * count)
         if not predictor.needs_media:
             return open_case
-        if case.media is None:
-            where = f": {case.facts['path']}" if "path" in case.facts else ""
+        missing = [part for part in case.parts if part.media is None]
+        if missing:
+            where = f": {missing[0].facts['path']}" if "path" in missing[0].facts else ""
             open_case.settled = [Prediction.failed(NO_MEDIA + where)] * count
         elif self.cache is not None and predictor.cacheable:
             try:
-                content, identity = case.media.hash, predictor.identity
+                content, identity = " ".join(file.hash for file in case.files), predictor.identity
             except OSError as error:
                 problem = f"the media file cannot be read: {error.strerror}"
                 open_case.settled = [Prediction.failed(problem)] * count
@@ -180,7 +182,7 @@ class Work:
             moved = True
             open_case.attempts[place] += 1
             if prediction.retry_after is None:
-                open_case.settled[place] = checked(prediction, open_case.case.asks[place])
+                open_case.settled[place] = checked(prediction, open_case.case.asks[place], open_case.case)
                 continue
             problem, attempts = prediction.problem or "", open_case.attempts[place]
             pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)
@@ -205,8 +207,8 @@ class Work:
         if open_case.keys and self.cache is not None:
             asked = zip(open_case.keys, predictions, attempts, strict=True)
             self.cache.add({key: each for key, each, times in asked if times and each.problem is None})
-        if case.media is not None:
-            case.media.release()
+        for file in case.files:
+            file.release()
         lost = open_case.transient_error and all(each.problem is not None for each in predictions)
         return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost)
 
@@ -241,16 +243,19 @@ def shortened(text: str, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def checked(prediction: Prediction, ask: Ask) -> Prediction:
+def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Prediction:
     """The prediction with plain numbers, and its category both as a word and as a code; or the problem with it."""
     call = prediction.call
     if prediction.problem is not None:
-        return Prediction(problem=_storable(prediction.problem), flag=prediction.flag, call=call)
+        problem, second = _storable(prediction.problem), prediction.second_call
+        return Prediction(problem=problem, flag=prediction.flag, call=call, second_call=second)
     answers = (prediction.value, prediction.score, prediction.answer, prediction.shares)
-    if all(part is None for part in answers):
+    if all(part is None for part in (*answers, prediction.members, prediction.samples)):
         return Prediction.failed("the predictor gave no answer")
     try:
         prediction = _plain(prediction)
+        if case is not None and case.members:
+            return _of_set(prediction, [member.stimulus for member in case.members])
         in_words = ask.scale.level == "text" or not ask.scale.labels()
         return prediction if in_words else _with_category(prediction, ask)
     except ValueError as error:
@@ -265,6 +270,19 @@ def _plain(prediction: Prediction) -> Prediction:
     for name in ("answer", "reason", "note", "flag"):
         if (text := getattr(prediction, name)) is not None:
             plain[name] = _storable(text)
+    if prediction.members is not None:
+        plain["members"] = {
+            str(name): _number(part, f"value of '{name}'") for name, part in prediction.members.items()
+        }
+    if prediction.samples is not None:
+        plain["samples"] = tuple(
+            None if sample is None else _number(sample, "sample") for sample in prediction.samples
+        )
+        given = [sample for sample in plain["samples"] if sample is not None]
+        if not given:
+            raise ValueError("the predictor's trace has no sample")
+        if prediction.value is None:
+            plain["value"] = math.fsum(given) / len(given)
     if prediction.shares is not None:
         shares = {str(name): _number(part, f"share of '{name}'") for name, part in prediction.shares.items()}
         for name, share in shares.items():
@@ -285,6 +303,21 @@ def _number(given: object, name: str) -> float:
     if not math.isfinite(given):
         raise ValueError(f"the predictor's {name} is {given}")
     return float(given)
+
+
+def _of_set(prediction: Prediction, names: Sequence[str]) -> Prediction:
+    """A prediction about a set, refused where it names other stimuli than the set's."""
+    shares, values = prediction.shares, prediction.members
+    for given, also in ((shares, (TIE,)), (values, ())):
+        unknown = sorted(set(given or ()) - {*names, *also})
+        if unknown:
+            raise ValueError(f"the predictor names '{unknown[0]}', which is not in this set")
+    if values is not None and set(values) != set(names):
+        missing = next(name for name in names if name not in values)
+        raise ValueError(f"the predictor gave no value for '{missing}'")
+    if shares is not None and sum(shares.values()) > 1 + 1e-6:
+        raise ValueError(f"the predictor's probabilities add up to {sum(shares.values()):g}")
+    return prediction
 
 
 def _with_category(prediction: Prediction, ask: Ask) -> Prediction:

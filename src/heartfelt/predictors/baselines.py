@@ -18,6 +18,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, LabelOptions, first_answers
 from heartfelt.labels import labels as make_labels
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predictors.sets import COMPARED, win_shares
 from heartfelt.predictors.texts import best_match, stem_of, texts_to_match
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
@@ -71,6 +72,11 @@ class OtherLabels:
         self._families = {question.id: _family(question) for question in source.study.asked}
         value = "value" if "value" in labels.columns else "label"
         known = labels.filter(pl.col(value).is_finite()).select("stimulus", "question", value)
+        # Strengths are fitted to all answers at once; how often a stimulus was chosen says nothing of the other pairs.
+        compared = [name for name in self._families if isinstance(source.study.scale_of(name), COMPARED)]
+        if compared:
+            known = known.filter(~pl.col("question").is_in(compared)).rename({value: "value"})
+            known = pl.concat([known, win_shares(source, compared)])
         self._own: dict[tuple[str, str], float] = {(s, q): v for s, q, v in known.iter_rows()}
         columns = [name for name in ("stimulus", "system", "intent") if name in stimuli.columns]
         self._facts = {row["stimulus"]: row for row in stimuli.select(columns).iter_rows(named=True)}
@@ -264,6 +270,7 @@ class Human(Predictor):
             raise InputError(f"The seed '{seed}' is not a whole number.", "Give a seed such as 0.") from error
         self._rater = rater
         self._content = ""
+        self._compared: frozenset[str] = frozenset()
         self._left_out: dict[tuple[str, str], tuple[float | None, float | None, int]] | None = None
 
     @property
@@ -279,7 +286,9 @@ class Human(Predictor):
                 "A benchmark holds labels, but no single ratings to leave a rater out of.",
                 "Give the snapshot the benchmark was frozen from, or leave out 'human'.",
             )
-        answers = first_answers(source)
+        compared = [q.id for q in source.study.asked if isinstance(source.study.scale_of(q.id), COMPARED)]
+        answers = first_answers(source).filter(~pl.col("question").is_in(compared))
+        self._compared = frozenset(compared)
         if self._rater and self._rater not in set(answers["rater"]):
             raise InputError(f"No rater in the ratings is called '{self._rater}'.", "Check the rater's id.")
         self._content = source.hash[:16]
@@ -313,6 +322,10 @@ class Human(Predictor):
             return Prediction.failed(_NO_LABELS)
         if ask.scale.level == "text":
             return Prediction.failed("a left-out rater answers no questions in words")
+        if ask.question in self._compared:
+            return Prediction.failed(
+                "a left-out rater compares nothing; the scores say what one rater reaches"
+            )
         left_out = self._left_out.get((case.stimulus, ask.question))
         if left_out is None:
             who = f"the rater '{self._rater}' did not rate" if self._rater else "nobody rated"

@@ -1,4 +1,4 @@
-"""``chat``: any OpenAI-compatible server, asked every question about a stimulus in one request.
+"""``chat``: any OpenAI-compatible server, asked every question about a stimulus, or a set of them, in one request.
 
 The answer is asked for under a JSON schema; a server that refuses that is asked for a JSON object, then for plain text,
 and what it accepts is remembered. The key never appears in an identity, a problem or a log.
@@ -29,6 +29,7 @@ from heartfelt.predictors.chat_form import (
     read_form,
     schema,
 )
+from heartfelt.predictors.chat_sets import combined, orders_of
 from heartfelt.predictors.http import Connections, RemotePredictor, Response, checked_address, secret
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
 from heartfelt.predictors.spec import number_option
@@ -71,7 +72,11 @@ class Chat(RemotePredictor):
         "version": "the version of what answers, where the model's name does not say it",
     }
 
+    compares = True
+
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
+        self._answered: dict[str, Sequence[Prediction]] = {}
+        """The answers to one order of a pair while the other is open."""
         self.model, self._url = _parsed(argument)
         form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
         if form not in {"auto", *FORMS}:
@@ -114,16 +119,22 @@ class Chat(RemotePredictor):
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""
         asks = next(part for part in groups(case.all_asks) if ask.shown == part[0].shown)
-        bare = replace(case, media=None)
-        content = message(bare, asks, self.context, reasons=self.reasons)
-        return _digest([MEDIA_PARAMETERS, self._plain_request(asks, content, "json_schema")])
+        bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
+        orders = [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
+        requests = [
+            self._plain_request(
+                each, asks, message(each, asks, self.context, reasons=self.reasons), "json_schema"
+            )
+            for each in orders
+        ]
+        return _digest([MEDIA_PARAMETERS, *requests])
 
     def _template_hash(self) -> str:
         """A hash of everything sent for one question of each kind of scale: any change of wording or settings changes it."""
         asks = tuple(Ask(name, scale, "text", "words", {}, "shown") for name, scale in _SPECIMENS.items())
         case = Case("stimulus", asks, None, "system", "intent", "prompt")
         content = message(case, asks, self.context, reasons=self.reasons)
-        requests = [self._plain_request(asks, content, form) for form in FORMS]
+        requests = [self._plain_request(case, asks, content, form) for form in FORMS]
         return _digest([MEDIA_PARAMETERS, *requests])[:12]
 
     def _connect(self) -> Connections:
@@ -144,7 +155,7 @@ class Chat(RemotePredictor):
             if wanted.isdisjoint(ask.question for ask in asks):
                 continue
             try:
-                predictions = self._group(case, asks)
+                predictions = self._compared(case, asks) if case.members else self._group(case, asks)
             except TransientError as error:
                 if not answers:
                     raise
@@ -162,16 +173,31 @@ class Chat(RemotePredictor):
             parts.append(f"the model was shown {what}, as raters were")
         return "; ".join(parts) or None
 
+    def _compared(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
+        """The questions about a set, in every order it is shown in; what one order gave is not asked and paid for twice."""
+        orders, made = orders_of(case), []
+        keys = [f"{case.stimulus}\x1f{asks[0].shown}\x1f{place}" for place in range(len(orders))]
+        for key, order in zip(keys, orders, strict=True):
+            if key not in self._answered:
+                self._answered[key] = self._group(replace(case, members=order), asks)
+            made.append(self._answered[key])
+        for key in keys:
+            del self._answered[key]
+        return [
+            combined(given, orders, ask.scale)
+            for ask, given in zip(asks, zip(*made, strict=True), strict=True)
+        ]
+
     def _group(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
         content = message(case, asks, self.context, reasons=self.reasons)
         problem = ""
         for form in self._forms:
-            response, call = self._sent(asks, content, form)
+            response, call = self._sent(case, asks, content, form)
             if response.status == 400 and self._adapts(response.text):
-                response, call = self._sent(asks, content, form)
+                response, call = self._sent(case, asks, content, form)
             if response.status == 200:
                 self._forms = (form,)
-                return self._read(response.text, call, asks)
+                return self._read(response.text, call, asks, case.members)
             problem = response.refusal
             if response.status in {401, 403}:
                 problem += f" (set {self._key_from or KEYS[0]} to a key this server accepts)"
@@ -188,15 +214,19 @@ class Chat(RemotePredictor):
             self._tempered = False
         return before != (self._length_name, self._tempered)
 
-    def _request(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> dict[str, Any]:
+    def _request(
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
+    ) -> dict[str, Any]:
         """The request as this server accepts it."""
-        request = self._plain_request(asks, content, form)
+        request = self._plain_request(case, asks, content, form)
         request[self._length_name] = request.pop("max_tokens")
         if not self._tempered:
             del request["temperature"]
         return request
 
-    def _plain_request(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> dict[str, Any]:
+    def _plain_request(
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
+    ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": content}],
@@ -204,15 +234,18 @@ class Chat(RemotePredictor):
             "max_tokens": self.max_tokens,
         }
         if form == "json_schema":
-            shape = {"name": "answers", "strict": True, "schema": schema(asks, reasons=self.reasons)}
+            filled = schema(asks, reasons=self.reasons, members=len(case.members))
+            shape = {"name": "answers", "strict": True, "schema": filled}
             request["response_format"] = {"type": "json_schema", "json_schema": shape}
         elif form == "json_object":
             request["response_format"] = {"type": "json_object"}
         return request
 
-    def _sent(self, asks: Sequence[Ask], content: list[dict[str, Any]], form: str) -> tuple[Response, Call]:
+    def _sent(
+        self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
+    ) -> tuple[Response, Call]:
         """Send one request; a transient failure is raised. The call is its record so far."""
-        body = json.dumps(self._request(asks, content, form)).encode()
+        body = json.dumps(self._request(case, asks, content, form)).encode()
         at, begun = datetime.now(UTC).isoformat(timespec="microseconds"), time.perf_counter()
         response = self.connections.post(body)
         seconds = round(time.perf_counter() - begun, 6)
@@ -222,7 +255,9 @@ class Chat(RemotePredictor):
         call = Call(name, digest, at, questions, self.model, form, response.status, seconds=seconds)
         return response, call
 
-    def _read(self, text: str, call: Call, asks: Sequence[Ask]) -> Sequence[Prediction]:
+    def _read(
+        self, text: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]
+    ) -> Sequence[Prediction]:
         completion = completion_of(text)
         if completion is None:
             call = replace(call, completion=text)
@@ -235,7 +270,7 @@ class Chat(RemotePredictor):
         elif call.finish_reason == "length":
             problem = f"the model's answer was cut off at {self.max_tokens} tokens (raise max_tokens)"
         elif completion.content is not None and completion.content.strip():
-            return [replace(each, call=call) for each in read_form(completion.content, asks)]
+            return [replace(each, call=call) for each in read_form(completion.content, asks, shown)]
         elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"
         else:

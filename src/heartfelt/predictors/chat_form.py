@@ -28,11 +28,13 @@ from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import read_samples
 from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.chat_sets import LETTERS, of_members, set_allowed, set_answer, set_values
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.predictors.texts import answer_names
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
 from heartfelt.study.scale import FreeText, Points, Tags
+from heartfelt.study.set_scale import SetScale
 
 SYSTEM = (
     "You take the place of the people in a rating study. Look at or listen to what you are given and answer every "
@@ -73,15 +75,21 @@ def known_facts(case: Case, wanted: Sequence[str]) -> dict[str, str]:
 def message(
     case: Case, asks: Sequence[Ask], context: Sequence[str], *, reasons: bool
 ) -> list[dict[str, Any]]:
-    """The parts of the user's message: the medium first, then the questions."""
+    """The parts of the user's message: the medium, or those of all stimuli of a set in order, then the questions."""
     about = [
         f"About this stimulus, {CONTEXT[name]}: {fact}" for name, fact in known_facts(case, context).items()
     ]
-    words = {"type": "text", "text": "\n".join([*about, questions(asks, reasons=reasons)])}
-    if case.media is None:
-        return [words]
-    is_image = asks[0].about.get("media", "") == "image"
-    return [_image_part(case.media) if is_image else _sound_part(case.media), words]
+    form = questions(asks, reasons=reasons, members=len(case.members))
+    words = {"type": "text", "text": "\n".join([*about, form])}
+    part = _image_part if asks[0].about.get("media", "") == "image" else _sound_part
+    if not case.members:
+        return [words] if case.media is None else [part(case.media), words]
+    shown: list[dict[str, Any]] = []
+    for letter, member in zip(LETTERS, case.members, strict=False):
+        own = [f", {CONTEXT[name]}: {fact}" for name, fact in known_facts(member, context).items()]
+        shown.append({"type": "text", "text": f"{letter}{''.join(own)}"})
+        shown += [] if member.media is None else [part(member.media)]
+    return [*shown, words]
 
 
 def _image_part(media: Media) -> dict[str, Any]:
@@ -115,14 +123,19 @@ def _sound_part(media: Media) -> dict[str, Any]:
     return {"type": "input_audio", "input_audio": {"data": encoded, "format": kind}}
 
 
-def questions(asks: Sequence[Ask], *, reasons: bool) -> str:
-    """The questions in words, and the form to fill in."""
+def questions(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> str:
+    """The questions in words, and the form to fill in; ``members`` is the size of a set."""
     lines = []
     for name, ask in zip(entry_names(asks), asks, strict=True):
         lines.append(f"{name}: {ask.words or ask.text}")
         if ask.shown and ask.shown not in ask.words:
             lines.append(f"    Shown to raters with this question: {ask.shown}")
-        lines.append(f"    Answer: {allowed(ask.scale)}.")
+        choices = (
+            set_allowed(ask.scale, members)
+            if isinstance(ask.scale, SetScale) and members
+            else allowed(ask.scale)
+        )
+        lines.append(f"    Answer: {choices}.")
     entry = '{"reason": one short sentence, "answer": ...}' if reasons else '{"answer": ...}'
     form = ", ".join(f'"{name}": {entry}' for name in entry_names(asks))
     return "\n".join([*lines, f"Answer with a JSON object: {{{form}}}"])
@@ -159,9 +172,10 @@ def entry_names(asks: Sequence[Ask]) -> list[str]:
     return [f"q{place}" for place in range(1, len(asks) + 1)]
 
 
-def schema(asks: Sequence[Ask], *, reasons: bool) -> dict[str, Any]:
+def schema(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> dict[str, Any]:
     """The JSON schema of the filled-in form."""
-    return _object({name: _entry(ask, reasons) for name, ask in zip(entry_names(asks), asks, strict=True)})
+    named = zip(entry_names(asks), asks, strict=True)
+    return _object({name: _entry(ask, reasons, members) for name, ask in named})
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -173,9 +187,11 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _entry(ask: Ask, reasons: bool) -> dict[str, Any]:
+def _entry(ask: Ask, reasons: bool, members: int) -> dict[str, Any]:
     reason = {"reason": {"type": "string"}} if reasons and ask.scale.level != "text" else {}
-    return _object({**reason, "answer": _answer(ask.scale)})
+    set_scale = ask.scale if members and isinstance(ask.scale, SetScale) else None
+    answer = _answer(ask.scale) if set_scale is None else set_answer(set_scale, members)
+    return _object({**reason, "answer": answer})
 
 
 def _answer(scale: Scale) -> dict[str, Any]:
@@ -191,10 +207,11 @@ def _answer(scale: Scale) -> dict[str, Any]:
     return {"type": "number", **limits}
 
 
-def read_form(content: str, asks: Sequence[Ask]) -> list[Prediction]:
+def read_form(content: str, asks: Sequence[Ask], shown: Sequence[Case] = ()) -> list[Prediction]:
     """The predictions in what the model wrote, question by question; what cannot be read is that question's problem.
 
-    Drafts between reasoning tags are not an answer. Of several filled-in forms the last of the fullest counts.
+    Drafts between reasoning tags are not an answer. Of several filled-in forms the last of the fullest counts. ``shown`` are
+    the stimuli of a set in the order they were shown.
     """
     names = entry_names(asks)
     filled, unclosed = _filled(content, set(names))
@@ -205,7 +222,7 @@ def read_form(content: str, asks: Sequence[Ask]) -> list[Prediction]:
             else f"the model's answer is not a filled-in form: '{shortened(content)}'"
         )
         return [Prediction.failed(problem)] * len(asks)
-    return [_read_entry(filled.get(name), ask) for name, ask in zip(names, asks, strict=True)]
+    return [_read_entry(filled.get(name), ask, shown) for name, ask in zip(names, asks, strict=True)]
 
 
 def _filled(content: str, names: set[str]) -> tuple[dict[str, Any] | None, bool]:
@@ -239,7 +256,7 @@ def _objects(content: str) -> Iterator[dict[str, Any]]:
         at = content.find("{", end)
 
 
-def _read_entry(entry: Any, ask: Ask) -> Prediction:
+def _read_entry(entry: Any, ask: Ask, shown: Sequence[Case]) -> Prediction:
     if entry is None:
         return Prediction.failed("the model left this question out")
     reason = entry.get("reason") if isinstance(entry, dict) else None
@@ -248,6 +265,8 @@ def _read_entry(entry: Any, ask: Ask) -> Prediction:
     if answer is None:
         return Prediction.failed("the model gave no answer to this question")
     try:
+        if shown and isinstance(ask.scale, SetScale):
+            return of_members(set_values(answer, ask.scale, len(shown)), shown, reason)
         value, words = _coded(answer, ask.scale)
     except InputError as error:
         problem = error.problem[:1].lower() + error.problem[1:]

@@ -24,7 +24,9 @@ from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Pr
 OF_STIMULUS = ("case", "asks", "path", "content", "stimulus", "system", "intent", "prompt", "facts")
 OF_QUESTION = ("ask", "question", "text", "words", "scale")
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_FIELDS = frozenset(each.name for each in fields(Prediction) if each.name not in {"retry_after", "call"})
+_FIELDS = frozenset(
+    each.name for each in fields(Prediction) if each.name not in {"retry_after", "call", "second_call"}
+)
 
 
 @PREDICTORS.register("call")

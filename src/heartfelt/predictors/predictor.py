@@ -5,6 +5,9 @@ What it cannot answer is a prediction with a ``problem``, never a missing one. A
 :class:`TransientError` and is asked again later; any other error of a case becomes that case's problem. Where only some
 questions of a case met a transient error, their predictions carry ``retry_after`` and only they are asked again.
 
+Where stimuli were judged together, a predictor that ``compares`` is given a case for every set, whose ``members`` are the stimuli;
+any other is asked for a number for each stimulus, and sets are decided by the differences.
+
 A predictor must survive pickling, so that other processes and machines can have their own copy: what cannot travel (a session,
 a connection) is left behind and made again when it is first needed.
 """
@@ -61,6 +64,15 @@ PREDICTIONS = Contract(
             "flag", "what makes it doubtful, such as 'unlike training'; empty if nothing", required=False
         ),
         _column("call", "the id of the request it was read from, in calls.parquet", required=False),
+        _column("members", "of a set: the value of each stimulus, as JSON", required=False),
+        _column(
+            "orders",
+            "of a pair that was judged in both orders: the value of whichever came first, in each order, as JSON",
+            required=False,
+        ),
+        _column("samples", "of a trace: the samples in order, as JSON", required=False),
+        _column("rate", "of a trace: samples per second", pl.Float64, required=False),
+        _column("start", "of a trace: seconds to the first sample", pl.Float64, required=False),
         Column("attempts", pl.Int64, "how often it was asked"),
         _column("seconds", "time its case took", pl.Float64),
     ),
@@ -83,6 +95,12 @@ class Ask:
     the fit to the prompt: ``text`` is then the prompt, and the question is how well the media match it."""
     shown: str = ""
     """What raters were shown together with the stimulus: the written level or the prompt. Empty where nothing was."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a prediction for this question may be called: the question, or the axis that a comparison is about."""
+        axis = self.about.get("axis", "")
+        return (self.question, axis) if axis and axis != self.question else (self.question,)
 
 
 class Media:
@@ -128,6 +146,8 @@ class Case:
     prompt: str | None = None
     """The text the stimulus was made from."""
     facts: Mapping[str, str] = field(default_factory=dict)
+    members: tuple[Case, ...] = ()
+    """The stimuli that are judged together; ``stimulus`` is then the name of the set. Empty for a single stimulus."""
     together: tuple[Ask, ...] = ()
     """Every question about the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
 
@@ -137,6 +157,16 @@ class Case:
         if self.media is None:
             raise InputError(NO_MEDIA, "Put the file where the stimuli's table says it is.")
         return self.media
+
+    @property
+    def parts(self) -> tuple[Case, ...]:
+        """The stimuli of the case: the members of a set, or the one stimulus."""
+        return self.members or (self,)
+
+    @property
+    def files(self) -> tuple[Media, ...]:
+        """The media of the case that are there."""
+        return tuple(part.media for part in self.parts if part.media is not None)
 
     @property
     def all_asks(self) -> tuple[Ask, ...]:
@@ -164,10 +194,23 @@ class Prediction:
     note: str | None = None
     against: float | None = None
     problem: str | None = None
+    members: Mapping[str, float] | None = None
+    """Of a set: each stimulus's value on the scale (chosen 1 or not 0, grade, rank, best 1 or worst -1). Probabilities of being
+    chosen are ``shares``, by stimulus and ``tie``; what is missing to 1 is the probability of a tie."""
+    orders: tuple[float, float] | None = None
+    """Of a pair that was judged in both orders: the value of whichever came first in each of the two."""
+    samples: tuple[float | None, ...] | None = None
+    """Of a trace: the samples, None for a gap."""
+    rate: float | None = None
+    """Of a trace: samples per second; None where samples are per beat or bar."""
+    start: float | None = None
+    """Of a trace: seconds from the start of the clip to the first sample."""
     flag: str | None = None
     """What makes it doubtful, in a word or two that can be filtered by; ``note`` says more."""
     call: Call | None = None
     """The request to a hosted model it was read from."""
+    second_call: Call | None = None
+    """The request with the two stimuli of a pair the other way round."""
     retry_after: float | None = None
     """Ask this question again after this many seconds: it met a transient error (``problem``), or was not asked yet."""
 
@@ -231,6 +274,8 @@ class Predictor(ABC):
     """Whether it looks at the media; a case without them is then not put to it."""
     batch: int = 1
     """How many cases it prefers at once."""
+    compares: bool = False
+    """Whether it judges sets as a whole; if not, it is asked about each stimulus, and sets are decided by the differences."""
     at_once: int = 1
     """How many batches may run at the same time."""
     reach: Literal["here", "network"] = "here"
@@ -308,6 +353,7 @@ _HOMES = {
     "endpoint": "endpoint",
     "file": "file",
     **dict.fromkeys(("sham", "constant", "system-mean", "intent", "human"), "baselines"),
+    **dict.fromkeys(("first", "measure"), "simple"),
     "call": "function",
     "clap": "contrastive",
     "clip": "contrastive",

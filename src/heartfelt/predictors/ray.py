@@ -134,14 +134,15 @@ class SentMedia(Media):
 
 
 def _sent(batch: Sequence[Case]) -> Sequence[Case]:
-    out = list(batch)
-    for place, case in enumerate(batch):
+    return [replace(_with_media(case), members=tuple(map(_with_media, case.members))) for case in batch]
+
+
+def _with_media(case: Case) -> Case:
+    # A file that cannot be read cannot be read by the worker either, who says so.
+    with suppress(OSError):
         if case.media is not None:
-            # A file that cannot be read cannot be read by the worker either, who says so.
-            with suppress(OSError):
-                sent = SentMedia(case.media.path, case.media.path.read_bytes())
-                out[place] = replace(case, media=sent)
-    return out
+            return replace(case, media=SentMedia(case.media.path, case.media.path.read_bytes()))
+    return case
 
 
 def _check_reachable(address: str | None) -> None:

@@ -24,7 +24,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
 from heartfelt.predictors.calls import Call, Usage, calls_table, usage_of
 from heartfelt.predictors.engines import ENGINES, Engine
-from heartfelt.predictors.predictor import Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.store import Cache, Entry, Journal, predictions_table, question_digest
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
@@ -182,8 +182,9 @@ class _State:
             self.entries[item] = new[self.keys[item]] = Entry(prediction, before + attempts, seconds)
             self.asked += attempts
             self.last_problem = prediction.problem or self.last_problem
-            if prediction.call is not None:
-                self.calls[prediction.call.id] = (case.stimulus, prediction.call)
+            for call in (prediction.call, prediction.second_call):
+                if call is not None:
+                    self.calls[call.id] = (case.stimulus, call)
         self.cached += outcome.from_cache
         if self.journal is not None:
             self.journal.add(case.stimulus, new, seconds)
@@ -222,16 +223,18 @@ class _State:
 
 def _context(case: Case, identity: str) -> str:
     """Everything besides the question that decides an answer: the predictor, the stimulus, its media file as it is now."""
-    stamp = ""
-    if case.media is not None:
-        try:
-            status = case.media.path.stat()
-            stamp = f"{status.st_size} {status.st_mtime_ns}"
-        except OSError:
-            stamp = "gone"
+    stamp = " ".join(_stamp(file) for file in case.files)
     facts = "\x1e".join(f"{name}={value}" for name, value in sorted(case.facts.items()))
     parts = (identity, case.stimulus, stamp, case.system or "", case.intent or "", case.prompt or "", facts)
     return "\x1f".join(parts)
+
+
+def _stamp(file: Media) -> str:
+    try:
+        status = file.path.stat()
+    except OSError:
+        return "gone"
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Progress | None) -> None:

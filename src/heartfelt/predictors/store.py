@@ -36,7 +36,11 @@ T = TypeVar("T")
 JOURNAL = "journal.jsonl"
 _HEAD, _MIDDLE = b'{"crc":"', b'","row":'
 _SYNC_EVERY = 1.0
-_FIELDS = tuple(field.name for field in fields(Prediction) if field.name not in {"retry_after", "call"})
+_CALLS = ("call", "second_call")
+_AS_JSON = ("shares", "members", "orders", "samples")
+_SELDOM = ("members", "orders", "samples", "rate", "start")
+"""Columns that are there only where some prediction has them."""
+_FIELDS = tuple(field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,20 @@ class Entry:
 def _plain(prediction: Prediction) -> dict[str, Any]:
     """A prediction as plain data without gaps."""
     out = {name: value for name in _FIELDS if (value := getattr(prediction, name)) is not None}
-    if prediction.shares is not None:
-        out["shares"] = dict(prediction.shares)
-    if prediction.call is not None:
-        out["call"] = prediction.call.to_json()
+    for name in ("shares", "members"):
+        if (values := getattr(prediction, name)) is not None:
+            out[name] = dict(values)
+    for name in _CALLS:
+        if (call := getattr(prediction, name)) is not None:
+            out[name] = call.to_json()
     return out
 
 
 def _prediction(row: Mapping[str, Any]) -> Prediction:
     """The prediction that :func:`_plain` made plain data of."""
-    call = row.get("call")
-    return Prediction(**{**row, "call": None if call is None else Call.from_json(call)})
+    parts: dict[str, Any] = {name: tuple(row[name]) for name in ("orders", "samples") if name in row}
+    parts |= {name: Call.from_json(row[name]) for name in _CALLS if name in row}
+    return Prediction(**{**row, **parts})
 
 
 def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.DataFrame:
@@ -73,7 +80,7 @@ def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.
             "model": model,
             "stimulus": stimulus,
             "question": question,
-            "shares": None if made.shares is None else dumps(made.shares, indent=None),
+            **{name: _text(getattr(made, name)) for name in _AS_JSON},
             "call": None if made.call is None else made.call.id,
             "ok": made.problem is None,
             "attempts": entry.attempts,
@@ -82,7 +89,12 @@ def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.
         for name, values in columns.items():
             values.append(row[name])
     schema = {column.name: column.dtype for column in PREDICTIONS.columns}
-    return PREDICTIONS.check(pl.DataFrame(columns, schema=schema), f"predictions of {model}")
+    table = PREDICTIONS.check(pl.DataFrame(columns, schema=schema), f"predictions of {model}")
+    return table.drop([name for name in _SELDOM if table[name].null_count() == table.height])
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else dumps(value, indent=None)
 
 
 class Journal:
@@ -158,8 +170,9 @@ class Journal:
 
     def _note_calls(self, stimulus: str, entries: Iterable[Entry]) -> None:
         for entry in entries:
-            if (call := entry.prediction.call) is not None:
-                self.calls[call.id] = (stimulus, call)
+            for name in _CALLS:
+                if (call := getattr(entry.prediction, name)) is not None:
+                    self.calls[call.id] = (stimulus, call)
 
     def close(self) -> None:
         """Bring everything to the disk and let others write."""
@@ -208,7 +221,14 @@ class Cache:
         except (sqlite3.Error, InputError, ValueError, TypeError):
             return {}
         return {
-            key: replace(answer, call=replace(answer.call, cached=True)) if answer.call else answer
+            key: replace(
+                answer,
+                **{
+                    name: replace(call, cached=True)
+                    for name in _CALLS
+                    if (call := getattr(answer, name)) is not None
+                },
+            )
             for key, answer in answers.items()
         }
 

@@ -5,6 +5,9 @@ decided as present or absent), and of questions answered in words those somebody
 this order: the prompt, where raters judged the fit to it; the written level, where there is one; for an emotion that may be
 present, a sentence that names it; else a sentence of the medium and the scale.
 
+Where stimuli were judged together, a predictor that compares gets a case for every set; any other gets one for every stimulus of a
+set and is asked for a number, since the difference of two numbers decides a pair.
+
 A limited sample is balanced over questions, systems and intents. Items are picked one at a time, each from a question, system and
 intent that were picked least so far (each counted against an equal share), ties drawn from the seed. Stimuli are in one seeded
 order, the same under every question, so that a larger sample asks everything about the same stimuli. The order of the rows
@@ -27,11 +30,13 @@ from heartfelt.files import inside
 from heartfelt.formats.columns import need
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors.predictor import Ask, Case, Media
+from heartfelt.predictors.sets import COMPARED, holding, sets_of
 from heartfelt.predictors.texts import general_text, plain_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.study import Question, Study
 from heartfelt.study.model import readable, say
+from heartfelt.study.scale import Numeric
 
 EMOTION = "Speech audio in which the speaker expresses or conveys {label}."
 BALANCED_OVER = ("question", "system", "intent")
@@ -48,13 +53,15 @@ def cases(
     limit: int | None = None,
     seed: int = 0,
     facts: Sequence[str] = (),
+    compares: bool = False,
 ) -> list[Case]:
     """The cases of a study, in the order of its stimuli.
 
     ``questions`` selects these only; ``items`` only the pairs of its columns ``stimulus`` and ``question`` (a table of labels,
     say); ``labelled=False`` includes items without a label; ``limit`` draws a balanced sample of this many items from the
     ``seed``. ``facts`` are columns of the stimuli that predictors may see: none are shown by default, since a table may hold
-    what people answered (a published mean).
+    what people answered (a published mean). With ``compares``, questions about sets are asked about the sets; else about each of
+    their stimuli.
     """
     source = source if isinstance(source, Benchmark) else source.without_probes
     if limit is not None and limit < 1:
@@ -64,8 +71,17 @@ def cases(
     order = {question.id: place for place, question in enumerate(study.asked)}
     known = [name for name in ("system", "intent") if name in source.stimuli.columns]
     stimuli = source.stimuli.select("stimulus", *known).with_row_index("_at")
+    need(source.stimuli, facts, "The table of stimuli")
+    judged = sets_of(source, [name for name in chosen if isinstance(study.scale_of(name), COMPARED)])
+    if items is not None:
+        judged = holding(judged, items)
+    if limit is not None and judged.height:
+        judged = judged.join(
+            balanced_sample(judged, limit, seed), on=_PAIR, how="semi", maintain_order="left"
+        )
     pairs = (
         _pairs(source, items, labelled)
+        .filter(~pl.col("question").is_in(judged["question"].unique().to_list()))
         .filter(pl.col("question").is_in([study.question(name).id for name in chosen]))
         .unique(_PAIR)
         .join(stimuli, on="stimulus")
@@ -74,9 +90,40 @@ def cases(
     )
     if limit is not None:
         pairs = balanced_sample(pairs, limit, seed)
+    pairs = pairs.select(_PAIR)
+    if not compares:
+        alone = judged.select(pl.col("members").alias("stimulus"), "question").explode("stimulus").unique()
+        order_of = {name: place for place, name in enumerate(source.stimuli["stimulus"].to_list())}
+        alone = alone.sort(pl.col("stimulus").replace_strict(order_of, default=None), "question")
+        pairs = pl.concat([pairs, alone.select(_PAIR)])
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
-    need(source.stimuli, facts, "The table of stimuli")
-    return _made(source, by_stimulus, facts)
+    out = _made(source, by_stimulus, facts)
+    return [*out, *_together(source, judged, facts)] if compares else out
+
+
+def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Sequence[str]) -> list[Case]:
+    """A case for every set, with the questions about it."""
+    names = judged.select(pl.col("members").explode().unique()).to_series().to_list() if judged.height else []
+    alone = {case.stimulus: case for case in _made(source, {name: [] for name in names}, visible)}
+    study, out = source.study, []
+    asks = {name: ask_of(study, study.question(name)) for name in judged["question"].unique()}
+    fits = {question.id for question in study.asked if "prompt" in question.shows}
+    sets = judged.group_by("stimulus", maintain_order=True).agg(
+        pl.first("members"), pl.first("set"), "question"
+    )
+    for name, stimuli, given, questions in sets.iter_rows():
+        members = tuple(alone[stimulus] for stimulus in stimuli)
+        prompts, intents = ({getattr(part, what) for part in members} for what in ("prompt", "intent"))
+        prompt, intent = (only.pop() if len(only) == 1 else None for only in (prompts, intents))
+        asked = tuple(
+            replace(asks[question], text=prompt, shown=prompt)
+            if question in fits and prompt
+            else asks[question]
+            for question in questions
+        )
+        facts = {} if given is None else {"set": given}
+        out.append(Case(name, asked, None, None, intent, prompt, facts, members))
+    return out
 
 
 def _pairs(source: Snapshot | Benchmark, items: pl.DataFrame | None, labelled: bool) -> pl.DataFrame:
@@ -101,7 +148,7 @@ def _made(
 ) -> list[Case]:
     root = source.media_root if isinstance(source, Benchmark) else source.source.media_root
     study = source.study
-    shared = {question.id: ask_of(study, question) for question in study.asked}
+    shared = {question.id: _about_one(ask_of(study, question)) for question in study.asked}
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
     fits = {question.id for question in study.asked if "prompt" in question.shows}
     known = [name for name in ("path", *visible) if name in source.stimuli.columns]
@@ -129,12 +176,19 @@ def _media(root: Path | None, path: str | None) -> Media | None:
     return Media(file) if file.is_file() else None
 
 
+def _about_one(ask: Ask) -> Ask:
+    """A question about a set as it is asked about each stimulus: a number, the larger the better it would do."""
+    return replace(ask, scale=Numeric(type="numeric")) if isinstance(ask.scale, COMPARED) else ask
+
+
 def ask_of(study: Study, question: Question) -> Ask:
     """One question of a study, as it is put to a predictor."""
     scale, words = study.scale_of(question.id), say(question.text)
     about, shown = {**question.about, "media": study.media}, ""
     if question.emotion is not None:
         about["emotion"] = question.emotion
+    if question.axis is not None and isinstance(scale, COMPARED):
+        about["axis"] = question.axis
     if question.rubric is not None:
         text = shown = say(question.rubric)
     elif "prompt" in question.shows:

@@ -20,11 +20,14 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from heartfelt.labels.strengths import rater_of
 from heartfelt.scoring.measure import LEAST_SYSTEMS, NO_SYSTEMS, plainly, why_no_systems
 from heartfelt.scoring.metrics import METRICS
 from heartfelt.scoring.scores import (
     NO_CHANCE_BEATEN,
     OTHER_CLIPS,
+    OTHER_CONTESTANTS,
+    OTHER_PAIRS,
     OTHER_STIMULI,
     Comparison,
     Rank,
@@ -34,11 +37,13 @@ from heartfelt.scoring.scores import (
 )
 from heartfelt.scoring.truth import ITEM
 from heartfelt.stats.association import Difference, metric_difference
+from heartfelt.stats.comparison.hits import mean_hits
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import holm
 
 OTHER_LABELS = "it is scored against labels other than the items' own"
 _COUNTED = ("counted", "counted_other")
+_REACH = {"choices": OTHER_PAIRS, "strengths": OTHER_CONTESTANTS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +52,8 @@ class Entrant:
 
     ``rows`` holds stimulus, question, truth and said (the prediction, missing where it failed) of every item, and where known
     ``counted`` (what a failure counts as) and ``system``. ``value`` is its headline with failures counted, ``beyond`` its
-    distance from chance (above 0 is better) and ``p_chance`` the p-value of that distance.
+    distance from chance (above 0 is better) and ``p_chance`` the p-value of that distance. Where choices are predicted,
+    ``answers`` has rater and pair of every answer and how right the prediction was, failures counted, as ``right``.
     """
 
     model: str
@@ -56,6 +62,7 @@ class Entrant:
     why_unranked: str | None = None
     beyond: float | None = None
     p_chance: float | None = None
+    answers: pl.DataFrame | None = None
 
     @property
     def all_items(self) -> pl.DataFrame:
@@ -122,9 +129,12 @@ def _differences(
     def difference(rows: pl.DataFrame, columns: tuple[str, str], by: str = "stimulus") -> Difference:
         x, a, b = (rows[name].to_numpy() for name in ("truth", *columns))
         metric = task.headline
-        if task.kind == "text":
+        if task.kind in ("text", "choices"):
             # Each item has its own score, whose mean is the headline.
             metric, x = "mae", np.zeros(rows.height)
+        if task.kind == "traces":
+            # The same for scores that may be as low as -1.
+            metric, x = "mae", np.full(rows.height, -1.0)
         if task.kind in ("binary", "categories"):
             x, a, b = (column.astype(np.int64) for column in (x, a, b))
         group = rows[by].rank("dense").to_numpy() if rows[by].n_unique() < rows.height else None
@@ -142,6 +152,13 @@ def _differences(
     others = second.all_items.select(*ITEM, "said", "counted")
     both = first.all_items.join(others, on=ITEM, how="inner", maintain_order="left", suffix="_other")
     plain = difference(both, _COUNTED)
+    if first.answers is not None and second.answers is not None:
+        # Answer by answer, with raters and pairs as samples; a run read from files has pairs only.
+        shared = first.answers.join(
+            second.answers, on=["rater", "pair", "place"], suffix="_other", nulls_equal=True
+        )
+        one, other = (shared[name].to_numpy() for name in ("right", "right_other"))
+        plain = mean_hits(rater_of(shared), shared["pair"], one, other, confidence=confidence)
     known = both.filter(pl.col("said").is_not_null() & pl.col("said_other").is_not_null())
     complete = known.height == both.height
     answered = plain.estimate if complete else difference(known, ("said", "said_other")).estimate
@@ -151,7 +168,7 @@ def _differences(
         too_few = none(why_no_systems(count))
         return (plain, too_few, too_few), answered
     means = none("system means are compared for questions answered with numbers")
-    if task.kind == "numbers":
+    if task.kind in ("numbers", "strengths"):
         of_systems = named.group_by("system").agg(pl.col("truth", *_COUNTED).mean()).sort("system")
         means = difference(of_systems, _COUNTED, "system")
     return (plain, difference(named, _COUNTED, "system"), means), answered
@@ -187,7 +204,7 @@ def ranks(
     over = [(pair, pair.over_systems.difference, pair.over_systems.apart) for pair in pairs]
     wide, why = _ranges(order, over, sign), _why_not_over_systems(entrants, pairs)
     named = any(entrant.all_items["system"].is_not_null().any() for entrant in able)
-    reach = OTHER_CLIPS if named else OTHER_STIMULI
+    reach = OTHER_CLIPS if named else _REACH.get(task.kind, OTHER_STIMULI)
     result = []
     for place, model in enumerate(order, start=1):
         best, worst = plain[model]
@@ -212,8 +229,9 @@ def _beats_chance(entrant: Entrant, adjusted: float | None, task: Task, confiden
     if entrant.beyond <= 0:
         return False
     if adjusted is None:
-        perfect = METRICS[task.headline].higher_is_better and (entrant.value or 0.0) >= 1 - 1e-12
-        return True if perfect else None
+        # A perfect order of a handful of strengths may be luck.
+        best = METRICS[task.headline].higher_is_better and task.kind != "strengths"
+        return True if best and (entrant.value or 0.0) >= 1 - 1e-12 else None
     return adjusted <= (1 - confidence) * (1 + 1e-12)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from heartfelt.stats.association import Confusion
+from heartfelt.stats.comparison.position import PositionBias
+from heartfelt.stats.comparison.recalibration import ChoiceCalibration
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration
 from heartfelt.stats.text import Lexical
@@ -66,7 +68,36 @@ class OrdinalDetails:
     """Degrees have no further details."""
 
 
-ModelDetails = BinaryDetails | NumberDetails | TextDetails | CategoryDetails | OrdinalDetails
+@dataclass(frozen=True, slots=True)
+class ChoiceDetails:
+    """Behind the scores of predicted choices: what decided them, calibration, and position bias where both orders were judged."""
+
+    decided_by: str
+    choice_calibration: ChoiceCalibration | NoCalibration
+    position_bias: PositionBias | None
+    always_first: Estimate
+    """How often raters chose the stimulus that was presented first: the accuracy of saying so every time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceDetails:
+    """Behind the scores of predicted traces."""
+
+    lag: float | None
+    """Seconds by which the raters' course follows the prediction, one figure for all stimuli; None where it is not timed."""
+    scored: int
+    """Stimuli whose course was compared."""
+
+
+ModelDetails = (
+    BinaryDetails
+    | NumberDetails
+    | TextDetails
+    | CategoryDetails
+    | ChoiceDetails
+    | TraceDetails
+    | OrdinalDetails
+)
 
 
 @dataclass(frozen=True, slots=True)

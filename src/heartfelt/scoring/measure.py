@@ -4,7 +4,7 @@ chance and the ceiling, which is how well anything can be expected to do against
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -15,11 +15,13 @@ from heartfelt.labels.labels import PUBLISHED
 from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, Chance, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.pair_ceilings import ceiling_of_strengths, ceilings_of, mean_ceiling, one_rater
 from heartfelt.scoring.scores import Score, Task
-from heartfelt.scoring.sheet import Sheet, yes
+from heartfelt.scoring.sheet import Flags, Sheet, yes
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats._bounds import ratio
 from heartfelt.stats.association import metric_difference
+from heartfelt.stats.comparison.prediction import ChoiceScores
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, Spread, spreads_over
 from heartfelt.stats.noise_ceiling import Ceiling, ceiling
@@ -84,8 +86,10 @@ class Forms:
 class Marked:
     """One model's scores on one task, and what comparisons and slices are made of.
 
-    ``predicted`` is what the headline is made of (decisions, numbers, codes, or each caption's own score), ``fallback`` what a
-    failed prediction counts as; ``sliced`` holds the predictions of the metrics that are also measured slice by slice.
+    ``predicted`` is what the headline is made of (decisions, numbers, codes, or each caption's, pair's or trace's own score),
+    ``fallback`` what a failed prediction counts as; ``sliced`` holds the predictions of the metrics that are also measured slice
+    by slice. ``right`` says of every answer to a pair how right the prediction was, and ``slice_of`` gives the headline on some
+    of the rows.
     """
 
     scores: list[Score]
@@ -94,6 +98,8 @@ class Marked:
     fallback: Floats
     sliced: Mapping[str, Floats]
     notes: tuple[str, ...] = ()
+    right: Floats | None = None
+    slice_of: Callable[[Flags], Estimate] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ class Measure:
     options: ScoreOptions
     truth: Truth
     _ceilings: dict[tuple[str, str], Ceiling | str] = field(default_factory=dict)
+    _of_choices: dict[str, ChoiceScores | str] = field(default_factory=dict)
+    _of_strengths: dict[tuple[str, str], Estimate] = field(default_factory=dict)
 
     def numbers(
         self, metric: str, x: Floats, y: Floats, groups: Sequence[Any] = (None,), *, values: Values = ""
@@ -171,8 +179,8 @@ class Measure:
             _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
             confidence = self.options.confidence
             difference = metric_difference(name, x, first, second, group=group, confidence=confidence)
-            return level, _from_chance(difference.estimate, 0.0, sign, metric), difference.p
-        beyond = _from_chance(score, level.value, sign, metric)
+            return level, from_chance(difference.estimate, 0.0, sign, metric), difference.p
+        beyond = from_chance(score, level.value, sign, metric)
         p = None if forms.spread is None else forms.spread.p(level.value)
         if p is None:
             why = (forms.spread.why_none if forms.spread else None) or "no spread is known"
@@ -188,6 +196,11 @@ class Measure:
             return Estimate.missing("no ceiling of system means is known", name)
         if base is None or task.kind == "text":
             return Estimate.missing("no ceiling of this metric is known", name)
+        if task.kind == "strengths":
+            key = (task.id, metric)
+            if key not in self._of_strengths:
+                self._of_strengths[key] = ceiling_of_strengths(task, metric, self.truth, self.options)
+            return self._of_strengths[key]
         if task.kind == "ordinal":
             return Estimate.missing("no ceiling of most frequent degrees is known", name)
         if (task.id, base) not in self._ceilings:
@@ -199,8 +212,21 @@ class Measure:
             return Estimate.missing("a ceiling within cells is known for Pearson's correlation only", name)
         return converted(metric, result.within_cells if aggregation == WITHIN else result.overall)
 
+    def choice_ceilings(self, task: Task) -> ChoiceScores | str:
+        """The best scores to be expected of predicted choices, or the reason they are not known."""
+        if not self.options.ceilings:
+            return "ceilings were not asked for"
+        if task.id not in self._of_choices:
+            options = self.options
+            self._of_choices[task.id] = ceilings_of(task, self.truth, options.confidence, options.seed)
+        return self._of_choices[task.id]
+
     def human(self, task: Task, metric: str) -> Estimate:
         """What one more rater reaches, where the ceiling was computed."""
+        if task.kind == "choices":
+            return one_rater(task, self.truth, self.options.confidence)
+        if task.kind == "traces":
+            return mean_ceiling(self.truth.courses_of(task), "one_rater", self.options.confidence)
         result = self._ceilings.get((task.id, METRICS[metric].base or ""))
         if result is None or isinstance(result, str):
             return Estimate.missing(result or "no ceiling of this metric is known", "one more rater")
@@ -264,7 +290,7 @@ def why_no_systems(count: int) -> str:
     return f"{systems}; at least {LEAST_SYSTEMS} are needed to generalise to other systems"
 
 
-def _from_chance(estimate: Estimate, level: float, sign: int, metric: str) -> Estimate:
+def from_chance(estimate: Estimate, level: float, sign: int, metric: str) -> Estimate:
     """The distance from ``level``, where above 0 is better."""
     name = f"{metric} beyond chance"
     if estimate.value is None:
@@ -283,7 +309,7 @@ def of_ceiling(
     for side in (score, ceiling, chance, beyond):
         if side.value is None:
             return Estimate.missing(side.why_missing or "one side is missing", _SHARE)
-    reach = _from_chance(ceiling, float(chance), METRICS[metric].sign, metric)
+    reach = from_chance(ceiling, float(chance), METRICS[metric].sign, metric)
     if float(reach) <= 0:
         return Estimate.missing("the ceiling is no better than chance", _SHARE)
     return ratio(beyond, reach, _SHARE)

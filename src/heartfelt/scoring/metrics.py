@@ -18,7 +18,9 @@ import numpy as np
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats
 
-Kind: TypeAlias = Literal["binary", "categories", "ordinal", "numbers", "text"]
+Kind: TypeAlias = Literal[
+    "binary", "categories", "ordinal", "numbers", "text", "choices", "strengths", "traces"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ _ALL_LABELS = "the distribution of all labels"
 _PER_CATEGORY = "1 / categories among the labels"
 _SHARE_PRESENT = "share of labels that are present"
 _MEAN_LABEL = "always the mean label"
+_EVEN = "even odds"
+_EVEN_TIES = "even odds, with ties as often as they occur"
 
 METRICS: dict[str, MetricInfo] = {
     "balanced_accuracy": MetricInfo("balanced accuracy", True, _PER_CATEGORY, None, "balanced_accuracy"),
@@ -102,6 +106,15 @@ METRICS: dict[str, MetricInfo] = {
     "interval_score": MetricInfo("interval score of the predictor's intervals", False, _ALL_LABELS),
     "crps": MetricInfo("CRPS, normal with the interval's width", False, _ALL_LABELS),
     "bert_score": MetricInfo("BERTScore (MiniLM)", True, _OTHER_TEXTS),
+    "choice_accuracy": MetricInfo("accuracy of single choices (a tie is half right)", True, _EVEN, 0.5),
+    "decided_accuracy": MetricInfo("accuracy of single choices without ties", True, _EVEN, 0.5),
+    "majority_accuracy": MetricInfo("accuracy of the majority's choice", True, _EVEN, 0.5),
+    "outcome_accuracy": MetricInfo("accuracy of first, tie or second", True, "the most frequent outcome"),
+    "log_loss": MetricInfo("log loss of choices (nats)", False, _EVEN, math.log(2)),
+    "outcome_log_loss": MetricInfo("log loss of first, tie or second (nats)", False, _EVEN_TIES),
+    "choice_brier": MetricInfo("Brier score of choices", False, _EVEN),
+    "outcome_brier": MetricInfo("Brier score of first, tie or second", False, _EVEN_TIES),
+    "trace_ccc": MetricInfo("mean concordance with the raters' course (CCC)", True, "a constant course", 0.0),
 }
 
 HEADLINES: dict[Kind, str] = {
@@ -110,6 +123,9 @@ HEADLINES: dict[Kind, str] = {
     "ordinal": "quadratic_kappa",
     "numbers": "pearson",
     "text": "cider",
+    "choices": "choice_accuracy",
+    "strengths": "spearman",
+    "traces": "trace_ccc",
 }
 FAILURES: dict[Kind, str] = {
     "binary": "a failed prediction counts as the wrong answer, with the worst score seen",
@@ -118,6 +134,9 @@ FAILURES: dict[Kind, str] = {
     "numbers": "a failed prediction counts as the far end of the scale for errors, and for correlations as the mean of the "
     "model's own predictions, which says nothing about the item",
     "text": "a failed prediction counts as an empty text",
+    "choices": "a failed prediction counts as the stimulus that fewer people chose, and in log loss and Brier scores as even odds",
+    "strengths": "a failed prediction counts as the mean of the model's own predictions, which says nothing about the item",
+    "traces": "a failed prediction counts as a constant course, whose concordance is 0",
 }
 """What a failed prediction counts as in the scores that include failures."""
 

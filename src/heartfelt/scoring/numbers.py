@@ -30,6 +30,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import Spread
 from heartfelt.stats.triples import Floats
 
+RANKS = ("spearman", "kendall", "pearson")
 NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")
 ERRORS = ("rmse", "mse", "mae")
 SYSTEM = "system"
@@ -63,6 +64,22 @@ def numbers(sheet: Sheet, measure: Measure) -> Marked:
     return Marked(scores + of_intervals, details, given, nothing if known.size else off_scale, sliced)
 
 
+def strengths(sheet: Sheet, measure: Measure) -> Marked:
+    """Correlations with the strengths of stimuli, and of their systems; the unit of a prediction does not matter."""
+    x, y = sheet.truth, np.where(sheet.answered, sheet.code, np.nan)
+    known = y[sheet.answered]
+    middle = float(known.mean()) if known.size else 0.0
+    nothing = np.full(x.size, middle)
+    filled = np.where(sheet.answered, y, nothing)
+    scores = [
+        measure.score(sheet, Pairing(name, x, y, filled, why_none=_why_none(sheet, name))) for name in RANKS
+    ]
+    if measure.truth.contestants(sheet.task) == "stimulus":
+        scores += _by_system(sheet, measure, y, dict.fromkeys(RANKS, filled))
+    details = NumberDetails(middle if known.size else None)
+    return Marked(scores, details, sheet.code, nothing if known.size else np.full(x.size, np.nan), {})
+
+
 def _why_none(sheet: Sheet, metric: str) -> str | None:
     if not sheet.answered.any():
         return "no item was answered"
@@ -72,11 +89,13 @@ def _why_none(sheet: Sheet, metric: str) -> str | None:
 def _by_system(sheet: Sheet, measure: Measure, y: Floats, filled: Mapping[str, Floats]) -> list[Score]:
     """The same metrics on system means; the interval is over systems."""
     given = (measure.options.systems or {}).get(sheet.task.id)
+    if sheet.task.kind == "strengths":
+        given = measure.truth.pairs.systems.get(sheet.task.questions[0], {})
     answered = system_means(sheet, y, sheet.answered, given)
     every_row = np.ones(y.size, np.bool_)
     complete = bool(sheet.answered.all())
     scores = []
-    for name in NUMBERS:
+    for name in filled:
         why = _why_none(sheet, name)
         means = answered if complete else system_means(sheet, filled[name], every_row, given)
         full, spread = _over_systems(measure, name, means, why)

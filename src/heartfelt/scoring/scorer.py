@@ -14,15 +14,18 @@ from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.progress import Progress
 from heartfelt.scoring.binary import binary
 from heartfelt.scoring.categories import categories, ordinal
+from heartfelt.scoring.choices import answers_to, choices
 from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.measure import Marked, Measure
 from heartfelt.scoring.metrics import METRICS, Kind
-from heartfelt.scoring.numbers import numbers
+from heartfelt.scoring.numbers import numbers, strengths
 from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.pairs import pair_sheet, strength_sheet
 from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Slice, Task
 from heartfelt.scoring.sheet import Sheet, sheet_of
 from heartfelt.scoring.texts import texts
+from heartfelt.scoring.traces import trace_sheet, traces
 from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.model import say
@@ -35,6 +38,14 @@ MARKING: dict[Kind, Callable[[Sheet, Measure], Marked]] = {
     "ordinal": ordinal,
     "numbers": numbers,
     "text": texts,
+    "choices": choices,
+    "strengths": strengths,
+    "traces": traces,
+}
+SHEETS: dict[Kind, Callable[[Truth, pl.DataFrame, Task, str], Sheet]] = {
+    "choices": pair_sheet,
+    "strengths": strength_sheet,
+    "traces": trace_sheet,
 }
 
 
@@ -58,7 +69,7 @@ def score(
     study, measure = truth.study, Measure(options, truth)
     predictions = PREDICTIONS.check(predictions, "predictions")
     models = predictions["model"].unique(maintain_order=True).to_list()
-    known = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi")
+    known = _about(predictions, truth)
     if not known.height:
         raise InputError(
             f"No prediction is about a scored item of '{study.name}'.",
@@ -93,10 +104,10 @@ def score(
         columns = columns_of(truth, task, options.slices)
         entrants, of_models = [], {}
         for model in [model for model in models if model in able[task.id]]:
-            sheet = sheet_of(truth, known, task, model)
+            sheet = SHEETS.get(task.kind, sheet_of)(truth, known, task, model)
             marked = MARKING[task.kind](sheet, measure)
             rows.append(_rows(sheet, marked))
-            entrants.append(_entrant(sheet, rows[-1], marked.scores))
+            entrants.append(_entrant(sheet, rows[-1], marked, measure))
             of_models[model] = marked.details
             scores += marked.scores
             by_slice += _slices(sheet, marked, measure, columns)
@@ -134,6 +145,8 @@ def score(
 def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
     """The models that predict a task; degrees are predicted by values, answers or shares, not by scores."""
     mine = known.filter(pl.col("question").is_in(task.questions))
+    if task.kind == "traces":
+        mine = mine.filter(pl.col("samples").is_not_null()) if "samples" in mine.columns else mine.clear()
     if task.kind == "ordinal":
         mine = mine.filter(pl.any_horizontal(pl.col("value", "answer", "shares").is_not_null()))
     return set(mine["model"].unique())
@@ -157,17 +170,31 @@ def _rows(sheet: Sheet, marked: Marked) -> pl.DataFrame:
     )
 
 
-def _entrant(sheet: Sheet, rows: pl.DataFrame, scores: Sequence[Score]) -> Entrant:
-    headline = next(each for each in scores if each.metric == sheet.task.headline)
+def _about(predictions: pl.DataFrame, truth: Truth) -> pl.DataFrame:
+    """The predictions about scored items; of comparisons also those about the stimuli and sets that pairs are part of."""
+    compared = set(truth.pairs.items["question"]) if truth.pairs.items.height else set()
+    about = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi")
+    if not compared:
+        return about
+    of_pairs = pl.col("question").is_in(list(compared))
+    return pl.concat([about.filter(~of_pairs), predictions.filter(of_pairs)])
+
+
+def _entrant(sheet: Sheet, rows: pl.DataFrame, marked: Marked, measure: Measure) -> Entrant:
+    headline = next(each for each in marked.scores if each.metric == sheet.task.headline)
     ranked = headline.with_failures
     why = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
     beyond, p = headline.beyond_chance.value, headline.p_chance.value
-    return Entrant(sheet.model, rows, ranked.value, why, beyond, p)
+    answers = None
+    if marked.right is not None:
+        answers = answers_to(sheet, measure).table.with_row_index("place")
+        answers = answers.select("rater", "pair", "place", pl.Series("right", marked.right))
+    return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers)
 
 
 def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
     """The columns a task is sliced by."""
-    rows = truth.items.filter(pl.col("question").is_in(task.questions))
+    rows = truth.items_of(task)
     if wanted is not None:
         return [name for name in wanted if rows[name].n_unique() > 1]
     out = []
@@ -181,10 +208,14 @@ def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[s
 
 def _slices(sheet: Sheet, marked: Marked, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
     """Metrics by each value of each column, over answered items, with intervals over stimuli."""
-    for column in columns if marked.sliced else ():
+    for column in columns if marked.sliced or marked.slice_of else ():
         cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()
+            if marked.slice_of is not None:
+                counts = int(inside.sum()), int((inside & sheet.answered).sum())
+                estimate, head = marked.slice_of(inside), (sheet.model, sheet.task.id, column, value)
+                yield Slice(*head, sheet.task.headline, *counts, estimate)
             for metric, y in marked.sliced.items():
                 rows = inside & sheet.answered & np.isfinite(y)
                 group = None if sheet.stimulus is None else sheet.stimulus[rows]

@@ -25,6 +25,8 @@ NO_CHANCE_BEATEN = "it does not beat chance"
 OTHER_SYSTEMS = "other systems"
 OTHER_CLIPS = "other clips of these systems"
 OTHER_STIMULI = "other stimuli like these"
+OTHER_PAIRS = "other pairs and raters like these"
+OTHER_CONTESTANTS = "other stimuli or systems like these"
 RANKED_BY = "the headline with failures counted: every item counts, failed and missing predictions at the task's fallback"
 _NO_CHANCE = Estimate.missing("no chance level is known", "chance level")
 _NOT_COMPARED = Estimate.missing("not compared", "difference")
@@ -306,11 +308,17 @@ class Scores(ShortRepr):
         """At most ``most`` answered items per model, the worst first, with how far ``off`` the model was.
 
         Numbers and degrees are compared on the scale, or by rank where predictions are not on it; a wrong yes or no is as far
-        off as its score is from the threshold (1 without a score), and a wrong category is 1 off. Items that were not missed
+        off as its score is from the threshold (1 without a score), and a wrong category is 1 off. A pair is as far off as the
+        raters were agreed on the other side, a trace by what its concordance lacks to 1. Items that were not missed
         are left out.
         """
         truth, points = pl.col("truth"), pl.col("score")
-        if task.kind in ("numbers", "ordinal"):
+        if task.kind == "choices":
+            against = pl.col("code") * (truth - 0.5) < 0
+            off = pl.when(against).then(2 * (truth - 0.5).abs()).otherwise(0.0)
+        elif task.kind == "traces":
+            off = 1.0 - pl.col("said")
+        elif task.kind in ("numbers", "ordinal", "strengths"):
             on_scale = pl.col("code").is_not_null().any().over("model")
             by_rank = (points.rank().over("model") - truth.rank().over("model")).abs()
             off = pl.when(on_scale).then((pl.col("code") - truth).abs()).otherwise(by_rank)

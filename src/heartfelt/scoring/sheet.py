@@ -93,6 +93,8 @@ class Sheet:
         kind = self.task.kind
         if kind == "text":
             given = self.rows["answer"].is_not_null().to_numpy()
+        elif kind == "choices":
+            given = np.isfinite(self.code) | (_floats(self.rows["place"]) != 0)
         else:
             given = np.isfinite(self.code)
             if kind == "binary" or (kind == "numbers" and not self.on_scale):
@@ -165,7 +167,7 @@ class Sheet:
 def sheet_of(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
     """Join a model's predictions to the labels of a task."""
     scale = truth.study.scale_of(task.questions[0])
-    items = truth.items.filter(pl.col("question").is_in(task.questions))
+    items = truth.items_of(task)
     mine = predictions.filter((pl.col("model") == model) & pl.col("question").is_in(task.questions))
     taken = [name for name in _PREDICTED if name in items.columns]
     items = items.rename({name: f"own_{name}" for name in taken})

@@ -10,13 +10,18 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, Labels, first_answers, labels
 from heartfelt.labels.buckets import buckets, forced, has_sides
+from heartfelt.labels.strengths import Of
 from heartfelt.media.probe import AT_HAND
+from heartfelt.predictors.sets import COMPARED
 from heartfelt.scoring.options import ScoreOptions, Selection
+from heartfelt.scoring.pair_truth import PairTruth, pair_truth
 from heartfelt.scoring.scores import Task
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_part
+from heartfelt.stats.jackknife import LEAST_UNITS
 from heartfelt.study import Study
 from heartfelt.study.scale import Ordered, Tags, YesNo
+from heartfelt.study.set_scale import Trace
 from heartfelt.tables import LEDGER
 
 ITEM = ["stimulus", "question"]
@@ -36,7 +41,8 @@ class Truth:
 
     ``items`` has stimulus, question, label, present (for questions with two sides), n, unanimous, bucket, system, intent
     and every other column the source has on stimuli, items and questions; ``facts`` names those. ``texts`` are what raters
-    wrote. ``answers`` are single ratings, for ceilings.
+    wrote. ``answers`` are single ratings, for ceilings. Pairs that were compared are items too, under the pair's name, and
+    ``compared`` then says which are; the label of a pair is the share in favour of the stimulus whose name comes first.
     """
 
     study: Study
@@ -48,6 +54,32 @@ class Truth:
     hash: str
     ledger: pl.DataFrame = field(default_factory=LEDGER.empty)
     notes: tuple[str, ...] = ()
+    pairs: PairTruth = field(default_factory=PairTruth)
+    """What people answered where stimuli were compared, and the strengths of systems that follow."""
+    courses: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """The raters' course of every stimulus, where a question was answered with traces."""
+    snapshot: Snapshot | None = None
+    """The single ratings, where the source has them."""
+
+    def items_of(self, task: Task) -> pl.DataFrame:
+        """The items that a task scores."""
+        items = self.items.filter(pl.col("question").is_in(task.questions))
+        if "compared" not in items.columns:
+            return items
+        return items.filter(pl.col("compared").fill_null(False) == (task.kind == "choices"))
+
+    def contestants(self, task: Task) -> Of:
+        """What strengths belong to: stimuli, or systems where stimuli have too few (each prompt compared by itself, say)."""
+        stimuli = self.items_of(task)["label"].count()
+        systems = self.pairs.systems.get(task.questions[0], {})
+        return "system" if stimuli < LEAST_UNITS <= len(systems) else "stimulus"
+
+    def courses_of(self, task: Task) -> pl.DataFrame:
+        """The raters' courses of a task, one row per stimulus."""
+        if not self.courses.height:
+            return self.courses
+        known = pl.col("question").is_in(task.questions) & pl.col("samples").is_not_null()
+        return self.courses.filter(known).join(self.items_of(task).select(ITEM), on=ITEM, how="semi")
 
     @property
     def slices(self) -> list[str]:
@@ -56,7 +88,14 @@ class Truth:
 
     def select(self, selection: Selection) -> Truth:
         """Only the items that count, the others in the ledger."""
-        retained, dropped = selection.apply(self.items)
+        # Strengths follow from all pairs: only the pairs are selected from.
+        compared = [q.id for q in self.study.asked if isinstance(self.study.scale_of(q.id), COMPARED)]
+        strength = pl.col("question").is_in(compared)
+        if "compared" in self.items.columns:
+            strength = strength & ~pl.col("compared").fill_null(False)
+        strengths = self.items.filter(strength)
+        retained, dropped = selection.apply(self.items.filter(~strength))
+        retained = pl.concat([retained, strengths], how="diagonal") if strengths.height else retained
         if not retained.height:
             raise InputError(
                 f"No item of '{self.study.name}' is left to score.", "Choose a less strict selection."
@@ -76,6 +115,10 @@ def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[Task], list[s
         scale = study.scale_of(name)
         if isinstance(scale, Tags):
             notes.append(f"The question '{name}' is answered with tags, which are not scored.")
+        elif isinstance(scale, COMPARED):
+            tasks += [Task.of(name, "choices", (name,)), Task.of(f"{name} (strength)", "strengths", (name,))]
+        elif isinstance(scale, Trace):
+            tasks += [Task.of(f"{name} (trace)", "traces", (name,)), Task.of(name, "numbers", (name,))]
         elif scale.level == "text":
             tasks.append(Task.of(name, "text", (name,)))
         elif not scale.labels():
@@ -163,9 +206,15 @@ def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions
     )
     table = pl.concat([table, written.with_columns(pl.lit("texts").alias("method"))], how="diagonal")
     table, facts = _with_facts(table, snapshot.stimuli, snapshot.items, study)
-    if options.part is not None:
-        table = table.filter(pl.col("stimulus").is_in(published_part(snapshot.stimuli, options.part)))
-    return Truth(study, table, votes, answers, texts, facts, content, known.ledger, known.notes)
+    part = None if options.part is None else published_part(snapshot.stimuli, options.part)
+    if part is not None:
+        table = table.filter(pl.col("stimulus").is_in(part))
+    pairs = pair_truth(snapshot, known.strengths, part)
+    table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
+    more = (pairs, known.courses, snapshot)
+    return Truth(
+        study, table, votes, answers, texts, (*facts, *pairs.facts), content, known.ledger, known.notes, *more
+    )
 
 
 def _with_columns(table: pl.DataFrame) -> pl.DataFrame:
@@ -204,7 +253,14 @@ def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
     table, facts = _with_facts(table, benchmark.stimuli, table.select(*ITEM, "split"), study)
     votes, answers = pl.DataFrame(schema=_VOTES), pl.DataFrame(schema=_ANSWERS)
     notes = (*benchmark.notes, BENCHMARK_CEILINGS)
-    return Truth(study, table, votes, answers, {}, facts, benchmark.hash, benchmark.ledger, notes)
+    pairs, courses = pair_truth(benchmark, benchmark.strengths, options.part), benchmark.courses
+    table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
+    if options.part is not None and courses.height:
+        courses = courses.filter(pl.col("split") == options.part)
+    more = (notes, pairs, courses)
+    return Truth(
+        study, table, votes, answers, {}, (*facts, *pairs.facts), benchmark.hash, benchmark.ledger, *more
+    )
 
 
 def _with_facts(

@@ -16,6 +16,7 @@ from heartfelt.simulate.confusion import (
     votes,
 )
 from heartfelt.simulate.design import DesignOptions
+from heartfelt.simulate.judgements import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.people import KINDS, RaterMix, raters
 from heartfelt.simulate.truth import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
 
@@ -26,18 +27,24 @@ __all__ = [
     "SYSTEMS",
     "VOTER_KINDS",
     "DesignOptions",
+    "Habits",
     "LongCsv",
     "RaterMix",
     "Simulated",
+    "StrengthOptions",
     "TruthOptions",
     "VoterMix",
     "Voters",
     "category_truth",
+    "judge",
     "long_csv",
+    "match",
     "raters",
     "ratings",
     "stimuli",
+    "strengths",
     "study_ratings",
+    "trace",
     "truth",
     "voters",
     "votes",

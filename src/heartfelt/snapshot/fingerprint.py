@@ -12,21 +12,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 U64 = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
 
-_INLINE = 12
-"""Bytes of text that an Arrow string view holds itself."""
+_FEW_BYTES = 64
+"""Bytes up to which a text is hashed word by word, all rows together; longer ones are hashed as one list of words."""
+_SAMPLE = 10_000
+_OFTEN = 0.9
+"""Longer texts are hashed once each where fewer than this share of a sample of rows differ."""
+_ROWS = 1 << 16
+"""Rows hashed at a time: their words fit a processor's cache, and their texts the 4 GiB of a single one."""
+_ZEROS = pl.Series(["\0" * _FEW_BYTES])
+_NOTHING = np.uint64(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_GOLDEN_TWICE = np.uint64(0x3C6EF372FE94F82A)
+_STEPS = np.arange(1, _FEW_BYTES // 8 + 1, dtype=np.uint64) * _GOLDEN
+_MASKS = np.array(
+    [
+        [2 ** (8 * min(max(length - 8 * place, 0), 8)) - 1 for length in range(_FEW_BYTES + 1)]
+        for place in range(_FEW_BYTES // 8)
+    ],
+    dtype=np.uint64,
+)
+"""By the place of a word and the length of its text: ones at the bytes of the word that belong to the text."""
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
-_HALF = np.uint64(32)
 
 
 def mixed(bits: U64) -> U64:
@@ -41,46 +55,49 @@ def mixed(bits: U64) -> U64:
 
 def text_bits(texts: pl.Series) -> U64:
     """64 bits for every text of a column, from its UTF-8 bytes and their places; arbitrary where a cell is empty."""
-    longest = texts.str.len_bytes().max()
-    if isinstance(longest, int) and longest > _INLINE:
-        coded: Any = texts.to_arrow().dictionary_encode()
-        codes = coded.indices.fill_null(0) if coded.null_count else coded.indices
-        bits: U64 = _long_text_bits(coded.dictionary)[codes.to_numpy(zero_copy_only=False)]
-        return bits
-    chunks = [np.zeros(0, dtype=np.uint64)]
-    for chunk in texts.get_chunks():
-        # A view is sixteen bytes: the length in four, then the text, padded with zeros.
-        views: Any = chunk.to_arrow(compat_level=pl.CompatLevel.newest())
-        raw = np.frombuffer(views.buffers()[1], dtype=np.uint64).reshape(-1, 2)
-        chunks.append(_short_text_bits(raw[views.offset : views.offset + len(views)]))
-    return np.concatenate(chunks)
+    sizes = texts.str.len_bytes()
+    lengths = (sizes.fill_null(0) if sizes.null_count() else sizes).to_numpy().astype(np.int64)
+    if lengths.max(initial=0) > _FEW_BYTES:
+        sample = texts.gather_every(max(1, len(texts) // _SAMPLE))
+        if sample.n_unique() < _OFTEN * len(sample):
+            distinct = texts.drop_nulls().unique()
+            bits = texts.replace_strict(distinct, text_bits(distinct)).fill_null(0)
+            return bits.to_numpy().astype(np.uint64, copy=False)
+    slices = (
+        _slice_bits(texts.slice(at, _ROWS), lengths[at : at + _ROWS]) for at in range(0, len(texts), _ROWS)
+    )
+    return np.concatenate([np.zeros(0, dtype=np.uint64), *slices])
 
 
-def _short_text_bits(views: U64) -> U64:
-    head, tail = views[:, 0], views[:, 1]
-    length = head & np.uint64(0xFFFFFFFF)
-    first = mixed(((head >> _HALF) | (tail << _HALF)) + _GOLDEN)
-    total = length + np.where(length > 0, first, np.uint64(0))
-    if (length > 8).any():
-        second = mixed((tail >> _HALF) + _GOLDEN_TWICE)
-        total += np.where(length > 8, second, np.uint64(0))
+def _slice_bits(texts: pl.Series, lengths: Ints) -> U64:
+    """The bits of some texts: those of their words of eight bytes, added up, and of the length."""
+    raw = pl.concat([texts, _ZEROS]).str.join("").cast(pl.Binary).item()
+    # The eight bytes from every byte on, not from every eighth.
+    words = np.ndarray(len(raw) - 7, dtype="<u8", buffer=raw, strides=(1,))
+    starts = np.cumsum(lengths) - lengths
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    if longest > _FEW_BYTES:
+        return _many_word_bits(words, starts, lengths)
+    total = lengths.astype(np.uint64)
+    for before, step, masks in zip(range(0, longest, 8), _STEPS, _MASKS, strict=False):
+        word = words[before::longest][: lengths.size] if shortest == longest else words[starts + before]
+        if shortest < before + 8:
+            word = word & masks.take(lengths)
+        bits = mixed(word.astype(np.uint64, copy=False) + step)
+        total += np.where(lengths > before, bits, _NOTHING) if shortest <= before else bits
     return mixed(total)
 
 
-def _long_text_bits(texts: Any) -> U64:
-    """The same for an Arrow array of large strings of any length, without empty cells."""
-    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    raw = np.frombuffer(texts.buffers()[2], dtype=np.uint8)[offsets[0] : offsets[-1]]
-    starts = offsets - offsets[0]
-    lengths = np.diff(starts)
-    ends = np.cumsum(-(-lengths // 8))
-    begins = ends - (-(-lengths // 8))
-    padded = np.zeros(8 * int(ends[-1]), dtype=np.uint8)
-    padded[np.arange(raw.size) - np.repeat(starts[:-1] - 8 * begins, lengths)] = raw
-    words = padded.view("<u8").astype(np.uint64, copy=False)
-    place = np.arange(words.size) - np.repeat(begins, ends - begins)
-    sums = np.zeros(words.size + 1, dtype=np.uint64)
-    np.cumsum(mixed(words + (place + 1).astype(np.uint64) * _GOLDEN), out=sums[1:])
+def _many_word_bits(words: U64, starts: Ints, lengths: Ints) -> U64:
+    """The same for texts of any length, from one list of all their words."""
+    counts = -(-lengths // 8)
+    ends = np.cumsum(counts)
+    begins = ends - counts
+    place = np.arange(ends[-1]) - np.repeat(begins, counts)
+    left = np.minimum(np.repeat(lengths, counts) - 8 * place, 8)
+    word = (words[np.repeat(starts, counts) + 8 * place] & _MASKS[0][left]).astype(np.uint64, copy=False)
+    sums = np.zeros(word.size + 1, dtype=np.uint64)
+    np.cumsum(mixed(word + (place + 1).astype(np.uint64) * _GOLDEN), out=sums[1:])
     return mixed(sums[ends] - sums[begins] + lengths.astype(np.uint64))
 
 

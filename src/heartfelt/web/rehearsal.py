@@ -29,11 +29,22 @@ from heartfelt.collect.simulation import (
 )
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.progress import Progress
-from heartfelt.simulate import DesignOptions, RaterMix, TruthOptions, raters, ratings, truth
+from heartfelt.simulate import (
+    DesignOptions,
+    Habits,
+    RaterMix,
+    StrengthOptions,
+    TruthOptions,
+    raters,
+    ratings,
+    truth,
+)
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, say
+from heartfelt.study.set_scale import Trace
+from heartfelt.web.judges import judges
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -51,6 +62,10 @@ class RehearsalOptions:
     raters: int = 36
     mix: RaterMix = field(default_factory=RaterMix)
     planted: TruthOptions = field(default_factory=TruthOptions)
+    strengths: StrengthOptions = field(default_factory=StrengthOptions)
+    """What is planted in a study with sets."""
+    habits: Habits = field(default_factory=Habits)
+    """How raters judge sets and follow clips."""
     at_once: int = 8
     seed: int = 0
 
@@ -83,12 +98,23 @@ def rehearse(
             visits[outcome.name] = outcome
 
         with serve_in_thread(app) as url:
-            waves = _Crowd(collection, options).waves()
+            waves = _waves(collection, options)
             for wave in waves:
                 clients = [(HttpClient(url, app.state.blinding), rater) for rater in wave]
                 running = [visit(client, rater, done) for client, rater in clients]
                 run_visits(running, clock, at_once=options.at_once, done=report)
         return [visits[rater.name] for wave in waves for rater in wave], collection.snapshot()
+
+
+def _waves(collection: Collection, options: RehearsalOptions) -> list[list[SimulatedRater]]:
+    """The raters of a study, those who depend on others after them."""
+    study, seed = collection.study, options.seed
+    if study.sets is None and not any(isinstance(scale, Trace) for scale in study.scales.values()):
+        return _Crowd(collection, options).waves()
+    rng = stream(seed, "rehearsal", "about")
+    about = {fact.id: _fact(fact.type, fact.choices, rng) for fact in study.demographics}
+    people = judges(collection, options.raters, options.mix, options.strengths, options.habits, about, seed)
+    return [people]
 
 
 class _Crowd:

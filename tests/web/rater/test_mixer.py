@@ -55,7 +55,8 @@ LIVE = """async ([rounds]) => {
   mixer.play({ from: 0, to: 4, loop: true });
   const data = new Float32Array(32);
   const level = () => { meter.getFloatTimeDomainData(data); return data[31]; };
-  const soon = () => new Promise((resolve) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = resolve; port2.postMessage(0); });
+  const { port1, port2 } = new MessageChannel();
+  const soon = () => new Promise((resolve) => { port1.onmessage = resolve; port2.postMessage(0); });
   while (Math.abs(level() - 0.25) > 1e-3) await soon();
   const waits = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -113,11 +114,15 @@ def test_a_change_is_at_its_sample_in_step_and_loses_nothing(page: Page) -> None
     heard = out["samples"][begin:]
     at = [round(time * RATE) - begin for time, _ in out["times"]]
     assert np.array_equal(heard[: at[0]], first[: at[0]]), "the first sample on, exactly as recorded"
-    assert np.array_equal(heard[at[0] + RAMP : at[1]], second[at[0] + RAMP : at[1]]), "in step after the change"
+    assert np.array_equal(heard[at[0] + RAMP : at[1]], second[at[0] + RAMP : at[1]]), (
+        "in step after the change"
+    )
     share = np.arange(RAMP) / RAMP
     crossing = slice(at[0], at[0] + RAMP)
     mixed = (1 - share) * first[crossing] + share * second[crossing]
-    assert np.abs(heard[crossing] - mixed).max() < 1e-4, "a straight change from one to the other, no dip between"
+    assert np.abs(heard[crossing] - mixed).max() < 1e-4, (
+        "a straight change from one to the other, no dip between"
+    )
     back = slice(at[2] + RAMP, len(first))
     assert np.array_equal(heard[back], first[back]), "also after two changes within five milliseconds"
     begun = share[: at[2] - at[1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Pr
 from heartfelt.predictors.trained.domain import Place
 from heartfelt.predictors.trained.embeddings import SILENT, FeatureCache, Features
 from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
+from heartfelt.study.set_scale import Trace
 
 OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
 
@@ -61,7 +62,10 @@ class TrainedPredictor(Predictor):
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """The case through the embedding once."""
-        outputs = [self.model.output(ask.question) for ask in case.asks]
+        outputs = [
+            next((output for name in ask.names if (output := self.model.output(name))), None)
+            for ask in case.asks
+        ]
         names = ", ".join(output.question for output in self.model.outputs)
         unknown = [
             Prediction.failed(f"the model predicts {names}, not '{ask.question}'") for ask in case.asks
@@ -111,8 +115,18 @@ def _prediction(
     value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
     notes = [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]
+    if ask.question != out.question:
+        notes.insert(0, f"the model's {out.question}")
     value, low, high = (_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
-    return Prediction(value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag)
+    made = Prediction(value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag)
+    if not isinstance(ask.scale, Trace) or features.starts.size < 2 or left_out is not None:
+        return made
+    # One sample in the middle of each window.
+    step = float(features.starts[1] - features.starts[0])
+    course = [
+        _onto(each, out.bounds, ask.scale.bounds()) for each in out.on_scale(out.head.answer(features.rows))
+    ]
+    return replace(made, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2)
 
 
 def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:

@@ -27,9 +27,10 @@ from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.answers import tied_runs
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
-from heartfelt.scoring.details import BinaryDetails, CategoryDetails
+from heartfelt.scoring.details import BinaryDetails, CategoryDetails, ChoiceDetails, ModelDetails
 from heartfelt.scoring.metrics import Kind
 from heartfelt.scoring.scores import Rank, Task
+from heartfelt.stats.comparison.recalibration import ChoiceCalibration
 from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
 from heartfelt.wording import interval, number, spaced
@@ -37,6 +38,12 @@ from heartfelt.wording import interval, number, spaced
 MOST_POINTS = 1200
 MOST_PANELS = 6
 NO_CHANCE = "does not beat chance"
+_OVER = {
+    "choices": "raters and pairs",
+    "strengths": "stimuli, or over systems where only these have strengths",
+    "traces": "stimuli and raters",
+}
+"""What intervals of a headline are over, where it is not stimuli."""
 ChartOf: TypeAlias = Callable[[Scores, Task], Chart | Absent]
 
 
@@ -85,8 +92,8 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
     ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
-        " intervals over stimuli. Models next to the same grey bar do not differ significantly (paired, Holm's correction); a model"
-        " that does not beat chance has no rank."
+        f" intervals over {_OVER.get(task.kind, 'stimuli')}. Models next to the same grey bar do not differ"
+        " significantly (paired, Holm's correction); a model that does not beat chance has no rank."
     )
     why = f"No model has a score on {spaced(task.id)}."
     return made.chart(f"Leaderboard: {spaced(task.id)}", caption, why)
@@ -138,7 +145,7 @@ def scatter(scores: Scores, task: Task) -> Chart | Absent:
         if mine.height > MOST_POINTS:
             draw = stream(scores.options.seed, "report", "scatter")
             shown = mine[np.sort(draw.choice(mine.height, MOST_POINTS, replace=False))]
-        on_scale = bool(mine["code"].is_not_null().all())
+        on_scale = task.kind == "numbers" and bool(mine["code"].is_not_null().all())
         across, up = mine["predicted"].to_list(), mine["truth"].to_list()
         points = []
         for name, x, y, *facts in shown.select(
@@ -193,9 +200,9 @@ def calibration(scores: Scores, task: Task) -> Chart | Absent:
     ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
-        held = details.calibration if isinstance(details, BinaryDetails) else None
-        points = _calibration_points(held) if isinstance(held, Calibration) else ()
-        if isinstance(held, Calibration) and points:
+        held = _calibration_of(details)
+        points = () if held is None else _calibration_points(held)
+        if held is not None and points:
             links = tuple((place, place + 1) for place in range(len(points) - 1))
             up, note = replace(ends, label="share true"), f"error {interval(held.error)}"
             made.panels.append(Plane(model, ends, up, points, links, equal=True, diagonal=True, note=note))
@@ -205,6 +212,14 @@ def calibration(scores: Scores, task: Task) -> Chart | Absent:
     )
     why = "No model gives probabilities, so there is no calibration to show."
     return made.chart(f"Calibration: {spaced(task.id)}", caption, why)
+
+
+def _calibration_of(details: ModelDetails | None) -> Calibration | None:
+    if isinstance(details, BinaryDetails) and isinstance(details.calibration, Calibration):
+        return details.calibration
+    if isinstance(details, ChoiceDetails) and isinstance(details.choice_calibration, ChoiceCalibration):
+        return details.choice_calibration.table
+    return None
 
 
 def _calibration_points(held: Calibration) -> tuple[Point, ...]:
@@ -219,13 +234,22 @@ def _calibration_points(held: Calibration) -> tuple[Point, ...]:
     return tuple(points)
 
 
-EVERY: tuple[Kind, ...] = ("numbers", "binary", "categories", "ordinal", "text")
+EVERY: tuple[Kind, ...] = (
+    "numbers",
+    "binary",
+    "categories",
+    "ordinal",
+    "text",
+    "choices",
+    "strengths",
+    "traces",
+)
 BENCH_FIGURES: dict[str, BenchFigure] = {
     "leaderboard": BenchFigure(leaderboard, EVERY),
     "shares": BenchFigure(shares, EVERY),
-    "scatter": BenchFigure(scatter, ("numbers",)),
+    "scatter": BenchFigure(scatter, ("numbers", "strengths")),
     "confusion": BenchFigure(confusion, ("binary", "categories")),
-    "calibration": BenchFigure(calibration, ("binary",)),
+    "calibration": BenchFigure(calibration, ("binary", "choices")),
 }
 
 

@@ -11,10 +11,11 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.report.bench.figures import bench_charts, rank_text
+from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import Page, Section, absent, bullets, figure_block, folded, joined
+from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
@@ -23,9 +24,6 @@ from heartfelt.wording import interval, listed, number, plural, spaced
 
 MOST_MISSES = 10
 SHARE = "share of the way from chance to the ceiling"
-PLAY = Markup(
-    '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
-)
 _Ranked: TypeAlias = tuple[Rank, Score]
 _Key: TypeAlias = tuple[str, str, str | None]
 FURTHER: Mapping[str, tuple[_Key, ...]] = {
@@ -39,6 +37,14 @@ FURTHER: Mapping[str, tuple[_Key, ...]] = {
     "categories": (("macro_f1", "item", None),),
     "ordinal": (("spearman", "item", None),),
     "text": (("rouge_l", "item", None), ("bleu_4", "item", None)),
+    "choices": (
+        ("majority_accuracy", "item", None),
+        ("decided_accuracy", "item", None),
+        ("log_loss", "item", None),
+        ("choice_brier", "item", None),
+    ),
+    "strengths": (("kendall", "item", None), ("pearson", "item", None), ("spearman", "system", None)),
+    "traces": (("trace_ccc", "item", "without lag"),),
 }
 """The metrics next to the headline in the leaderboard, by kind of task: their name, aggregation and threshold."""
 
@@ -57,6 +63,7 @@ def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
         Section("scatter", "Prediction and label", html=scatter, short="Scatter"),
         _misses(scores, media),
         Section("certainty", "Confusion and calibration", html=confusion, short="Calibration"),
+        judges(scores),
         *score_sections(scores),
     ]
     rows = scores.rows

@@ -64,7 +64,7 @@ def _over_systems(task: Task, title: str, pairs: Sequence[Comparison]) -> Markup
         holm: lambda pair: PValue(pair.over_systems.p_adjusted),
         "differ significantly (Holm)": lambda pair: Verdict(pair.over_systems.apart),
     }
-    if task.kind == "numbers":
+    if task.kind in ("numbers", "strengths"):
         columns |= {
             "difference on system means (95%)": lambda pair: pair.system_means.difference,
             "p": lambda pair: PValue(pair.system_means.p.value),
@@ -181,6 +181,14 @@ def method(scores: Scores) -> Section:
         f" {options.folds} folds of stimuli.",
         f"System truth is {truth}.",
         *(f"{spaced(task.id)}: {task.failures}." for task in scores.tasks),
+        *(
+            [
+                "Predicted choices are scored answer by answer, with intervals over raters and pairs. A model that predicts a"
+                " number for each stimulus is scored by the sign of the difference of two numbers."
+            ]
+            if any(task.kind == "choices" for task in scores.tasks)
+            else []
+        ),
         *scores.notes,
     ]
     chosen = [(field.name, getattr(options.selection, field.name)) for field in fields(options.selection)]

@@ -245,10 +245,13 @@ def _reasons(
 ) -> list[str | None]:
     from scipy.sparse.csgraph import breadth_first_order
 
-    members = [name for name, member in zip(names, core, strict=True) if member]
+    linked, members = (
+        listed([name for name, member in zip(names, mask, strict=True) if member]) for mask in (inside, core)
+    )
+    apart = f"no chain of comparisons links it with {linked}"
     if not core.any():
         why = "the comparisons can be split so that one side always won; no strength has a finite estimate"
-        return [why if near else _apart(names, inside) for near in inside]
+        return [why if near else apart for near in inside]
     start = int(np.flatnonzero(core)[0])
     below = np.zeros(core.size, bool)
     below[breadth_first_order(graph, start, directed=True, return_predecessors=False)] = True
@@ -257,18 +260,13 @@ def _reasons(
         if core[number]:
             reasons.append(None)
         elif not inside[number]:
-            reasons.append(_apart(names, inside))
+            reasons.append(apart)
         else:
             outcome = "lost" if below[number] else "won"
             reasons.append(
-                f"it {outcome} every comparison that links it with {listed(members)}; the strength has no finite estimate"
+                f"it {outcome} every comparison that links it with {members}; the strength has no finite estimate"
             )
     return reasons
-
-
-def _apart(names: Sequence[Any], inside: npt.NDArray[np.bool_]) -> str:
-    members = [name for name, member in zip(names, inside, strict=True) if member]
-    return f"no chain of comparisons links it with {listed(members)}"
 
 
 def listed(names: Sequence[Any]) -> str:

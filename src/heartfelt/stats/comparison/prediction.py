@@ -29,6 +29,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats._bounds import Transform, check_confidence
+from heartfelt.stats.comparison.hits import hits
 from heartfelt.stats.comparison.pairs import Comparisons, Sets, as_comparisons, check_choices, judged_sets
 from heartfelt.stats.comparison.spread import crossed_spread, without_each
 from heartfelt.stats.estimate import Estimate
@@ -107,11 +108,11 @@ def choice_scores(
             *(Estimate.missing("there are no comparisons", n, given.counts) for n in names.values())
         )
     v, everything = given.data.value, np.ones(given.data.size)
-    hits = _hits(given.lean, v)
+    right = hits(given.lean, v)
     scores = {
-        "accuracy": _mean(given, names["accuracy"], hits, everything, "logit"),
+        "accuracy": _mean(given, names["accuracy"], right, everything, "logit"),
         "decided_accuracy": _mean(
-            given, names["decided_accuracy"], hits * (v != 0.5), (v != 0.5) * 1.0, "logit"
+            given, names["decided_accuracy"], right * (v != 0.5), (v != 0.5) * 1.0, "logit"
         ),
         "majority_accuracy": _majority(given, names["majority_accuracy"]),
     }
@@ -178,10 +179,6 @@ def predictions(
             "Pass the chance that the first is chosen, and that of a tie.",
         )
     return Predicted(data, judged_sets(data), chance - rest, chance, ties, confidence)
-
-
-def _hits(lean: Floats, value: Floats) -> Floats:
-    return np.where(lean > 0, value, np.where(lean < 0, 1.0 - value, 0.5))
 
 
 def _outcomes(given: Predicted, with_ties: bool) -> tuple[Floats, Floats]:

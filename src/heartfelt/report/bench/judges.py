@@ -1,0 +1,102 @@
+"""Sections of a bench page on predicted choices and traces: calibration, position bias, and the lag of courses."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from markupsafe import Markup
+
+from heartfelt.report.page import Section, bullets, joined
+from heartfelt.report.tables import CellValue, Columns, PValue, table_of
+from heartfelt.scoring import Scores
+from heartfelt.scoring.details import ChoiceDetails, TraceDetails
+from heartfelt.scoring.scores import Task
+from heartfelt.stats.comparison.position import PositionBias
+from heartfelt.stats.comparison.recalibration import ChoiceCalibration
+from heartfelt.wording import interval, number, spaced
+
+_Choice: TypeAlias = tuple[str, ChoiceDetails]
+_Trace: TypeAlias = tuple[str, TraceDetails]
+
+
+def judges(scores: Scores) -> Section:
+    """Calibration and position bias of predicted choices, and the lag of predicted courses."""
+    parts = []
+    for task in scores.tasks:
+        held = scores.details[task.id].models if task.id in scores.details else {}
+        chosen = [(model, each) for model, each in held.items() if isinstance(each, ChoiceDetails)]
+        traced = [(model, each) for model, each in held.items() if isinstance(each, TraceDetails)]
+        if chosen:
+            parts += [_choices(task, chosen), bullets(_sentences(task, chosen))]
+        if traced:
+            parts.append(_traces(scores, task, traced))
+    lead = (
+        "A calibration slope below 1 means overconfidence, above 1 timidity; an intercept above 0 that the first was chosen more"
+        " often than predicted. A judge that compares every pair in both orders is inconsistent where its verdict changes with"
+        " the order; without position bias such changes favour the first place as often as the second (exact sign test)."
+    )
+    if not any(task.kind == "choices" for task in scores.tasks):
+        lead = ""
+    return Section("judges", "Choices and traces in detail", lead, joined(*parts), "Judges")
+
+
+def _choices(task: Task, rows: list[_Choice]) -> Markup:
+    def calibrated(row: _Choice, part: str) -> CellValue:
+        held = row[1].choice_calibration
+        if not isinstance(held, ChoiceCalibration):
+            return held.why_missing if part == "slope" else None
+        if part == "error":
+            return None if held.table is None else held.table.error
+        return held.slope if part == "slope" else held.intercept
+
+    def biased(row: _Choice, part: str) -> CellValue:
+        held: PositionBias | None = row[1].position_bias
+        if held is None:
+            return "not judged in both orders" if part == "inconsistent" else None
+        if part == "p":
+            return PValue(held.p_value)
+        return held.inconsistent if part == "inconsistent" else held.favours_first
+
+    columns: Columns[_Choice] = {
+        "model": lambda row: row[0],
+        "decided by": lambda row: row[1].decided_by,
+        "calibration slope": lambda row: calibrated(row, "slope"),
+        "calibration intercept": lambda row: calibrated(row, "intercept"),
+        "calibration error": lambda row: calibrated(row, "error"),
+        "inconsistent pairs": lambda row: biased(row, "inconsistent"),
+        "of these in favour of the first": lambda row: biased(row, "favours"),
+        "p (no position bias)": lambda row: biased(row, "p"),
+    }
+    return table_of(f"{spaced(task.id)}: calibration and position bias", rows, columns)
+
+
+def _sentences(task: Task, rows: list[_Choice]) -> list[str]:
+    """How often raters chose the first, and the position bias of every judge."""
+    out = [
+        f"{spaced(task.id)}: raters chose the stimulus presented first in {interval(rows[0][1].always_first)} of their answers,"
+        " which is the accuracy of always predicting it (a tie counts half)."
+    ]
+    for model, details in rows:
+        bias = details.position_bias
+        if bias is None or bias.inconsistent.value is None:
+            continue
+        text = f"{spaced(task.id)}: {model} changed its verdict with the order in {interval(bias.inconsistent)} of pairs"
+        if bias.favours_first.value is not None:
+            text += f"; of these, {interval(bias.favours_first)} favoured the first place"
+        out.append(f"{text}.")
+    return out
+
+
+def _traces(scores: Scores, task: Task, rows: list[_Trace]) -> Markup:
+    def score(row: _Trace, place: int) -> CellValue:
+        found = [each for each in scores.scores if (each.task, each.model) == (task.id, row[0])]
+        return found[place].with_failures if len(found) > place else None
+
+    columns: Columns[_Trace] = {
+        "model": lambda row: row[0],
+        "lag (s)": lambda row: "not timed" if row[1].lag is None else number(row[1].lag, 1),
+        f"{scores.metric_title(task.headline)} after the lag": lambda row: score(row, 0),
+        "without the lag": lambda row: score(row, 1) if row[1].lag else score(row, 0),
+        "stimuli compared": lambda row: row[1].scored,
+    }
+    return table_of(f"{spaced(task.id)}: by how much raters follow the prediction", rows, columns)

@@ -1,0 +1,88 @@
+"""The best that can be expected of predicted choices, strengths and traces, and what one person reaches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from heartfelt.labels.strengths import contest, rater_of
+from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.scores import Task
+from heartfelt.scoring.truth import NO_RATINGS, Truth
+from heartfelt.stats.comparison.ceilings import RankMetric, choice_ceilings, strength_ceiling
+from heartfelt.stats.comparison.hits import mean_hits
+from heartfelt.stats.comparison.prediction import ChoiceScores
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import LEAST_UNITS, Spread
+
+
+def ceilings_of(task: Task, truth: Truth, confidence: float, seed: int) -> ChoiceScores | str:
+    """The best scores that can be expected on the pairs of a task, or why they are not known."""
+    items = truth.items_of(task).select(pl.col("stimulus").alias("pair"))
+    table = truth.pairs.of(task.questions[0]).join(items, on="pair", how="semi", maintain_order="left")
+    if not table.height:
+        return "there are no comparisons"
+    rater = rater_of(table)
+    # Without names, every answer counts as that of another person.
+    raters = pl.Series(range(table.height)) if rater is None else rater
+    return choice_ceilings(
+        raters, table["first"], table["second"], table["value"], confidence=confidence, seed=seed
+    )
+
+
+def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
+    """How well one person's choice predicts another's: the mean agreement of two raters on a pair, a tie being half right."""
+    name = "one rater's choice as a prediction of another's"
+    table = truth.pairs.of(task.questions[0])
+    ordered = pl.col("first") < pl.col("second")
+    table = table.with_columns(pl.when(ordered).then("value").otherwise(1.0 - pl.col("value")).alias("_v"))
+    size, total = pl.len().over("pair"), pl.col("_v").sum().over("pair")
+    table = table.with_columns(size.alias("_n"), total.alias("_sum")).filter(pl.col("_n") > 1)
+    if not table.height:
+        return Estimate.missing("no pair was judged twice", name)
+    v, n, of_pair = (table[each].cast(pl.Float64).to_numpy() for each in ("_v", "_n", "_sum"))
+    others = (of_pair - v) / (n - 1)
+    # A rater who sees no difference is half right whatever the other chose.
+    agreed = v * others + (1.0 - v) * (1.0 - others)
+    difference = mean_hits(rater_of(table), table["pair"], agreed, np.zeros(v.size), confidence=confidence)
+    return replace(difference.estimate, method=name)
+
+
+def ceiling_of_strengths(task: Task, metric: str, truth: Truth, options: ScoreOptions) -> Estimate:
+    """The correlation that the true strengths of these stimuli can be expected to have with the estimated ones."""
+    name = f"ceiling, {metric}"
+    if metric not in ("pearson", "spearman", "kendall"):
+        return Estimate.missing("no ceiling of this metric is known", name)
+    if truth.snapshot is None:
+        return Estimate.missing(NO_RATINGS, name)
+    result = contest(truth.snapshot, task.questions[0], truth.contestants(task), options.confidence)
+    if result is None:
+        return Estimate.missing("there are no comparisons", name)
+    chosen = cast("RankMetric", metric)
+    return strength_ceiling(result.result, chosen, confidence=options.confidence, seed=options.seed)
+
+
+def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estimate:
+    """The mean over stimuli of what is expected of a prediction of their course, with an interval over stimuli."""
+    name = {"ceiling": "ceiling, trace_ccc", "one_rater": "one rater"}[column]
+    known = courses[column].drop_nulls().to_numpy() if courses.height else np.zeros(0)
+    if not known.size:
+        return Estimate.missing("no stimulus has a course of two raters that varies", name)
+    return mean_over_stimuli(known, name, confidence)[0]
+
+
+def mean_over_stimuli(values: np.ndarray, name: str, confidence: float) -> tuple[Estimate, Spread | None]:
+    """A mean with Student's interval over stimuli."""
+    plain = Estimate(float(values.mean()), method=name, counts={"pairs": int(values.size)})
+    if values.size < LEAST_UNITS:
+        why = f"{values.size} stimuli; at least {LEAST_UNITS} are needed"
+        return plain.without_interval(why), None
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    if error <= 0:
+        return plain.without_interval("all stimuli have the same value"), None
+    spread = Spread(float(values.mean()), "identity", int(values.size), error, values.size - 1.0)
+    return spread.estimate(plain, confidence), spread
