@@ -51,9 +51,10 @@ def check(
             f" {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}.",
             "Put the files where the stimuli's paths say, or correct the paths.",
         )
-    say(
-        f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
-    )
+    units = f"{opened.items.height} items" if opened.sets is None else f"{len(opened.sets.sets)} sets"
+    say(f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {units}.")
+    if opened.sets is not None and (unused := opened.sets.left_out):
+        notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes))
     plan = plan_sets(opened)
     if plan is not None:

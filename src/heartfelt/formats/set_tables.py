@@ -52,7 +52,7 @@ def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType
     for known in TYPES:
         if known == named:
             return known
-    raise InputError(f"There is no type of sets called '{named}'.", suggestion(named, TYPES, "Types"))
+    raise InputError(f"No type of sets is called '{named}'.", suggestion(named, TYPES, "Types"))
 
 
 def trial_sets(kind: SetType, options: Mapping[str, str]) -> Sets:

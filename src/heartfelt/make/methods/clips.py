@@ -63,7 +63,7 @@ class Versions:
         """Render the music of the prompt's text, the same for every system, and make the version."""
         if prompt.system not in VERSIONS:
             raise UnknownNameError(
-                f"There is no version '{prompt.system}'.", suggestion(prompt.system, VERSIONS, "Versions")
+                f"No version is called '{prompt.system}'.", suggestion(prompt.system, VERSIONS, "Versions")
             )
         arguments = prompt.rendering(seed)
         arguments["system"], arguments["name"] = prompt.intent, prompt.text
