@@ -124,9 +124,9 @@ def test_a_judge_that_always_says_a_has_a_position_bias(tmp_path: Path) -> None:
 def test_grades_of_both_orders_are_averaged(tmp_path: Path) -> None:
     snapshot = with_sounds(arena(prompts=1, raters=2, graded=True), tmp_path / "media")
     # In favour of the first name by 2, and of the second place by 1.
-    with serving(judge(tmp_path / "media", lambda names: 1 + (-2 if names[0] < names[1] else 2))) as served:
-        with predictor_from(spec(served)) as chat:
-            done = run(chat, cases(snapshot, compares=True), options=QUICK)
+    answer = judge(tmp_path / "media", lambda names: 1 + (-2 if names[0] < names[1] else 2))
+    with serving(answer) as served, predictor_from(spec(served)) as chat:
+        done = run(chat, cases(snapshot, compares=True), options=QUICK)
     assert verdicts(done.table)[0] == {"A00": 2.0, "B00": -2.0}
     assert json.loads(done.table["orders"][0]) == [1.0, 0.0]
     assert (

@@ -187,8 +187,7 @@ def _score(
     elif metric == sheet.task.headline:
         even = np.full(answers.value.size, 0.5)
         difference = mean_hits(
-            answers.rater,
-            answers.table["pair"],
+            *answers.columns()[:3],
             hits(answers.counted, answers.value),
             even,
             confidence=answers.confidence,
