@@ -34,6 +34,12 @@ def presence() -> Analysis:
 
 
 @pytest.fixture(scope="session")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    """Traces, with tones to play."""
+    return analyze(studies.traced(tmp_path_factory.mktemp("clips")), FEW)
+
+
+@pytest.fixture(scope="session")
 def written(conveyance: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the first analysis."""
     return write_analysis(conveyance, tmp_path_factory.mktemp("out") / "analysis")

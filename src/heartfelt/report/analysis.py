@@ -17,7 +17,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
-from heartfelt.report.sections import outcome, raters, reliability, systems
+from heartfelt.report.sections import outcome, raters, reliability, systems, traces
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -38,6 +38,8 @@ def write_analysis(
 
     target, charts = Path(folder), charts_of(analysis)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
+    if analysis.courses.height:
+        tables["courses"] = analysis.courses
     with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
         write_json(made / "summary.json", analysis.summary)
         for name, table in tables.items():
@@ -91,6 +93,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         outcome.verdict,
         outcome.published,
         *SYSTEMS.get(analysis.summary.kind, ()),
+        traces.traces,
         reliability.agreement,
         reliability.trust,
         raters.raters,

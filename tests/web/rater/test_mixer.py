@@ -55,7 +55,8 @@ LIVE = """async ([rounds]) => {
   mixer.play({ from: 0, to: 4, loop: true });
   const data = new Float32Array(32);
   const level = () => { meter.getFloatTimeDomainData(data); return data[31]; };
-  const soon = () => new Promise((resolve) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = resolve; port2.postMessage(0); });
+  const { port1, port2 } = new MessageChannel();
+  const soon = () => new Promise((resolve) => { port1.onmessage = resolve; port2.postMessage(0); });
   while (Math.abs(level() - 0.25) > 1e-3) await soon();
   const waits = [];
   for (let round = 0; round < rounds; round += 1) {

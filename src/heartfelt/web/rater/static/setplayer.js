@@ -85,8 +85,13 @@ export class SetPlayer {
     return this.replays === null ? Infinity : (this.replays + 1) * this.members.list.length - this.plays;
   }
 
+  // Whoever has not heard everything yet, after changing back and forth or a reload, may go on until they have.
+  get #mayBegin() {
+    return this.#left > 0 || !this.unlocked;
+  }
+
   get mayPlay() {
-    return this.place > 0 || this.#left > 0;
+    return this.place > 0 || this.#mayBegin;
   }
 
   get #within() {
@@ -105,7 +110,7 @@ export class SetPlayer {
   }
 
   #whole(place) {
-    return Boolean(this.lengths) && this.played[place].length > 0 && reaches(this.played[place], this.lengths[place], SLACK);
+    return Boolean(this.lengths) && this.played[place].length > 0 && reaches(this.played[place], this.lengths[place], Math.min(SLACK, 0.03 * this.lengths[place]));
   }
 
   toggle() {
@@ -158,7 +163,7 @@ export class SetPlayer {
   }
 
   restart() {
-    if (!this.mixer || this.#left <= 0) return;
+    if (!this.mixer || !this.#mayBegin) return;
     this.stop();
     this.place = this.#within.from;
     this.play();
@@ -246,6 +251,8 @@ export class SetPlayer {
     node.addEventListener("pointermove", (event) => {
       if (grip) this.#move(end, ((event.clientX - grip.box.left - grip.off) / grip.box.width) * this.mixer.seconds);
     });
+    // A finger that drags makes no gesture of its own, after which a browser would swallow the next tap.
+    node.addEventListener("touchmove", (touch) => touch.preventDefault(), { passive: false });
     for (const done of ["pointerup", "pointercancel"]) {
       node.addEventListener(done, () => {
         if (grip) this.#again();
@@ -266,7 +273,7 @@ export class SetPlayer {
       button.setAttribute("aria-label", button.dataset[state]);
     }
     button.disabled = !mixer || (!this.playing && !this.mayPlay);
-    does("restart", root).disabled = !mixer || this.#left <= 0;
+    does("restart", root).disabled = !mixer || !this.#mayBegin;
     root.classList.toggle("looping", this.looping);
     does("loop", root).setAttribute("aria-pressed", this.looping);
     const rail = part("rail", root);
