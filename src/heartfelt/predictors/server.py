@@ -297,7 +297,8 @@ def _scale(given: Any) -> Scale:
 def _case(query: Query, folder: Path, stored: Callable[[str], Path | None]) -> Case:
     files = query.members or ((query.name, query.content),)
     media = [
-        _media(name, content, folder / f"media{place or ''}", stored) for place, (name, content) in enumerate(files)
+        _media(name, content, folder / f"media{place or ''}", stored)
+        for place, (name, content) in enumerate(files)
     ]
     about = {"media": "image" if _suffix(files[0][0]) in IMAGES else "audio"}
     asks = tuple(
