@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -25,10 +26,9 @@ def written(folder: Path, text: str, name: str = "pairs.csv") -> Path:
     return path
 
 
-def told(done: Run, column: str, pair: str = "A00|B00") -> dict[str, float]:
+def told(done: Run, column: str, pair: str = "A00|B00") -> Any:
     (text,) = done.table.filter(pl.col("stimulus") == pair)[column]
-    result: dict[str, float] = json.loads(text)
-    return result
+    return json.loads(text)
 
 
 def problem(done: Run, pair: str = "A00|B00") -> str:
