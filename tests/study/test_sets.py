@@ -269,6 +269,21 @@ def test_only_pairs_are_adaptive() -> None:
         parse_study(study)
 
 
+@pytest.mark.parametrize(
+    ("media", "machine", "problem"),
+    [("image", "false", "a picture does not play"), ("audio", "true", "no machine can fill one in")],
+)
+def test_a_trace_needs_a_clip_and_a_person(media: str, machine: str, problem: str) -> None:
+    text = f"""
+name: t
+media: {media}
+scales: {{course: {{type: trace}}}}
+questions: [{{id: v, text: V, scale: course, machine_first: {machine}}}]
+"""
+    with pytest.raises(StudyError, match=problem):
+        parse_study(text)
+
+
 def test_two_traces_of_one_rate_make_a_plane() -> None:
     text = """
 name: t
