@@ -160,7 +160,7 @@ def _side_chances(firsts: Ints, n: Ints) -> Floats:
     return np.minimum(2.0 * np.minimum(_at_least(firsts, n, expit(high)), bdtr(firsts, n, expit(low))), 1.0)
 
 
-def _at_least(hits: Ints, n: Ints, rate: npt.ArrayLike) -> Floats:
+def _at_least(hits: Ints, n: Ints, rate: Floats) -> Floats:
     """The binomial chance of so many hits or more."""
     from scipy.special import bdtrc
 
