@@ -112,7 +112,7 @@ def test_the_ceiling_is_what_the_true_course_reaches() -> None:
         course -= course.mean()
         rows = course + rng.normal(0, 0.6, 8)[:, None] + rng.normal(0, 1.0, (8, 400))
         reached.append(concordance(course, rows.mean(axis=0)) or 0.0)
-        expected.append(float(trace_agreement(traces(range(8), rows, 10.0)).ceiling))
+        expected.append(float(trace_agreement(traces(range(8), list(rows), 10.0)).ceiling))
     assert np.mean(reached) == pytest.approx(np.mean(expected), abs=0.01)
 
 
@@ -150,7 +150,7 @@ def test_agreement_does_not_depend_on_where_zero_is() -> None:
     """Small movements far from zero are not lost to rounding."""
     rng = np.random.default_rng(6)
     rows = np.cumsum(rng.normal(size=(5, 80)), axis=1)
-    near, far = (trace_agreement(traces("abcde", each, 5.0)) for each in (rows, 1e3 + 1e-5 * rows))
+    near, far = (trace_agreement(traces("abcde", list(each), 5.0)) for each in (rows, 1e3 + 1e-5 * rows))
     for name in ("pairwise", "leave_one_out", "ceiling", "one_rater"):
         expected = getattr(near, name)
         assert interval(getattr(far, name)) == pytest.approx(interval(expected), abs=1e-6)
@@ -160,8 +160,8 @@ def test_intervals_come_from_leaving_out_each_rater() -> None:
     rng = np.random.default_rng(8)
     rows = np.cumsum(rng.normal(size=60)) + rng.normal(0, 2.0, (6, 60))
     rows[3] = 1.0
-    every = trace_agreement(traces(range(6), rows, 5.0))
-    without = [trace_agreement(traces(range(5), np.delete(rows, r, axis=0), 5.0)) for r in range(6)]
+    every = trace_agreement(traces(range(6), list(rows), 5.0))
+    without = [trace_agreement(traces(range(5), list(np.delete(rows, r, axis=0)), 5.0)) for r in range(6)]
     for name in ("pairwise", "leave_one_out", "ceiling", "one_rater"):
         z = np.arctanh([float(getattr(each, name)) for each in without])
         half = half_width(jackknife_variance(z), 5, 0.95)
