@@ -254,6 +254,8 @@ def test_a_study_without_sets_has_the_hash_it_had() -> None:
         (("{type: pair}", "{type: best-worst, rule: blocks}"), "sets", "needs 'size'"),
         (("{type: pair}", "{type: ranking, per_stimulus: 2}"), "sets", "is for pairs"),
         (("sets:", "stimuli: {items: items.csv}\nsets:"), "stimuli.items", "asks every question"),
+        (("{type: pair}", "{type: abx}"), "sets.type", "allows ties, but X is always one of the two"),
+        (("scale: better", "scale: better, machine_first: true"), "sets.type", "is about one stimulus"),
     ],
 )
 def test_studies_that_do_not_hang_together(change: tuple[str, str], place: str, problem: str) -> None:
@@ -264,7 +266,8 @@ def test_studies_that_do_not_hang_together(change: tuple[str, str], place: str, 
 
 
 def test_only_pairs_are_adaptive() -> None:
-    study = STUDY.replace("{type: pair}", "{type: abx}") + "design: {adaptive: true}\n"
+    study = STUDY.replace("{type: pair}", "{type: abx}").replace(", ties: true", "")
+    study += "design: {adaptive: true}\n"
     with pytest.raises(StudyError, match="can be adaptive"):
         parse_study(study)
 
