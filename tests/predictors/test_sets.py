@@ -189,7 +189,7 @@ def test_a_trained_model_answers_a_comparison_by_its_axis(tmp_path: Path) -> Non
 
 def test_a_trained_model_follows_a_clip_window_by_window(tmp_path: Path) -> None:
     model = trained(tmp_path).model
-    rows = np.zeros((3, Music().size))
+    rows = np.zeros((3, Music().size), np.float32)
     rows[:, 0] = [-1.0, 0.0, 1.0]
     features = Features(rows, np.array([0.0, 10.0, 20.0]), 30.0)
     ask = Ask("arousal", Trace(type="trace", low=-1, high=1), "How arousing?")
