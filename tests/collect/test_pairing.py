@@ -121,6 +121,7 @@ def test_raters_who_come_together_are_spread() -> None:
     assert set(leased.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_lease_is_cheap_in_a_large_arena() -> None:
     layout, rng, nrng = big(), Random(1), np.random.default_rng(1)
     state = State(layout)

@@ -12,9 +12,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from heartfelt.collect import Collection
+from heartfelt.collect import Collection, CollectOptions
+from heartfelt.collect.assign.balance import Balance
 from heartfelt.collect.commands import Answer, Erase, Exclude, Flag, MediaProblem, Next, ShowTrial, TrialLog
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
+from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed
 from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs
@@ -23,6 +24,7 @@ from tests.collect.people import Clock, Person
 
 Open = Callable[..., Collection]
 Make = Callable[..., Path]
+SEEDED = CollectOptions(seed=1, durable=False)
 SCALES = {
     "choice": {"type": "choice", "ties": True},
     "forced": {"type": "choice"},
@@ -210,7 +212,7 @@ def test_a_table_of_sets_and_one_question_per_page(make_study: Make, opened: Ope
 def test_an_answer_that_is_no_answer_is_refused_and_leaves_no_trace(
     kind: str, scale: str, wrong: Any, make_study: Make, tmp_path: Path, clock: Clock
 ) -> None:
-    with Collection.open(study(make_study, kind, scale), clock=clock) as collection:
+    with Collection.open(study(make_study, kind, scale), clock=clock, options=SEEDED) as collection:
         person = Person(collection)
         person.begin()
         before = collection.change()
@@ -222,7 +224,7 @@ def test_an_answer_that_is_no_answer_is_refused_and_leaves_no_trace(
 
 
 def test_a_set_that_is_not_answered(make_study: Make, clock: Clock) -> None:
-    with Collection.open(study(make_study, "ranking", "rank"), clock=clock) as collection:
+    with Collection.open(study(make_study, "ranking", "rank"), clock=clock, options=SEEDED) as collection:
         person = Person(collection)
         person.begin()
         with pytest.raises(MissingAnswer):
@@ -251,7 +253,7 @@ def test_the_order_survives_a_reload_and_a_restart(make_study: Make, opened: Ope
 
 def test_orders_are_balanced_over_raters_and_within_a_rater(make_study: Make, clock: Clock) -> None:
     with Collection.open(
-        study(make_study, "pair", "choice", design={"ratings_per_item": 10}), clock=clock
+        study(make_study, "pair", "choice", design={"ratings_per_item": 10}), clock=clock, options=SEEDED
     ) as collection:
         walk(collection, lambda _: 0, 10)
         first = collection.ratings().filter(pl.col("place") == 1)
@@ -266,7 +268,7 @@ def test_orders_are_balanced_over_raters_and_within_a_rater(make_study: Make, cl
 def test_the_first_answers_connect_all_systems(make_study: Make, clock: Clock) -> None:
     rows = ["stimulus,system,prompt", *(f"s{n},m{n},p" for n in range(30))]
     folder = study(make_study, "pair", "choice", rows=rows, design={"stimuli_per_rater": 10})
-    with Collection.open(folder, clock=clock) as collection:
+    with Collection.open(folder, clock=clock, options=SEEDED) as collection:
         walk(collection, lambda _: 0, 6)
         table = pairs(collection.ratings().with_columns(pl.col("trial").cast(pl.String)), "better")
     part = {f"s{n}": f"s{n}" for n in range(30)}
@@ -280,7 +282,9 @@ def test_the_first_answers_connect_all_systems(make_study: Make, clock: Clock) -
 
 def test_a_repeated_set_comes_in_another_order(make_study: Make, clock: Clock) -> None:
     probes = [{"type": "repeat", "id": "again", "gap": 2}]
-    with Collection.open(study(make_study, "pair", "choice", probes=probes), clock=clock) as collection:
+    with Collection.open(
+        study(make_study, "pair", "choice", probes=probes), clock=clock, options=SEEDED
+    ) as collection:
         walk(collection, lambda _: 0, 2)
         ratings = collection.snapshot().ratings
     again = ratings.filter(pl.col("repeat") == 1)
@@ -294,7 +298,7 @@ def test_practice_and_anchor_stimuli_set_their_sets_aside(make_study: Make, cloc
     probes = [{"type": "anchor", "id": "known", "stimuli": ["c2"], "question": "better", "at_least": 1}]
     design = {"practice": 1, "practice_stimuli": ["c1"]}
     with Collection.open(
-        study(make_study, "ranking", "rank", probes=probes, design=design), clock=clock
+        study(make_study, "ranking", "rank", probes=probes, design=design), clock=clock, options=SEEDED
     ) as collection:
         assert collection.coverage().units == 1
         walk(collection, lambda _: [0, 1, 2], 1)
@@ -305,11 +309,11 @@ def test_practice_and_anchor_stimuli_set_their_sets_aside(make_study: Make, cloc
 
 def test_distinct_prompts_and_blocks_of_sets(make_study: Make, clock: Clock) -> None:
     folder = study(make_study, "pair", "choice", design={"distinct": ["prompt"], "ratings_per_item": 3})
-    with Collection.open(folder, clock=clock) as collection:
+    with Collection.open(folder, clock=clock, options=SEEDED) as collection:
         for person in walk(collection, lambda _: 0, 2):
             assert len(person.shown) == 3
     by = study(make_study, "pair", "choice", design={"order": "blocks", "block_by": "prompt"})
-    with Collection.open(by, clock=clock) as collection:
+    with Collection.open(by, clock=clock, options=SEEDED) as collection:
         walk(collection, lambda _: 0, 1)
         prompts = collection.ratings().sort("position", "place")["stimulus"].str.slice(1).to_list()
         assert sum(first != second for first, second in itertools.pairwise(prompts)) == 2
@@ -323,7 +327,9 @@ def test_attention_trials_about_a_choice(make_study: Make, clock: Clock) -> None
         {"type": "attention", "id": "a", "text": "Choose the second.", "question": "better", "answer": 2},
         {"type": "attention", "id": "t", "text": "Say no difference.", "question": "better", "answer": "tie"},
     ]
-    with Collection.open(study(make_study, "pair", "choice", probes=probes), clock=clock) as collection:
+    with Collection.open(
+        study(make_study, "pair", "choice", probes=probes), clock=clock, options=SEEDED
+    ) as collection:
         told = {"Choose the second.": 1, "Say no difference.": "tie", None: 0}
         walk(collection, lambda trial: told[trial.words], 1)
         walk(collection, lambda _: 0, 1)
@@ -363,6 +369,40 @@ def test_erasing_and_excluding(make_study: Make, opened: Open) -> None:
             assert len(rows) == 1, table
 
 
+def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
+    make_study: Make, opened: Open
+) -> None:
+    folder = study(make_study, "abx", "forced", design={"ratings_per_item": 6, "stimuli_per_rater": 5})
+    collection = opened(folder)
+    people = walk(collection, lambda _: 0, 4)
+    person = Person(collection)
+    person.begin()
+    person.step = collection.do(Flag(person.id, person.trial.trial, "silent", skip=True))
+    collection.do(Erase(people[1].id))
+    collection.do(Exclude(people[2].id, "test"))
+
+    def counts(balance: Balance) -> list[dict[Any, float]]:
+        tables = (
+            balance._offsets,
+            balance._rater_offsets,
+            balance._matched,
+            balance._matched_place,
+            balance._met,
+        )
+        return [{key: value for key, value in table.items() if value} for table in tables]
+
+    before = collection._store.state
+    assert before is not None
+    assert before.balance is not None
+    known = counts(before.balance)
+    assert sum(known[-1].values()) == 2 * (3 * 5 + 4), "three raters with five sets, and one with four leased"
+    collection.close()
+    after = opened(folder)._store.state
+    assert after is not None
+    assert after.balance is not None
+    assert counts(after.balance) == known
+
+
 # --- versions ---------------------------------------------------------------------------------------------------------
 
 
@@ -396,11 +436,30 @@ def test_edits_to_sets_with_answers(make_study: Make, opened: Open) -> None:
         opened(folder)
 
 
+def test_a_trial_whose_set_was_edited_takes_no_answer(make_study: Make, opened: Open) -> None:
+    folder = study(make_study, "pair", "choice", sets={"rule": "table", "file": "sets.csv"})
+    (folder / "sets.csv").write_text("set,stimulus\nx,a0\nx,b1\n", encoding="utf-8")
+    collection = opened(folder)
+    person = Person(collection)
+    trial = person.begin()
+    assert isinstance(trial, ShowTrial)
+    collection.close()
+    (folder / "sets.csv").write_text("set,stimulus\nx,a0\nx,c0\n", encoding="utf-8")
+    again = opened(folder)
+    with pytest.raises(TrialClosed, match="has changed"):
+        again.do(Answer(person.id, trial.trial, "k", {"better": 0}))
+    assert not isinstance(again.do(Next(person.id)), ShowTrial), (
+        "they have met the set, though it was another"
+    )
+    assert again.ratings().height == 0
+    assert again.coverage().leased == 0
+
+
 # --- listening --------------------------------------------------------------------------------------------------------
 
 
 def test_a_log_is_optional_for_sets_without_media(make_study: Make, clock: Clock) -> None:
-    with Collection.open(study(make_study, "pair", "choice"), clock=clock) as collection:
+    with Collection.open(study(make_study, "pair", "choice"), clock=clock, options=SEEDED) as collection:
         person = Person(collection)
         person.begin()
         person.answer(0, log=TrialLog(played=(((0.0, 1.0),), ())))

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 import yaml
 
-from heartfelt.collect import Collection
+from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import Erase, TrialLog
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
 from heartfelt.collect.store.tables import packed, unpacked
@@ -22,6 +22,7 @@ from tests.collect.people import Clock, Person
 
 Open = Callable[..., Collection]
 Make = Callable[..., Path]
+SEEDED = CollectOptions(seed=1, durable=False)
 PLANE: dict[str, Any] = {
     "scales": {"course": {"type": "trace", "rate": 4}, "nine": {"type": "points", "points": 9}},
     "questions": [
@@ -74,6 +75,7 @@ def test_ten_minutes_on_two_axes(make_study: Make, opened: Open) -> None:
     course = [round(float(value), 4) for value in np.sin(np.arange(6000) / 50)]
     person.answer(values={"valence": {"samples": course}, "arousal": {"samples": course[::-1]}})
     traces = collection.snapshot().traces
+    assert traces.schema["samples"] == pl.List(pl.Float32)
     stored = dict(traces.select("question", "samples").iter_rows())
     assert np.allclose(stored["valence"], course, atol=1e-6)
     assert np.allclose(stored["arousal"], course[::-1], atol=1e-6)
@@ -84,7 +86,7 @@ def test_ten_minutes_on_two_axes(make_study: Make, opened: Open) -> None:
     [{"samples": [2.0]}, {"samples": "x"}, {"samples": [0.1, "x"]}, [5.0], 0.5, "0.5", {"best": 1}, {}],
 )
 def test_a_trace_that_is_none_is_refused(wrong: Any, make_study: Make, clock: Clock) -> None:
-    with Collection.open(make_study(2, **PLANE), clock=clock) as collection:
+    with Collection.open(make_study(2, **PLANE), clock=clock, options=SEEDED) as collection:
         person = Person(collection)
         person.begin()
         before = collection.change()
@@ -98,7 +100,7 @@ def test_a_trace_that_is_none_is_refused(wrong: Any, make_study: Make, clock: Cl
 def test_practice_and_repeats(make_study: Make, clock: Clock) -> None:
     probes = [{"type": "repeat", "id": "again", "gap": 1}]
     folder = make_study(4, **PLANE, probes=probes, design={"practice": 1, "practice_stimuli": ["s0"]})
-    with Collection.open(folder, clock=clock) as collection:
+    with Collection.open(folder, clock=clock, options=SEEDED) as collection:
         person = Person(collection)
         person.begin()
         while hasattr(person.step, "questions"):
@@ -159,7 +161,7 @@ def test_what_was_heard_of_each_member(
         (clips / "study.yaml").read_text(encoding="utf-8").replace("design:", f"design:\n  listening: {rule}")
     )
     (clips / "study.yaml").write_text(text, encoding="utf-8")
-    with Collection.open(clips, clock=clock) as collection:
+    with Collection.open(clips, clock=clock, options=SEEDED) as collection:
         person = Person(collection)
         person.begin()
         assert len({member.media for member in person.trial.members}) == 3, (
@@ -175,7 +177,7 @@ def test_what_was_heard_of_each_member(
 
 def test_a_set_with_a_missing_file_is_not_presented(clips: Path, clock: Clock) -> None:
     (clips / "media" / "b.wav").unlink()
-    with Collection.open(clips, clock=clock) as collection:
+    with Collection.open(clips, clock=clock, options=SEEDED) as collection:
         assert collection.coverage().units == 0
         ledger = collection.snapshot().ledger
         assert ledger.filter(ledger["stimulus"] == "b").height == 1

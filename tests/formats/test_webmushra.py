@@ -88,7 +88,7 @@ def test_names_of_reference_and_anchors_can_be_stated(tmp_path: Path) -> None:
     assert plain.ratings["role"].to_list() == ["member"] * 3
     stated = heartfelt.read(path, "webmushra", **columns, hidden_reference="Studio", low_anchors="muffled")
     assert stated.ratings["role"].to_list() == ["hidden-reference", "anchor", "member"]
-    with pytest.raises(InputError, match="no condition 'Sudio'"):
+    with pytest.raises(InputError, match="no condition is called 'Sudio'"):
         heartfelt.read(path, "webmushra", **columns, hidden_reference="Sudio")
 
 

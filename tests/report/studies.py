@@ -18,6 +18,7 @@ from heartfelt.study import Study
 from heartfelt.study.model import Question
 from heartfelt.study.scale import AnyScale, Ordered, Points
 from heartfelt.study.study import Intent, System
+from tests import compared
 
 SYSTEMS = ("Sinewood", "Pluckbox", "Brassline")
 CARELESS = {"random": 0.1, "colluder": 0.1}
@@ -68,6 +69,20 @@ def conveyance(media: Path | None = None, *, raters: int = 20, title: str = "How
         ratings=made.ratings,
         raters=made.raters.select("rater"),
         source=Source("simulation", "felt", {}, media),
+    )
+
+
+def traced(media: Path | None = None, seconds: float = 3.0) -> Snapshot:
+    """Eight clips followed by six raters; with tones as long as the traces if ``media`` is given."""
+    snapshot = compared.traced(raters=6, clips=8, rate=60 / seconds)
+    known = snapshot.stimuli
+    if media is not None:
+        for place, name in enumerate(known["stimulus"]):
+            tone(media / f"{name}.wav", 200 + 5 * place, seconds)
+        known = probe_stimuli(known.with_columns((pl.col("stimulus") + ".wav").alias("path")), media, "tones")
+    source = Source("simulation", "traced", {}, media)
+    return Snapshot.build(
+        snapshot.study, stimuli=known, ratings=snapshot.ratings, traces=snapshot.traces, source=source
     )
 
 

@@ -17,17 +17,25 @@ from heartfelt.report.figures.deviations import brackets
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import summary_of
 
-KINDS = ("conveyance", "opinion", "presence")
+OF_SETS = ("compared", "best_and_worst", "graded", "matched", "referenced")
+KINDS = ("conveyance", "opinion", "presence", "traced", *OF_SETS)
 EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
-TYPES = {"columns", "intervals", "plane", "map", "curve", "heatmap", "dumbbell"}
+TYPES = {"columns", "intervals", "plane", "map", "curve", "heatmap", "dumbbell", "trace"}
 OF_CONVEYANCE = {
     "perceived-maps", "deviation-maps", "deviation-by-system", "absolute-deviation-by-quadrant",
     "absolute-deviation-by-system-and-quadrant", "slopes", "confusion", "answers-by-system", "raters", "sensitivity",
 }  # fmt: skip
+OF_TRACES = {"traces", "trace-agreement", "trace-lags"}
 EXPECTED = {
     "conveyance": EVERYWHERE | OF_CONVEYANCE,
     "opinion": EVERYWHERE | {"system-ranking", "answers-by-system", "rater-groups"},
     "presence": EVERYWHERE | {"agreement"},
+    "compared": {"ratings-per-item", "strengths", "win-matrix", "order-effect", "comparison-raters"},
+    "best_and_worst": {"ratings-per-item", "strengths", "win-matrix", "best-worst"},
+    "graded": EVERYWHERE | {"mushra", "mushra-medians", "system-ranking", "answers-by-system"},
+    "matched": {"ratings-per-item", "abx"},
+    "referenced": EVERYWHERE | {"against-reference", "system-ranking", "answers-by-system"},
+    "traced": EVERYWHERE | OF_TRACES | {"system-ranking", "answers-by-system"},
 }
 
 
@@ -64,7 +72,7 @@ def test_each_kind_of_study_gets_its_figures_and_reasons_for_the_rest(
     drawn = {name for name, chart in results.items() if isinstance(chart, Chart)}
     assert EXPECTED[kind] <= drawn
     assert not drawn & (
-        (OF_CONVEYANCE | {"system-ranking", "agreement", "rater-groups"})
+        (OF_CONVEYANCE | OF_TRACES | {"system-ranking", "agreement", "rater-groups"})
         - EXPECTED[kind]
         - {"raters", "sensitivity"}
     )

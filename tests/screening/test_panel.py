@@ -85,7 +85,9 @@ def test_the_json_says_who_why_and_with_whom(screened: tuple[Panel, pl.DataFrame
     assert all(reasons and all(": " in reason for reason in reasons) for reasons in plain["flagged"].values())
     assert plain["collusion"] == [list(group) for group in panel.groups]
     assert plain["counts"]["kept"] == len(panel.raters)
-    assert [rule["rule"] for rule in plain["rules"]] == list(RULES)
+    assert [rule["rule"] for rule in plain["rules"]] == [
+        name for name in RULES if RULES[name].examines == "ratings"
+    ]
     anchor = next(rule for rule in plain["rules"] if rule["rule"] == "anchor")
     assert anchor["why_missing"] == ["the study has no anchor probes"]
     assert next(iter(plain["flagged"])) == plain["ranking"][0]["rater"]
@@ -97,7 +99,7 @@ def test_the_ranking_puts_the_careless_first(screened: tuple[Panel, pl.DataFrame
     top = panel.ranking.head(len(bad))["rater"].to_list()
     assert len(bad & set(top)) / len(bad) > 0.85
     assert panel.ranking["rank"].is_sorted()
-    rules = [name for name in RULES if RULES[name].careless]
+    rules = [name for name in RULES if RULES[name].careless and RULES[name].examines == "ratings"]
     total = panel.ranking.select(pl.sum_horizontal(pl.col(rules).fill_null(0.0))).to_series()
     assert panel.ranking["score"].to_list() == pytest.approx(total.to_list())
     assert panel.ranking.height == panel.source.raters.height

@@ -16,6 +16,10 @@ def test_the_named_policies() -> None:
         "collusion",
         "informativeness",
         "straight-lining",
+        "always-tie",
+        "choice-agreement",
+        "flat-trace",
+        "side-bias",
     }
     assert set(default.actions) == set(RULES)
     assert POLICIES["strict"].action("bias") == "flag"

@@ -102,7 +102,7 @@ class ShownMember:
     """A stimulus of a set as the rater meets it: nothing says which system made it, or that it is a hidden reference."""
 
     media: str | None
-    """The opaque id under which its media file is served; another one for every role a stimulus has."""
+    """The opaque id of its media file. The rating pages see another name at every place, also for the same file."""
     kind: Literal["judged", "reference", "x"] = "judged"
     """``reference`` and ``x`` are named as such; all others are judged."""
     prompt: str | None = None

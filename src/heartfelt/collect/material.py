@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import mimetypes
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -75,6 +76,12 @@ class Unit:
     """Seconds the clip lasts; None for an image or where that is not known."""
     members: tuple[UnitMember, ...] = ()
     """The stimuli of a set; empty for a single stimulus."""
+
+    @property
+    def signature(self) -> str:
+        """A short text that changes with the members of a set; empty for a single stimulus."""
+        names = "".join(f"{member.stimulus}\0{member.role}\0" for member in self.members)
+        return f"{zlib.crc32(names.encode()):08x}" if names else ""
 
     @property
     def stimuli(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 
@@ -22,7 +23,7 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, SetScale
-from heartfelt.study.sets import SIZES, Sets, SetType
+from heartfelt.study.sets import Sets, SetType
 from heartfelt.tables import RATINGS, number_types
 
 USUAL_TYPE: Mapping[type[SetScale], SetType] = {
@@ -32,6 +33,7 @@ USUAL_TYPE: Mapping[type[SetScale], SetType] = {
     Rank: "ranking",
     BestWorst: "best-worst",
 }
+TYPES: tuple[SetType, ...] = get_args(SetType)
 ONE_QUESTION = "preference"
 ALONE = "the trial has one stimulus only"
 
@@ -47,10 +49,10 @@ def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType
                 "State the scale (scale=choice, preference:3, grade:0-100, rank or best-worst), or type=reference.",
             )
         return usual
-    for known in SIZES:
+    for known in TYPES:
         if known == named:
-            return known  # type: ignore[return-value]
-    raise InputError(f"There is no type of sets called '{named}'.", suggestion(named, SIZES, "Types"))
+            return known
+    raise InputError(f"No type of sets is called '{named}'.", suggestion(named, TYPES, "Types"))
 
 
 def trial_sets(kind: SetType, options: Mapping[str, str]) -> Sets:

@@ -7,7 +7,7 @@
 | ``samples=sample_{time}ms`` | a row per trace, a column for each moment |
 
 Moments are in seconds, or in milliseconds where ``ms`` follows ``{time}`` or ends the column's name. Samples at regular
-moments are kept as they are, with gaps where one is missing; irregular ones are held until the next.
+moments stay as they are, with gaps where one is missing; irregular ones are held until the next.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
     sample = pl.element()
     finite = pl.when(sample.is_finite()).then(sample).cast(pl.Float32)
     traces = traces.with_columns(pl.col("samples").list.eval(finite))
-    kept = [name for name in (*KEY, "samples", "rate", "start", "away") if name in traces.columns]
+    columns = [name for name in (*KEY, "samples", "rate", "start", "away") if name in traces.columns]
     good, ledger = usable(
-        traces.select(kept),
+        traces.select(columns),
         {
             "the rater or the stimulus is not named": pl.col("rater").is_null()
             | pl.col("stimulus").is_null(),
@@ -75,7 +75,7 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
         where,
         {"rater": "rater", "stimulus": "stimulus", "question": "question"},
     )
-    good = good.select(kept)
+    good = good.select(columns)
     scales = {
         name: _scale(good, name, options, notes) for name in good["question"].unique(maintain_order=True)
     }
@@ -211,15 +211,15 @@ def _from_lists(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
             parted = text.str.replace_all(",+", ",").str.split(",")
             cells = parted.list.eval(pl.element().str.strip_chars(" '\"").cast(pl.Float64, strict=False))
         cells = cells.cast(pl.List(pl.Float64), strict=False)
-        parts.append(_row_traces(base, table, cells, question=_asked(table, name, one=len(columns) == 1)))
+        parts.append(_row_traces(base, table, cells, question=_asked(table, name, single=len(columns) == 1)))
     return pl.concat(parts)
 
 
-def _asked(table: SourceTable, name: str, *, one: bool) -> pl.Expr:
+def _asked(table: SourceTable, name: str, *, single: bool) -> pl.Expr:
     named = table.options.get("question")
     if named in table.columns:
         return pl.col(str(named)).cast(pl.String)
-    return pl.lit(named if named is not None and one else name)
+    return pl.lit(named if named is not None and single else name)
 
 
 def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
@@ -250,7 +250,7 @@ def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     sized = numbers.join(ends, on="\0row", how="left", maintain_order="left")
     cut = sized.select(pl.col("samples").list.head(pl.col("\0place").fill_null(0))).to_series()
     stem = pattern.split("{time}", maxsplit=1)[0].strip("_ ") or table.path.stem
-    traces = _row_traces(base, table, cut, question=_asked(table, stem, one=True))
+    traces = _row_traces(base, table, cut, question=_asked(table, stem, single=True))
     given = {"rate", "start"} & set(table.options)
     computed = {"rate": 1 / step, "start": float(times[0])}
     return traces.with_columns(pl.lit(v).alias(n) for n, v in computed.items() if n not in given)

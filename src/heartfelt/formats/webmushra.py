@@ -330,7 +330,7 @@ def _marked(
     for name in (*anchors, *([named] if named else [])):
         if name not in conditions:
             raise InputError(
-                f"{where}: there is no condition '{name}'.", f"Conditions: {', '.join(conditions[:30])}."
+                f"{where}: no condition is called '{name}'.", f"Conditions: {', '.join(conditions[:30])}."
             )
     reference = named or (usual[0] if usual else None)
     if "low_anchors" not in options:

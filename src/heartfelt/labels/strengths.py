@@ -19,7 +19,7 @@ import polars as pl
 
 from heartfelt import stats
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.comparisons import TRIAL, choices, members
+from heartfelt.snapshot.comparisons import TRIAL, choices, contests, members
 from heartfelt.stats.comparison.strengths import Strengths, no_strengths
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale
@@ -90,7 +90,7 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
         return None
     ratings = first_presentations(snapshot)
     names = stimuli.select("stimulus", pl.col(of).cast(pl.String).alias("name"))
-    pairs = _named(choices(ratings, question, scale), names, stimuli)
+    pairs = contests(choices(ratings, question, scale), stimuli, of)
     rows = _sets(members(ratings, question), names) if isinstance(scale, Rank | BestWorst) else pl.DataFrame()
     if not pairs.height:
         return None
@@ -132,48 +132,6 @@ def first_presentations(snapshot: Snapshot) -> pl.DataFrame:
     """The ratings without repeated presentations and probes."""
     ratings = snapshot.without_probes.ratings
     return ratings.filter(pl.col("repeat").fill_null(0) == 0) if "repeat" in ratings.columns else ratings
-
-
-def _named(table: pl.DataFrame, names: pl.DataFrame, stimuli: pl.DataFrame) -> pl.DataFrame:
-    """Comparisons of contestants rather than stimuli, with the unit they were compared on."""
-    low, high = (pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"))
-    unit = pl.concat_str(low, high, separator="\x1f")
-    table = table.with_columns(unit.alias("unit"))
-    shared = _shared(table, stimuli, "prompt")
-    if shared is not None:
-        table = table.with_columns(shared)
-    for side in ("first", "second"):
-        table = table.with_columns(pl.col(side).alias(f"{side}_stimulus"))
-        called = names.rename({"stimulus": side, "name": f"_{side}"})
-        table = table.join(called, on=side, how="left", maintain_order="left")
-        table = table.with_columns(pl.col(f"_{side}").alias(side)).drop(f"_{side}")
-    known = pl.col("first").is_not_null() & pl.col("second").is_not_null()
-    columns = (
-        "rater",
-        "trial",
-        "first",
-        "second",
-        "value",
-        "grade",
-        "unit",
-        "first_stimulus",
-        "second_stimulus",
-    )
-    return table.filter(known & (pl.col("first") != pl.col("second"))).select(columns).sort(columns)
-
-
-def _shared(table: pl.DataFrame, stimuli: pl.DataFrame, column: str) -> pl.Series | None:
-    """The value of a column of the stimuli that both members share in every comparison; None where they do not."""
-    if column not in stimuli.columns or not table.height:
-        return None
-    of = stimuli.select("stimulus", pl.col(column).cast(pl.String).alias("unit"))
-    first, second = (
-        table.select(side).join(of, left_on=side, right_on="stimulus", how="left", maintain_order="left")[
-            "unit"
-        ]
-        for side in ("first", "second")
-    )
-    return first if first.null_count() == 0 and bool((first == second).all()) else None
 
 
 def _sets(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:

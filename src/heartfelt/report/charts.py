@@ -296,7 +296,29 @@ class Dumbbells:
     rows: tuple[Change, ...]
 
 
-Panel: TypeAlias = Intervals | Columns | Plane | Map | Curves | Heatmap | Dumbbells
+@dataclass(frozen=True, slots=True)
+class TracePanel:
+    """Traces of one stimulus: each rater's as a thin line, what they share with its band, and how far apart raters are.
+
+    All run over ``moments``; ``spread`` has moments of its own. ``timed`` if moments are seconds of the stimulus.
+    """
+
+    type: ClassVar[str] = "trace"
+    title: str
+    note: str
+    stimulus: str
+    timed: bool
+    x: Axis
+    y: Axis
+    moments: tuple[float, ...]
+    raters: tuple[tuple[float, ...], ...]
+    shared: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    spread: tuple[tuple[float, float], ...] = ()
+
+
+Panel: TypeAlias = Intervals | Columns | Plane | Map | Curves | Heatmap | Dumbbells | TracePanel
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ from heartfelt.serialization import to_json
 SCRIPTS = ("report.js", "charts.js", "tables.js", "boot.js")
 KINDS = ("pdf", "svg", "png", "csv")
 NUMBERS_SHOWN = 60
+PLAY = Markup(
+    '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
+)
+"""Plays a stimulus: its id, and what the player says of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from heartfelt.screening.rules.collusion import PAIR_COLUMNS, parallel_pairs
 from heartfelt.screening.view import RatingsView
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
+from heartfelt.tables import TRACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +168,23 @@ class Panel:
             items=source.table("items"),
             fields=source.fields,
             means=source.means,
+            traces=self._traces(),
             ledger=ledger,
         ).without_probes
+
+    def _traces(self) -> pl.DataFrame:
+        """The traces retained: those whose ratings are."""
+        table = self.source.traces
+        if not table.height:
+            return table
+        table = table.filter(~pl.col("rater").is_in(list(self.dropped)))
+        if not self.dropped_batches:
+            return table
+        names = self.source.scan_ratings().collect_schema().names()
+        key = [name for name in TRACES.key if name in table.columns and name in names]
+        return table.join(
+            self.ratings.select(key).unique(), on=key, how="semi", nulls_equal=True, maintain_order="left"
+        )
 
     @property
     def counts(self) -> PanelCounts:
@@ -258,7 +274,7 @@ def screen(
     """
     policy = parse_policy(policy)
     view = RatingsView.of(source)
-    applied = [rule for rule in RULES if policy.action(rule) != "off"]
+    applied = [rule for rule in RULES if policy.action(rule) != "off" and RULES[rule].applies(view)]
     tables = [RULES[rule].apply(view, policy.options(rule, seed)) for rule in applied]
     flags = pl.concat(tables) if tables else FLAGS.empty()
     pairs, notes = pl.DataFrame(schema=PAIR_COLUMNS), _notes(view)
@@ -305,6 +321,11 @@ def _decided(panel: Panel, policy: Policy, exclude: Iterable[str], restore: Iter
     )
 
 
+def _counts(rule: str, flags: pl.DataFrame) -> bool:
+    """Whether the ranking has a column for a rule: rules of sets and traces only where they were applied."""
+    return RULES[rule].examines == "ratings" or bool((flags["rule"] == rule).any())
+
+
 def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
     """Raters by carelessness: one row each, most evidence first, with every rule's evidence in its column.
 
@@ -314,7 +335,7 @@ def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
     read from the top, not a test: rules overlap, so a score has no false-positive rate of its own. Bias, BT.500 and P.913
     do not count.
     """
-    counted = [name for name in RULES if RULES[name].careless]
+    counted = [name for name in RULES if RULES[name].careless and _counts(name, flags)]
     parts = (
         flags.filter(pl.col("rater").is_not_null() & pl.col("rule").is_in(counted))
         .group_by("rater", "rule")

@@ -115,12 +115,22 @@ for _policy in (
     Policy(
         "default",
         "drop raters whose answers carry no information about the stimuli or run in parallel with another rater's",
-        actions_of(["informativeness", "collusion", "straight-lining"]),
+        actions_of(
+            [
+                "informativeness",
+                "collusion",
+                "straight-lining",
+                "side-bias",
+                "always-tie",
+                "choice-agreement",
+                "flat-trace",
+            ]
+        ),
     ),
     Policy(
         "strict",
         "drop every rater that any rule flags, except for bias and the standards' outlier counts",
-        actions_of([rule for rule in RULES if rule not in {"bias", "bt500", "p913"}]),
+        actions_of([rule for rule in RULES if rule not in {"bias", "bt500", "p913", "mushra"}]),
     ),
     Policy("bt500", "drop raters as ITU-R BT.500 does", actions_of(["bt500"])),
     Policy("p913", "drop raters as ITU-T P.913 does, with biases removed first", actions_of(["p913"])),

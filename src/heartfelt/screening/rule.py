@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +123,8 @@ class Rule:
     """One way to examine raters. ``careless`` rules count towards the joint ranking.
 
     ``error_controlled`` rules flag any honest rater in at most ``alpha`` of all studies, so their flags can be counted as
-    findings. The others report a standard, a limit the study set, or a habit; a row may say so for itself.
+    findings. The others report a standard, a limit the study set, or a habit; a row may say so for itself. What a rule
+    ``examines`` decides in which studies it is applied.
     """
 
     name: str
@@ -133,6 +134,13 @@ class Rule:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     careless: bool = True
     error_controlled: bool = True
+    examines: Literal["ratings", "sets", "traces"] = "ratings"
+
+    def applies(self, view: RatingsView) -> bool:
+        """Whether a study has what the rule examines; a study without sets and traces counts as one of ratings."""
+        if self.examines == "ratings":
+            return bool(view.rater.size) or not (view.sets.height or view.traces.height)
+        return bool((view.sets if self.examines == "sets" else view.traces).height)
 
     def apply(self, source: Snapshot | RatingsView, options: RuleOptions | None = None) -> pl.DataFrame:
         """What the rule reports: a table under the contract ``FLAGS``."""

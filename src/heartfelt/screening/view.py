@@ -6,6 +6,8 @@ trial in presentation order, then by question, so trials and their order are con
 
 A *channel* is one column of numbers: the answer itself for points, numbers, ordered categories and yes/no; one
 0/1 column per category where categories have no order.
+
+Stimuli that were judged together are kept as a table (``sets``), and so are traces: rules of their own examine them.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import polars as pl
 
 from heartfelt.screening.consensus import Consensus, consensus
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study import Study
 
@@ -86,6 +89,10 @@ class RatingsView:
     unanswered: tuple[str, ...]
     heard: Floats | None = None
     """The share of the clip that was heard before each answer, where that was recorded."""
+    sets: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    """Rating rows of known raters in trials with several stimuli, first presentations only."""
+    traces: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    """Traces of first presentations."""
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """What ``remembered`` has computed."""
 
@@ -238,6 +245,14 @@ def _view(snapshot: Snapshot) -> RatingsView:
         return coded.cast(pl.Int64).to_numpy()
 
     raters, stimuli = (frame[name].unique(maintain_order=True).to_list() for name in ("rater", "stimulus"))
+    sets, traces = _sets(snapshot), _first(snapshot.traces)
+    for other in (sets, traces):
+        known = set(raters)
+        raters += (
+            [name for name in other["rater"].unique(maintain_order=True) if name not in known]
+            if other.height
+            else []
+        )
     answered = set(frame["question"].unique().to_list())
     asked = [name for name in numeric if name in answered]
     batch = recorded("batch")
@@ -253,18 +268,42 @@ def _view(snapshot: Snapshot) -> RatingsView:
         frame["_trial"].to_numpy(),
         frame["value"].to_numpy(),
         frame["_repeat"].to_numpy(),
-        frame.group_by("rater", maintain_order=True).agg(pl.all("_known"))["_known"].to_numpy().astype(bool),
+        _ordered(frame, raters),
         floats("seconds"),
         None if batch is None else tuple(batch.cast(pl.String).to_list()),
         snapshot.survey.unknown_raters,
         tuple(question.id for question in study.asked if question.id not in snapshot.survey.questions),
         floats("heard"),
+        sets,
+        traces,
     )
+
+
+def _ordered(frame: pl.DataFrame, raters: list[str]) -> Bools:
+    known = dict(
+        frame.group_by("rater", maintain_order=True)
+        .agg(pl.all("_known"))
+        .select("rater", "_known")
+        .iter_rows()
+    )
+    return np.array([known.get(rater, False) for rater in raters], dtype=bool)
+
+
+def _first(table: pl.DataFrame) -> pl.DataFrame:
+    return table.filter(pl.col("repeat").fill_null(0) == 0) if "repeat" in table.columns else table
+
+
+def _sets(snapshot: Snapshot) -> pl.DataFrame:
+    """Rating rows of trials with several stimuli; an empty table where there are none."""
+    ratings = snapshot.scan_ratings()
+    if not has_sets(ratings):
+        return pl.DataFrame()
+    return _first(ratings.filter(pl.col("rater").is_not_null() & pl.col("trial").is_not_null()).collect())
 
 
 def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:
     """Sort by rater (as they first appear), trial in presentation order, and question."""
-    trial = ["rater", "stimulus", "_repeat"]
+    trial = ["rater", "stimulus", "_repeat", *(["trial"] if {"trial", "place"} <= set(have) else [])]
     at = [pl.col("at").dt.epoch("us")] if "at" in have else []
     place = pl.coalesce(
         [*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)]

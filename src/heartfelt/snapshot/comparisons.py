@@ -105,3 +105,39 @@ def _within_sets(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
     return table.with_columns(pl.col("value") - pl.col("_other")).select(
         *TRIAL, "first", "second", "value", *about
     )
+
+
+def contests(table: pl.DataFrame, stimuli: pl.DataFrame, of: str) -> pl.DataFrame:
+    """The comparisons of ``choices`` between systems (or stimuli) instead: ``first`` and ``second`` name those.
+
+    ``first_stimulus`` and ``second_stimulus`` keep the stimuli; ``unit`` is what was compared on: the prompt if the stimuli of
+    every comparison share it, the two stimuli otherwise. Comparisons within a system, or with a stimulus of none, are
+    left out.
+    """
+    low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
+    table = table.with_columns(pl.concat_str(low, high, separator="\x1f").alias("unit"))
+    prompt = _shared(table, stimuli, "prompt")
+    if prompt is not None:
+        table = table.with_columns(prompt)
+    names = stimuli.select("stimulus", pl.col(of).cast(pl.String).alias("name"))
+    for side in ("first", "second"):
+        called = names.rename({"stimulus": side, "name": f"_{side}"})
+        table = table.join(called, on=side, how="left", maintain_order="left")
+        table = table.rename({side: f"{side}_stimulus", f"_{side}": side})
+    known = pl.col("first").is_not_null() & pl.col("second").is_not_null()
+    columns = [*TRIAL, "first", "second", "value", "grade", "unit", "first_stimulus", "second_stimulus"]
+    return table.filter(known & (pl.col("first") != pl.col("second"))).select(columns).sort(columns)
+
+
+def _shared(table: pl.DataFrame, stimuli: pl.DataFrame, column: str) -> pl.Series | None:
+    """The value of a column of the stimuli that both members share in every comparison; None where they do not."""
+    if column not in stimuli.columns or not table.height:
+        return None
+    of = stimuli.select("stimulus", pl.col(column).cast(pl.String).alias("unit"))
+    first, second = (
+        table.select(side).join(of, left_on=side, right_on="stimulus", how="left", maintain_order="left")[
+            "unit"
+        ]
+        for side in ("first", "second")
+    )
+    return first if first.null_count() == 0 and bool((first == second).all()) else None

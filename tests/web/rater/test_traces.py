@@ -247,7 +247,7 @@ def test_the_plane_by_touch_on_a_small_phone(visit: Callable[..., Visitor]) -> N
     page.set_viewport_size({"width": 320, "height": 568})
     page.wait_for_timeout(120)
     visitor.accessible()
-    box = page.locator(".plane").bounding_box()
+    box = page.locator(".trace-plane").bounding_box()
     assert box is not None
     assert box["width"] == box["height"] >= 180
     finger = visitor.context.new_cdp_session(page)
@@ -292,7 +292,7 @@ def test_the_plane_by_mouse_and_keys(visit: Callable[..., Visitor]) -> None:
     page = visitor.page
     visitor.still()
     visitor.accessible()
-    box = page.locator(".plane").bounding_box()
+    box = page.locator(".trace-plane").bounding_box()
     assert box is not None
     centre = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*centre)

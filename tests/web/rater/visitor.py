@@ -36,9 +36,8 @@ class Visitor:
         }
         self.hand = hand
         self.served = served
-        self.context = browser.new_context(
-            reduced_motion="reduce", **(desk if hand == "keyboard" else phone), **context
-        )
+        device = desk if hand == "keyboard" else phone
+        self.context = browser.new_context(**{"reduced_motion": "reduce", **device, **context})
         self.complaints: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.asked: list[str] = []

@@ -192,6 +192,8 @@ class Trial:
     """Machine values by question: what is displayed (None if withheld), and whether it is true, hidden or planted."""
     order: Sequence[int] = ()
     """For a set: which of its members is presented at each place; in an ABX trial the last one is X."""
+    members: str = ""
+    """For a set: the signature of its members, which an edit of the study may change."""
 
     @property
     def shown(self) -> bool:

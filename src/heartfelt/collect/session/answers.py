@@ -56,7 +56,7 @@ class Checked(NamedTuple):
     answers: list[CheckedAnswer]
     traces: list[GivenTrace]
     outcome: Mapping[str, float]
-    """For a pair: how its first member fared against the second in the first question that was answered: 1, 0.5 or 0."""
+    """For a pair: how its first member fared against the second in the study's first question: 1, 0.5 or 0."""
 
 
 def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
@@ -123,8 +123,11 @@ def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rate
 
 def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked:
     """Validate every answer against its question; the error names the first invalid one."""
-    if trial.kind != "attention" and displayed_unit(work, trial) is None:
+    unit = displayed_unit(work, trial)
+    if trial.kind != "attention" and unit is None:
         raise TrialClosed("The stimulus of this trial has left the study.", "Continue with the next trial.")
+    if unit is not None and unit.signature != trial.members:
+        raise TrialClosed("The set of this trial has changed.", "Continue with the next trial.")
     asked = questions_of(work, trial)
     for name in (*command.values, *command.verdicts):
         if name not in asked:
@@ -152,7 +155,7 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked
             try:
                 if isinstance(scale, SetScale):
                     value, text, values = _read_set(work, trial, scale, given)
-                    if len(values) == 2 and not outcome:
+                    if len(values) == 2 and question == work.study.asked[0].id:
                         outcome[question] = _outcome(scale, values, trial)
                 else:
                     value, text = scale.read(_plain(given, isinstance(scale, Trace)))

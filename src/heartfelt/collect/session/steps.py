@@ -195,13 +195,8 @@ def _drop_unplayable(work: Transaction, rater: Rater) -> None:
     for trial in list(rater.queue):
         unit = displayed_unit(work, trial)
         gone = trial.unit is not None and trial.unit not in playable
-        if trial in rater.queue and (gone or (unit is not None and not _same_set(unit, trial))):
+        if trial in rater.queue and (gone or (unit is not None and unit.signature != trial.members)):
             give_back(work, rater, trial, "gone")
-
-
-def _same_set(unit: Unit, trial: Trial) -> bool:
-    """Whether the set still has as many members as when the trial was leased."""
-    return sorted(set(trial.order)) == list(range(len(unit.members)))
 
 
 def retake(work: Transaction, rater: Rater) -> None:
@@ -285,6 +280,7 @@ def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) ->
     balance, displayed = work.state.balance, about.get("shows", number)
     if balance is not None and displayed is not None:
         about["order"] = balance.draw(rater, displayed, work.context.rng)
+        about["members"] = work.material.units[displayed].signature
     if unit is not None and unit.machine:
         about["machine"] = _machine_values(work, unit.machine)
     words = _compact(about) if about else None

@@ -1,6 +1,6 @@
 "use strict";
 // One function per type of chart; each draws a panel to the given width.
-(({ node, element, number, describe, nearest, rove, figures }) => {
+(({ node, element, number, showTip, hideTip, play, playable, follow, describe, nearest, rove, figures }) => {
   const INK = "#1d2330", SOFT = "#5b6472", LINE = "#d9dde4";
   const tick = (value) => String(Number(value.toPrecision(6))).replace("-", "\u2212");
   const ruler = document.createElement("canvas").getContext("2d");
@@ -202,6 +202,54 @@
         for (const p of series.needed) describe(node("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill: series.colour, stroke: "#fff" }, svg), p.words);
       });
       return bottom + 38;
+    });
+  };
+
+  // Traces of one stimulus: thin lines are raters, the thick one is what they share. The cursor follows the clip.
+  figures.trace = (host, figure) => {
+    if (figure.key && figure.panels.some((panel) => panel.timed && playable(panel.stimulus))) element("p", "hint", host, figure.key);
+    panels(host, figure, (svg, panel, width) => {
+      const left = 52, right = width - 10, top = 8, bottom = top + Math.min(240, Math.max(170, width * 0.4)), low = bottom + 20, floor = low + 44;
+      const x = linear(panel.x, left, right), y = linear(panel.y, bottom, top), sounds = panel.timed && playable(panel.stimulus);
+      const path = (values) => `M${values.map((value, place) => `${x(panel.moments[place]).toFixed(1)},${y(value).toFixed(1)}`).join("L")}`;
+      across(svg, panel.x, x, top, floor);
+      upward(svg, panel.y, y, left, right);
+      for (const own of panel.raters) node("path", { d: path(own), fill: "none", stroke: SOFT, "stroke-width": 0.8, opacity: 0.4 }, svg);
+      if (panel.low.length) {
+        const back = panel.low.map((value, place) => `${x(panel.moments[place]).toFixed(1)},${y(value).toFixed(1)}`).reverse();
+        node("path", { d: `${path(panel.high)}L${back.join("L")}Z`, fill: "#0072b2", opacity: 0.18 }, svg);
+      }
+      node("path", { d: path(panel.shared), fill: "none", stroke: "#0072b2", "stroke-width": 2.2 }, svg);
+      const widestSpread = Math.max(...panel.spread.map(([, spread]) => spread), 1e-9);
+      node("line", { x1: left, x2: right, y1: floor, y2: floor, stroke: LINE }, svg);
+      node("text", { x: left - 6, y: low + 9, "text-anchor": "end" }, svg, number(widestSpread));
+      node("text", { x: left - 6, y: floor + 4, "text-anchor": "end" }, svg, "SD 0");
+      if (panel.spread.length) node("path", { d: `M${panel.spread.map(([at, spread]) => `${x(at).toFixed(1)},${(floor - ((floor - low) * spread) / widestSpread).toFixed(1)}`).join("L")}`, fill: "none", stroke: SOFT, "stroke-width": 1.4 }, svg);
+      const cursor = node("line", { x1: left, x2: left, y1: top, y2: floor, class: "cursor" }, svg);
+      const words = `${panel.title}\n${panel.note}`;
+      const area = node("rect", { x: left, y: top, width: right - left, height: floor - top, class: sounds ? "hit plays" : "hit" }, svg);
+      const moment = (event) => {
+        const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse()).x;
+        return Math.max(panel.x.low, Math.min(panel.x.high, panel.x.low + ((at - left) / (right - left)) * (panel.x.high - panel.x.low)));
+      };
+      const tell = (at) => {
+        const place = panel.moments.reduce((best, value, index) => (Math.abs(value - at) < Math.abs(panel.moments[best] - at) ? index : best), 0);
+        const band = panel.low.length ? ` [${number(panel.low[place])}, ${number(panel.high[place])}]` : "";
+        return `${number(panel.moments[place], panel.timed ? 1 : 0)} ${panel.x.label}\n${number(panel.shared[place])}${band}`;
+      };
+      area.addEventListener("pointermove", (event) => showTip(tell(moment(event)), event.clientX, event.clientY));
+      area.addEventListener("pointerleave", hideTip);
+      if (sounds) {
+        const button = shape(svg, "circle", left + 18, top + 18, 12, { fill: "#fff", stroke: INK });
+        node("path", { d: `M${left + 14},${top + 12}l10,6l-10,6Z`, fill: INK, "pointer-events": "none" }, svg);
+        describe(button, words, panel.stimulus);
+        area.addEventListener("click", (event) => play(panel.stimulus, words, button, moment(event)));
+        follow(svg, panel.stimulus, (seconds) => {
+          cursor.classList.toggle("on", seconds !== null);
+          if (seconds !== null) for (const end of ["x1", "x2"]) cursor.setAttribute(end, x(Math.max(panel.x.low, Math.min(panel.x.high, seconds))));
+        });
+      }
+      return floor + 38;
     });
   };
 

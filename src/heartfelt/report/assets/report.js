@@ -37,14 +37,16 @@ window.heartfelt = (() => {
   const audio = document.getElementById("player-audio");
   const image = document.getElementById("player-image");
   const playable = (id) => Boolean(id) && Object.hasOwn(data.media || {}, id);
-  let playing = null;
+  let playing = null, heard = null;
   const stop = () => {
     audio.pause();
     player.hidden = true;
     if (playing) playing.classList.remove("playing");
-    playing = null;
+    playing = heard = null;
+    track();
   };
-  const play = (id, words, mark) => {
+  // Plays a stimulus; ``at`` so many seconds, or on where it is.
+  const play = (id, words, mark, at) => {
     if (!playable(id)) return;
     const source = data.media[id];
     if (playing) playing.classList.remove("playing");
@@ -57,9 +59,24 @@ window.heartfelt = (() => {
     const [first, ...rest] = words.split("\n");
     document.getElementById("player-title").textContent = first;
     document.getElementById("player-words").textContent = rest.filter(Boolean).join(" · ");
-    if (seen) { image.src = source; image.alt = words; audio.pause(); }
-    else { audio.src = source; audio.play().catch(() => {}); }
+    if (seen) { heard = null; image.src = source; image.alt = words; audio.pause(); return; }
+    if (heard !== id || at === undefined) audio.src = source;
+    heard = id;
+    if (at !== undefined) audio.currentTime = at;
+    audio.play().catch(() => {});
+    track();
   };
+
+  // Charts over time move a cursor with the clip: ``seen`` gets seconds, or null while another one plays.
+  let followers = [], tracking = 0;
+  const follow = (svg, id, seen) => followers.push({ svg, id, seen });
+  const track = () => {
+    cancelAnimationFrame(tracking);
+    followers = followers.filter(({ svg }) => svg.isConnected);
+    for (const { id, seen } of followers) seen(id === heard && !player.hidden ? audio.currentTime : null);
+    if (!player.hidden && !audio.paused) tracking = requestAnimationFrame(track);
+  };
+  for (const moved of ["play", "pause", "ended", "seeked", "timeupdate"]) audio.addEventListener(moved, track);
   document.getElementById("player-close").addEventListener("click", stop);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") { stop(); hideTip(); } });
 
@@ -134,5 +151,5 @@ window.heartfelt = (() => {
   };
 
   const figures = {};
-  return { data, node, element, number, showTip, hideTip, play, playable, describe, nearest, rove, figures };
+  return { data, node, element, number, showTip, hideTip, play, playable, follow, describe, nearest, rove, figures };
 })();

@@ -15,7 +15,7 @@ from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import Page, Section, absent, bullets, figure_block, folded, joined
+from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
@@ -24,9 +24,6 @@ from heartfelt.wording import interval, listed, number, plural, spaced
 
 MOST_MISSES = 10
 SHARE = "share of the way from chance to the ceiling"
-PLAY = Markup(
-    '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
-)
 _Ranked: TypeAlias = tuple[Rank, Score]
 _Key: TypeAlias = tuple[str, str, str | None]
 FURTHER: Mapping[str, tuple[_Key, ...]] = {

@@ -33,11 +33,13 @@ from heartfelt.report.charts import (
     Key,
     Map,
     Plane,
+    TracePanel,
 )
 from heartfelt.report.drawing.cells import draw_columns, draw_heatmaps
 from heartfelt.report.drawing.planes import draw_curves, draw_maps, draw_planes
 from heartfelt.report.drawing.rows import draw_dumbbells, draw_intervals
 from heartfelt.report.drawing.style import style
+from heartfelt.report.drawing.traces import draw_traces
 
 # None leaves dates and the versions of libraries out of the files.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -47,7 +49,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 LEAST_FOR_A_HELPER = 4
 # About what a type of chart costs to draw, in seconds; and what starting the helper costs more than writing the page.
-COSTS = {"dumbbell": 1.3, "map": 1.2, "heatmap": 0.6}
+COSTS = {"dumbbell": 1.3, "map": 1.2, "heatmap": 0.6, "trace": 1.0}
 STARTING = 0.3
 
 
@@ -59,6 +61,7 @@ DRAW: Mapping[str, Callable[[Sequence[Any], Sequence[Key]], Figure]] = {
     Curves.type: draw_curves,
     Heatmap.type: draw_heatmaps,
     Dumbbells.type: draw_dumbbells,
+    TracePanel.type: draw_traces,
 }
 """How each kind of panel is drawn; the panels of a chart are all of one kind."""
 

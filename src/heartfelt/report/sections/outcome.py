@@ -20,6 +20,7 @@ TABLES = {
     "raters.csv": "every rater, with what screening found",
     "ledger.csv": "what was left out or flagged, why, by which statistic and limit",
 }
+OF_TRACES = {"courses.csv": "the course the raters of a stimulus share, with its band, agreement and ceiling"}
 MOST_STIMULI = 4000
 MOST_WIDE = 3
 
@@ -93,9 +94,10 @@ def paper(analysis: Analysis, _: Charts) -> Section | None:
     return Section("paper", "For your paper", lead, joined(*parts)) if parts else None
 
 
-def files(_: Analysis, charts: Charts) -> Section:
+def files(analysis: Analysis, charts: Charts) -> Section:
     """Every file of the analysis, and the figures this study has no data for."""
-    lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in TABLES.items()]
+    made = TABLES | (OF_TRACES if analysis.courses.height else {})
+    lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in made.items()]
     drawn = [
         [name, FIGURES[name].about, *file_links(name)] for name, c in charts.items() if isinstance(c, Chart)
     ]

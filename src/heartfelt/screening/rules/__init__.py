@@ -5,10 +5,18 @@ from heartfelt.screening.rule import Rule
 from heartfelt.screening.rules.against_norm import AGREEMENT, BIAS, RESPONSE_TIME, SPREAD
 from heartfelt.screening.rules.change import CHANGE
 from heartfelt.screening.rules.collusion import COLLUSION
+from heartfelt.screening.rules.comparisons import (
+    ALWAYS_TIE,
+    CHOICE_AGREEMENT,
+    CIRCULAR_TRIADS,
+    MUSHRA,
+    SIDE_BIAS,
+)
 from heartfelt.screening.rules.informativeness import INFORMATIVENESS
 from heartfelt.screening.rules.probes import ANCHOR, HEARD, REPEAT_DIFFERENCE
 from heartfelt.screening.rules.repetition import IDENTICAL_ANSWERS, LONGEST_RUN, STRAIGHT_LINING
 from heartfelt.screening.rules.standards import BT500, P913
+from heartfelt.screening.rules.traces import AWAY, FLAT_TRACE
 
 __all__ = ["RULES"]
 
@@ -29,5 +37,12 @@ for _rule in (
     RESPONSE_TIME,
     STRAIGHT_LINING,
     SPREAD,
+    ALWAYS_TIE,
+    CHOICE_AGREEMENT,
+    CIRCULAR_TRIADS,
+    MUSHRA,
+    SIDE_BIAS,
+    AWAY,
+    FLAT_TRACE,
 ):
     RULES.add(_rule.name, _rule)

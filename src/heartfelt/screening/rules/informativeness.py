@@ -216,10 +216,18 @@ def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, fl
 
 def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
     effect = effects(view, options.seed, int(options.number("draws")))
+    what = "The answers correlate {} on average with what others' answers predict for the same stimuli"
+    return [judged_as_two_kinds(effect, options, what)]
+
+
+def judged_as_two_kinds(
+    effect: Effects, options: RuleOptions, what: str, question: str | None = None
+) -> Verdicts:
+    """Verdicts on raters of two kinds; ``what`` says in words what correlates, with a place for the number."""
     why = _reasons(effect)
     known = is_judged(why)
     if not known.any():
-        return [Verdicts(None, effect.n, why=why)]
+        return Verdicts(None, effect.n, why=why, question=question)
     rescue, needed = options.number("rescue"), options.number("posterior")
     kinds, posterior = _mixture(effect, known, rescue)
     limit = np.full(known.size, np.nan)
@@ -228,24 +236,22 @@ def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
 
     def words(rater: int) -> str:
         return (
-            f"The answers correlate {number(effect.r[rater], 2)} on average with what others' answers predict for the same"
-            f" stimuli, where raters here typically reach {number(np.tanh(kinds.centre), 2)}"
+            f"{what.format(number(effect.r[rater], 2))}, where raters here typically reach {number(np.tanh(kinds.centre), 2)}"
             f" ({p_value(effect.p[rater])} for any dependence; chance of none {number(posterior[rater], 2)})."
         )
 
-    return [
-        Verdicts(
-            None,
-            effect.n,
-            words,
-            why,
-            effect.r,
-            limit,
-            effect.p,
-            (posterior >= needed) & (effect.p >= rescue),
-            np.clip(odds, 0.0, MOST_EVIDENCE),
-        )
-    ]
+    return Verdicts(
+        None,
+        effect.n,
+        words,
+        why,
+        effect.r,
+        limit,
+        effect.p,
+        (posterior >= needed) & (effect.p >= rescue),
+        np.clip(odds, 0.0, MOST_EVIDENCE),
+        question,
+    )
 
 
 INFORMATIVENESS = Rule(

@@ -161,18 +161,27 @@ def _side(firsts: Any, decisions: Ints, number: int) -> float | None:
     return float(fisher_exact(np.array([[own, all_own - own], [rest, all_rest - rest]])).pvalue)
 
 
+def strengths_without(data: Comparisons, number: int) -> Floats | None:
+    """Strengths of the contestants from everybody but one rater, with a tie with an average contestant added to each; None if
+    nobody else compared anything.
+    """
+    assert data.rater is not None  # a column of raters is required
+    rest = data.rater != number
+    others = Comparisons(data.first[rest], data.second[rest], data.value[rest], data.names)
+    if not others.size:
+        return None
+    result = fit(Problem(add_up(others), BRADLEY_TERRY, len(data.names), False, False, penalty=1.0))
+    return result.strengths
+
+
 def _with_others(data: Comparisons, number: int, own: Ints) -> tuple[float | None, float | None]:
     """Share of decided comparisons in line with the strengths of the others, and how likely guessing gives as much."""
     from scipy.special import bdtrc
 
-    assert data.rater is not None  # a column of raters is required
-    rest = data.rater != number
-    others = Comparisons(data.first[rest], data.second[rest], data.value[rest], data.names)
-    if not others.size or not own.size:
+    strengths = strengths_without(data, number) if own.size else None
+    if strengths is None:
         return None, None
-    cells = add_up(others)
-    result = fit(Problem(cells, BRADLEY_TERRY, len(data.names), False, False, penalty=1.0))
-    difference = result.strengths[data.first[own]] - result.strengths[data.second[own]]
+    difference = strengths[data.first[own]] - strengths[data.second[own]]
     known = np.abs(difference) > 1e-9
     if not known.any():
         return None, None

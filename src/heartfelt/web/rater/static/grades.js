@@ -6,7 +6,7 @@ export class Grades {
   kind = "graded";
 
   constructor(id, form, scale, changed, set) {
-    Object.assign(this, { id, form, scale, changed, set });
+    Object.assign(this, { id, form, scale, changed, members: set });
     this.decimals = String(scale.step).split(".")[1]?.length ?? 0;
     this.rows = set.judged.map((place) => this.#row(place));
     const bands = make("div", { class: "bands" }, ...scale.bands.map((text) => make("span", { text })));
@@ -23,14 +23,14 @@ export class Grades {
     const row = { place, value: null };
     row.slider = make("input", {
       type: "range", min: low, max: high, step, autocomplete: "off", class: "untouched",
-      "aria-label": words("grade_of", { member: this.set.labels[place] }), "aria-valuetext": words("no_answer"),
+      "aria-label": words("grade_of", { member: this.members.labels[place] }), "aria-valuetext": words("no_answer"),
     });
     row.slider.value = (low + high) / 2;
     for (const touch of ["input", "change"]) row.slider.addEventListener(touch, () => this.#given(row));
     // A click right where the slider rests moves nothing, and is an answer all the same.
     row.slider.addEventListener("pointerup", () => this.#given(row));
     row.output = make("output", { text: "–" });
-    row.node = make("div", { class: "row" }, this.set.view.control(place), row.slider, row.output);
+    row.node = make("div", { class: "row" }, this.members.view.control(place), row.slider, row.output);
     return row;
   }
 
@@ -61,7 +61,7 @@ export class Grades {
     const rows = [...this.rows].sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity) || a.place - b.place);
     this.list.append(...rows.map((row) => row.node));
     focused?.focus();
-    tell(words("sorted", { members: rows.map((row) => this.set.labels[row.place]).join(", ") }));
+    tell(words("sorted", { members: rows.map((row) => this.members.labels[row.place]).join(", ") }));
   }
 
   get draft() {
@@ -81,7 +81,7 @@ export class Grades {
   get problem() {
     const left = this.rows.filter((row) => row.value === null);
     if (!left.length || left.length === this.rows.length) return null;
-    return words("grade_all", { members: left.map((row) => this.set.labels[row.place]).join(", ") });
+    return words("grade_all", { members: left.map((row) => this.members.labels[row.place]).join(", ") });
   }
 
   lock(locked) {
@@ -98,7 +98,7 @@ export class Grades {
   key(pressed) {
     const { low, high, step } = this.scale;
     const row = this.rows.find((each) => each.slider === document.activeElement)
-      ?? this.rows.find((each) => each.place === this.set.view.selected) ?? this.rows.find((each) => each.value === null);
+      ?? this.rows.find((each) => each.place === this.members.view.selected) ?? this.rows.find((each) => each.value === null);
     if (!row) return false;
     const wanted = ((high - low) * Number(pressed)) / 10;
     row.slider.value = low + Math.round(wanted / step) * step;

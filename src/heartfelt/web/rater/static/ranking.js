@@ -19,14 +19,14 @@ export class Ranking {
   kind = "ranking";
 
   constructor(id, form, scale, changed, set) {
-    Object.assign(this, { id, form, scale, changed, set });
+    Object.assign(this, { id, form, scale, changed, members: set });
     this.rows = set.judged.map((place, row) => this.#row(place, row));
     this.order = []; // the rows that have a rank, best first
     this.rest = [...this.rows];
     this.line = make("p", { class: "unranked", text: words("unranked") });
     this.list = make("div", { class: "members-rows", role: "group", "aria-label": form.text });
-    this.top = make("p", { class: "end", text: scale.best });
-    this.bottom = make("p", { class: "end", text: scale.worst });
+    this.top = make("p", { class: "extreme", text: scale.best });
+    this.bottom = make("p", { class: "extreme", text: scale.worst });
     this.body = [this.top, this.list, this.bottom];
     this.locked = false;
     this.#lay();
@@ -34,7 +34,7 @@ export class Ranking {
 
   #row(place, number) {
     const row = { place, number };
-    const name = this.set.labels[place];
+    const name = this.members.labels[place];
     const button = (way, step) => make("button", {
       type: "button", class: "step", "aria-label": words(`rank_${way}`, { member: name }),
       onclick: (event) => this.#step(row, step, event.currentTarget),
@@ -45,7 +45,7 @@ export class Ranking {
       class: "grip", tabindex: "0", role: "button", "aria-label": words("rank_grip", { member: name }), "aria-roledescription": words("rank_role"),
       onkeydown: (event) => this.#keyed(row, event), onpointerdown: (event) => this.#drag(row, event),
     }, row.rank, make("span", { class: "dots", "aria-hidden": "true" }));
-    row.node = make("div", { class: "row" }, row.grip, this.set.view.control(place), ...row.buttons);
+    row.node = make("div", { class: "row" }, row.grip, this.members.view.control(place), ...row.buttons);
     return row;
   }
 
@@ -77,7 +77,7 @@ export class Ranking {
     if (this.rest.length === 1 && !held) this.order.push(...this.rest.splice(0));
     if (held && this.draft.join() === before) return;
     this.#lay(row);
-    tell(words("ranked", { member: this.set.labels[row.place], rank: this.order.indexOf(row) + 1, of: this.rows.length }));
+    tell(words("ranked", { member: this.members.labels[row.place], rank: this.order.indexOf(row) + 1, of: this.rows.length }));
   }
 
   #settled() {
@@ -112,6 +112,8 @@ export class Ranking {
     grip.setPointerCapture(event.pointerId);
     node.classList.add("dragged");
     let moved = false;
+    // A finger that drags makes no gesture of its own, after which a browser would swallow the next tap.
+    grip.addEventListener("touchmove", (touch) => touch.preventDefault(), { signal: ends.signal, passive: false });
     on("pointermove", ({ clientY }) => {
       if (!moved && Math.abs(clientY - event.clientY) < 6) return;
       moved = true;

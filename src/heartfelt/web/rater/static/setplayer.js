@@ -10,6 +10,7 @@ import { words } from "./words.js";
 const SHORTEST = 0.25; // seconds of the shortest loop
 const SLACK = 0.02; // seconds that may be missing from a member heard in full
 const JOIN = 0.01; // seconds between two stretches that are one
+const MOST_PARTS = 2000;
 const STEPS = { ArrowLeft: -0.1, ArrowDown: -0.1, ArrowRight: 0.1, ArrowUp: 0.1, PageDown: -1, PageUp: 1, Home: -1e9, End: 1e9 };
 
 export class SetPlayer {
@@ -85,8 +86,13 @@ export class SetPlayer {
     return this.replays === null ? Infinity : (this.replays + 1) * this.members.list.length - this.plays;
   }
 
+  // Whoever has not heard everything yet, after changing back and forth or a reload, may go on until they have.
+  get #mayBegin() {
+    return this.#left > 0 || !this.unlocked;
+  }
+
   get mayPlay() {
-    return this.place > 0 || this.#left > 0;
+    return this.place > 0 || this.#mayBegin;
   }
 
   get #within() {
@@ -105,7 +111,7 @@ export class SetPlayer {
   }
 
   #whole(place) {
-    return Boolean(this.lengths) && this.played[place].length > 0 && reaches(this.played[place], this.lengths[place], SLACK);
+    return Boolean(this.lengths) && this.played[place].length > 0 && reaches(this.played[place], this.lengths[place], Math.min(SLACK, 0.03 * this.lengths[place]));
   }
 
   toggle() {
@@ -158,7 +164,7 @@ export class SetPlayer {
   }
 
   restart() {
-    if (!this.mixer || this.#left <= 0) return;
+    if (!this.mixer || !this.#mayBegin) return;
     this.stop();
     this.place = this.#within.from;
     this.play();
@@ -193,6 +199,8 @@ export class SetPlayer {
       if (last && Math.abs(last[1] - start) < JOIN && end > last[1]) last[1] = end;
       else if (end > start) heard.push([start, end]);
     }
+    // Hours of a short loop would be more than an answer can hold: what was heard stays, how often does not.
+    if (heard.length > MOST_PARTS) this.played[this.selected] = merged(heard);
     this.since = Math.max(now, this.since);
   }
 
@@ -228,7 +236,7 @@ export class SetPlayer {
 
   #edge(end) {
     const node = part(end, this.root);
-    const rail = part("rail", this.root);
+    const timeline = part("timeline", this.root);
     let grip = null;
     node.addEventListener("keydown", (event) => {
       const step = STEPS[event.key];
@@ -240,12 +248,14 @@ export class SetPlayer {
     node.addEventListener("pointerdown", (event) => {
       if (!this.mixer) return;
       node.setPointerCapture(event.pointerId);
-      const box = find(".line", rail).getBoundingClientRect();
+      const box = find(".line", timeline).getBoundingClientRect();
       grip = { box, off: event.clientX - box.left - (this.region[end] / this.mixer.seconds) * box.width };
     });
     node.addEventListener("pointermove", (event) => {
       if (grip) this.#move(end, ((event.clientX - grip.box.left - grip.off) / grip.box.width) * this.mixer.seconds);
     });
+    // A finger that drags makes no gesture of its own, after which a browser would swallow the next tap.
+    node.addEventListener("touchmove", (touch) => touch.preventDefault(), { passive: false });
     for (const done of ["pointerup", "pointercancel"]) {
       node.addEventListener(done, () => {
         if (grip) this.#again();
@@ -266,15 +276,15 @@ export class SetPlayer {
       button.setAttribute("aria-label", button.dataset[state]);
     }
     button.disabled = !mixer || (!this.playing && !this.mayPlay);
-    does("restart", root).disabled = !mixer || this.#left <= 0;
+    does("restart", root).disabled = !mixer || !this.#mayBegin;
     root.classList.toggle("looping", this.looping);
     does("loop", root).setAttribute("aria-pressed", this.looping);
-    const rail = part("rail", root);
-    rail.style.setProperty("--share", Math.min(1, place / most));
+    const timeline = part("timeline", root);
+    timeline.style.setProperty("--share", Math.min(1, place / most));
     for (const end of ["from", "to"]) {
       const node = part(end, root);
       node.hidden = !this.looping;
-      rail.style.setProperty(`--${end}`, this.region[end] / most);
+      timeline.style.setProperty(`--${end}`, this.region[end] / most);
       node.setAttribute("aria-valuemax", round(most));
       node.setAttribute("aria-valuenow", round(this.region[end]));
       node.setAttribute("aria-valuetext", words("at_second", { seconds: this.region[end].toFixed(1) }));
@@ -307,12 +317,15 @@ export class SetPlayer {
   }
 }
 
-// Seconds of the clip in at least one of the stretches.
-function covered(parts) {
-  let [sum, reach] = [0, 0];
+// The stretches without what they share.
+function merged(parts) {
+  const out = [];
   for (const [from, to] of [...parts].sort((a, b) => a[0] - b[0])) {
-    sum += Math.max(0, to - Math.max(from, reach));
-    reach = Math.max(reach, to);
+    const last = out.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else out.push([from, to]);
   }
-  return sum;
+  return out;
 }
+
+const covered = (parts) => merged(parts).reduce((sum, [from, to]) => sum + to - from, 0);

@@ -369,6 +369,8 @@ export class Trial {
     this.keyed = true;
     const used = field.key(key);
     this.keyed = false;
+    // The focus follows: left on the play button, it would take Enter and the space bar.
+    if (used && this.set && !field.node.contains(document.activeElement)) field.node.focus({ preventScroll: true });
     if (!used && field.entry && document.activeElement !== field.entry) {
       // The digit goes on into the field that is now in focus.
       field.entry.focus({ preventScroll: true });

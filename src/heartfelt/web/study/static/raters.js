@@ -117,8 +117,14 @@ const trials = async (rater, reload, image) => {
       const line = element("tr", trial.late ? "late" : "", body);
       cell(line, trial.position ?? "–", "number");
       const what = cell(line, null);
-      if (trial.media) button("▶", what, () => play(trial.media, trial.stimulus, image), "media").setAttribute("aria-label", `Play ${trial.stimulus}`);
-      what.append(trial.stimulus || "–");
+      const present = (shown, parent, words) => {
+        if (shown.media) button("▶", parent, () => play(shown.media, shown.stimulus, image), "media").setAttribute("aria-label", `Play ${shown.stimulus}`);
+        parent.append(words);
+      };
+      if (!trial.members.length) present(trial, what, trial.stimulus || "–");
+      for (const member of trial.members) {
+        present(member, element("div", "", what), `${{ reference: "Reference", x: "X" }[member.kind] || member.place}: ${member.stimulus}`);
+      }
       cell(line, trial.kind + (trial.late ? ", late" : ""));
       cell(line, Object.entries(trial.answers).map(([name, value]) => `${name} ${value ?? "–"}`).join(", ") || trial.status || "–");
       cell(line, number(trial.seconds, 1), "number");

@@ -1,0 +1,434 @@
+"""Rules about stimuli judged together: always one side, always a tie, disagreement with the rest, circular triads, MUSHRA.
+
+Comparisons are those of systems where the stimuli have several, else those of stimuli; rankings and best-worst answers count with
+the pairs that follow from them.
+
+*Side bias*: the share of first choices among a rater's decided comparisons. The order of presentation is random, so without
+a preference for a side it is near one half. Careful raters differ a little in such a preference, so p is the binomial chance of so
+one-sided answers at the rate of a careful rater with a strong one: the median of the others plus 2.33 standard deviations between
+raters on the logit scale, of at least 0.3 each. The limit is Bonferroni over the raters judged, and one side must have got at
+least ``at_least`` of the decided answers. Ten decided comparisons are needed.
+
+*Always tie*: at least ``at_least`` of the answers are ties. p is the binomial chance of so many ties at the rate of a careful
+rater with many: that of the others' median plus 2.33 standard deviations between raters on the logit scale, at least 0.75. So
+nobody is flagged where ties are the right answer.
+
+*Choice agreement*: the correlation of a rater's decided comparisons (1 for the first, -1 for the second) with what the other
+raters' answers predict: by strengths fitted without the rater, or by the others' answers to the same two stimuli where there are
+more than 60 contestants. The order of presentation is random, so the correlation of somebody who does not look has mean 0 and
+variance 1 / n. Raters are taken as two kinds and flagged as in :mod:`heartfelt.screening.rules.informativeness`.
+
+*Circular triads*: the share of triads (a over b, b over c, c over a) among those a rater judged completely, compared with the
+panel's norm on the arcsine scale; only high shares. Guessing gives one quarter. Ten triads are needed.
+
+*MUSHRA*: the post-screening of ITU-R BS.1534-3. A listener is flagged who grades the hidden reference below 90 in more than
+15% of the items, or the mid-range anchor above 90 in more than 15%. A standard without a false-positive rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt import stats
+from heartfelt.screening.norm import Measure, Standing, compare_with_norm
+from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
+from heartfelt.screening.rules.informativeness import RESCUE, Effects, judged_as_two_kinds
+from heartfelt.screening.view import RatingsView, remembered
+from heartfelt.snapshot.comparisons import choices, contests, members
+from heartfelt.stats.comparison.consistency import RaterConsistency, strengths_without
+from heartfelt.stats.comparison.mushra import LIMIT, MOST_ITEMS
+from heartfelt.stats.comparison.pairs import as_comparisons
+from heartfelt.stats.triples import Floats, Ints
+from heartfelt.wording import number, p_value, percent
+
+LEAST = 10
+FEW_CONTESTANTS = 60
+WORK_AT_MOST = 2e8
+NARROW = 0.75
+DEVIATIONS = 2.33
+ROBUST = 1.4826
+"""Standard deviations per median absolute deviation."""
+LEAST_SIDE_SPREAD = 0.3
+"""Log odds by which careful raters may differ in their preference for a side, at least."""
+NOTHING = "no question compares stimuli in pairs or ranks"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """The comparisons of one question, raters by their codes in the view."""
+
+    question: str
+    rater: Ints
+    table: pl.DataFrame
+    """``first, second, value`` of systems or stimuli, and the stimuli themselves."""
+    ties: bool
+    """Whether raters could answer that there is no difference."""
+
+    def count(self, raters: int, rows: npt.NDArray[np.bool_] | None = None) -> Ints:
+        """How many comparisons each rater has, of all or of some."""
+        return np.bincount(self.rater if rows is None else self.rater[rows], minlength=raters)
+
+    @property
+    def value(self) -> Floats:
+        """1 for the first, 0 for the second, 0.5 for a tie."""
+        return self.table["value"].to_numpy()
+
+
+@remembered
+def compared(view: RatingsView) -> list[Compared]:
+    """The comparisons of every question that gives some."""
+    out = []
+    codes = {name: code for code, name in enumerate(view.raters)}
+    several = "system" in view.stimuli.columns and view.stimuli["system"].drop_nulls().n_unique() > 1
+    for question in view.study.asked if view.sets.height else ():
+        table = choices(view.sets, question.id, view.study.scale_of(question.id))
+        if not table.height:
+            continue
+        made = contests(table, view.stimuli, "system") if several else None
+        if made is None or not made.height:
+            made = contests(table, view.stimuli, "stimulus")
+        rater = np.array([codes[name] for name in made["rater"]], dtype=np.int64)
+        scale = view.study.scale_of(question.id)
+        ties = bool(getattr(scale, "ties", False)) or getattr(scale, "type", "") == "preference"
+        out.append(Compared(question.id, rater, made, ties))
+    return out
+
+
+# --- one side, ties ---------------------------------------------------------------------------------------------------
+
+
+def _side_bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    every = [each for each in compared(view) if _paired(view, each.question)]
+    if not every:
+        return "no question asks for a choice between two"
+    size = len(view.raters)
+    decided = [each.count(size, each.value != 0.5) for each in every]
+    judged = sum(int((n >= LEAST).sum()) for n in decided)
+    limit = options.alpha / max(judged, 1)
+    return [
+        _sides(each, n, limit, options.number("at_least"), size)
+        for each, n in zip(every, decided, strict=True)
+    ]
+
+
+def _paired(view: RatingsView, question: str) -> bool:
+    return getattr(view.study.scale_of(question), "type", "") in {"choice", "preference"}
+
+
+def _sides(each: Compared, n: Ints, limit: float, at_least: float, size: int) -> Verdicts:
+    firsts = np.bincount(each.rater[each.value == 1.0], minlength=size)
+    p = _side_chances(firsts, n)
+    asked = np.flatnonzero(each.count(size))
+    share = firsts / np.maximum(n, 1)
+    one_sided = np.maximum(share, 1.0 - share)
+
+    def words(row: int) -> str:
+        r = int(asked[row])
+        side = "first" if share[r] >= 0.5 else "second"
+        many = int(firsts[r] if share[r] >= 0.5 else n[r] - firsts[r])
+        return (
+            f"Chose the {side} of two in {many} of {int(n[r])} decided answers to '{each.question}', where the order was random"
+            f" ({p_value(p[r])} for a careful rater)."
+        )
+
+    return Verdicts(
+        asked,
+        n[asked],
+        words,
+        [None if n[r] >= LEAST else f"fewer than {LEAST} decided comparisons" for r in asked],
+        share[asked],
+        np.where(share >= 0.5, at_least, 1.0 - at_least)[asked],
+        p[asked],
+        ((p < limit) & (one_sided >= at_least))[asked],
+        question=each.question,
+    )
+
+
+def _side_chances(firsts: Ints, n: Ints) -> Floats:
+    """The chance of so one-sided answers, or more so, from a careful rater with a strong preference for that side."""
+    from scipy.special import expit
+    from scipy.stats import binom
+
+    low, high = _careful_range(firsts, n, LEAST_SIDE_SPREAD)
+    return np.minimum(
+        2.0 * np.minimum(binom.sf(firsts - 1, n, expit(high)), binom.cdf(firsts, n, expit(low))), 1.0
+    )
+
+
+def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Floats]:
+    """For each rater, the range of log odds that the other raters' habits span: their median and 2.33 deviations either way."""
+    from scipy.special import logit
+
+    place = logit((hits + 0.5) / (n + 1.0))
+    centre, spread = np.zeros(n.size), np.full(n.size, least_spread)
+    for r in np.flatnonzero(n).tolist():
+        others = place[(n >= LEAST) & (np.arange(n.size) != r)]
+        if others.size > 1:
+            centre[r] = np.median(others)
+            spread[r] = max(least_spread, ROBUST * float(np.median(np.abs(others - centre[r]))))
+    return centre - DEVIATIONS * spread, centre + DEVIATIONS * spread
+
+
+def _always_tie(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    every = [each for each in compared(view) if each.ties]
+    if not every:
+        return "no question offers a tie"
+    size = len(view.raters)
+    judged = sum(int((each.count(size) >= LEAST).sum()) for each in every)
+    limit = options.alpha / max(judged, 1)
+    return [_ties(each, limit, options.number("at_least"), size) for each in every]
+
+
+def _ties(each: Compared, limit: float, at_least: float, size: int) -> Verdicts:
+    from scipy.special import expit
+    from scipy.stats import binom
+
+    n, tied = each.count(size), each.count(size, each.value == 0.5)
+    share, asked = tied / np.maximum(n, 1), np.flatnonzero(n)
+    _, high = _careful_range(tied, n, 0.0)
+    p = np.asarray(binom.sf(tied - 1, n, np.maximum(NARROW, expit(high))))
+
+    def words(row: int) -> str:
+        r = int(asked[row])
+        times = f"{int(tied[r])} of {int(n[r])} times"
+        return f"Answered '{each.question}' with a tie {times} ({p_value(p[r])} for a careful rater)."
+
+    return Verdicts(
+        asked,
+        n[asked],
+        words,
+        [None if n[r] >= LEAST else f"fewer than {LEAST} comparisons" for r in asked],
+        share[asked],
+        at_least,
+        p[asked],
+        ((share >= at_least) & (p < limit))[asked],
+        question=each.question,
+    )
+
+
+# --- agreement and triads ---------------------------------------------------------------------------------------------
+
+
+def _arcsine(share: Floats) -> Floats:
+    return np.asarray(np.arcsin(np.sqrt(share)))
+
+
+def _share(angle: Floats) -> Floats:
+    return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
+
+
+@remembered
+def _consistencies(view: RatingsView) -> list[dict[int, RaterConsistency]]:
+    """For every question, the consistency of each rater; empty where contestants are many or the work is too large."""
+    out: list[dict[int, RaterConsistency]] = []
+    codes = {name: code for code, name in enumerate(view.raters)}
+    for each in compared(view):
+        table = each.table
+        if not _is_small(view, each):
+            out.append({})
+            continue
+        made = stats.rater_consistency(table["rater"], table["first"], table["second"], table["value"])
+        out.append({codes[row.rater]: row for row in made})
+    return out
+
+
+def _choice_agreement(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    every = compared(view)
+    if not every:
+        return NOTHING
+    return [
+        judged_as_two_kinds(
+            _effects(view, each),
+            options,
+            f"The answers to '{each.question}' correlate {{}} with what the others' answers predict",
+            each.question,
+        )
+        for each in every
+    ]
+
+
+def _effects(view: RatingsView, each: Compared) -> Effects:
+    """Each rater's correlation of decided answers (1 or -1 for the first) with predictions from the other raters.
+
+    The order of presentation is random, so for a rater who does not look the sign of each prediction is a coin toss: the
+    correlation has mean 0 and variance 1 / n, whatever side or pattern the rater prefers.
+    """
+    from scipy.special import ndtr
+
+    size = len(view.raters)
+    predicted = _by_strengths(each) if _is_small(view, each) else _by_majorities(each)
+    lean = 2.0 * each.value - 1.0
+    used = (lean != 0) & (np.abs(predicted) > 1e-9)
+    rater, x, y = each.rater[used], predicted[used], lean[used]
+    n = np.bincount(rater, minlength=size)
+    squares = np.bincount(rater, x * x, minlength=size)
+    r = np.bincount(rater, x * y, minlength=size) / np.sqrt(np.maximum(squares * n, 1e-300))
+    why: Reasons = [
+        None if count >= LEAST else f"fewer than {LEAST} decided comparisons that the others predict"
+        for count in n
+    ]
+    p = 2.0 * ndtr(-np.abs(r) * np.sqrt(n))
+    return Effects(np.asarray(r), np.maximum(n - 1.0, 1.0), np.asarray(p), each.count(size), why)
+
+
+def _is_small(view: RatingsView, each: Compared) -> bool:
+    """Whether strengths can be fitted without each rater in turn."""
+    table = each.table
+    contestants = pl.concat([table["first"], table["second"].alias("first")]).n_unique()
+    return contestants <= FEW_CONTESTANTS and len(view.raters) * table.height <= WORK_AT_MOST
+
+
+def _by_strengths(each: Compared) -> Floats:
+    """How far each comparison favours the first, from the strengths that the other raters' answers give: -1 to 1."""
+    table = each.table
+    data = as_comparisons(each.rater, table["first"], table["second"], table["value"])
+    out = np.zeros(table.height)
+    assert data.rater is not None  # they were given
+    for rater in range(data.raters):
+        strengths = strengths_without(data, rater)
+        if strengths is not None:
+            own = data.rater == rater
+            out[own] = np.tanh((strengths[data.first[own]] - strengths[data.second[own]]) / 2.0)
+    return out
+
+
+def _by_majorities(each: Compared) -> Floats:
+    """The same from the other raters' answers to the same two stimuli."""
+    turned = pl.col("first_stimulus") > pl.col("second_stimulus")
+    pair = pl.concat_str(
+        pl.min_horizontal("first_stimulus", "second_stimulus"),
+        pl.max_horizontal("first_stimulus", "second_stimulus"),
+        separator="\x1f",
+    )
+    sign = pl.when(turned).then(-1.0).otherwise(1.0)
+    lean = sign * (2.0 * pl.col("value") - 1.0)
+    table = each.table.select(
+        pl.Series("rater", each.rater), pair.alias("pair"), sign.alias("sign"), lean.alias("lean")
+    )
+    sums, counts = pl.col("lean").sum(), pl.len()
+    others = sums.over("pair") - sums.over("pair", "rater")
+    answers = counts.over("pair") - counts.over("pair", "rater")
+    return table.select(pl.col("sign") * others / (answers + 1.0)).to_series().to_numpy()
+
+
+def _circular_triads(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    every = compared(view)
+    if not every:
+        return NOTHING
+    size, measures = len(view.raters), []
+    for each, known in zip(every, _consistencies(view), strict=True):
+        if not known or not any(row.triads for row in known.values()):
+            continue
+        triads, circular = (
+            np.array([getattr(known[r], name) if r in known else 0 for r in range(size)], dtype=np.int64)
+            for name in ("triads", "circular")
+        )
+        measures.append(_triad_measure(each, triads, circular))
+    if not measures:
+        return "no rater judged three contestants in all three pairs"
+    return compare_with_norm(measures, "high", options.alpha)
+
+
+def _triad_measure(each: Compared, triads: Ints, circular: Ints) -> Measure:
+    share = (circular + 0.375) / (triads + 0.75)
+    why: Reasons = [None if count >= LEAST else f"fewer than {LEAST} complete triads" for count in triads]
+
+    def sentence(rater: int, stand: Standing) -> str:
+        return (
+            f"{int(circular[rater])} of {int(triads[rater])} triads in the answers to '{each.question}' are circular, where the"
+            f" raters' median is {percent(float(_share(np.array(stand.centre))))} ({p_value(stand.p[rater])}); guessing gives 25%."
+        )
+
+    asked = np.flatnonzero(each.count(triads.size))
+    error = 0.5 / np.sqrt(np.maximum(triads, 1))
+    return Measure(each.question, asked, _arcsine(share), error, triads, why, sentence, _share)
+
+
+# --- MUSHRA -----------------------------------------------------------------------------------------------------------
+
+
+def _mushra(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    del options
+    out = [made for question in view.study.asked if (made := _listeners(view, question.id)) is not None]
+    return out or "no question has grades of a hidden reference"
+
+
+def _listeners(view: RatingsView, question: str) -> Verdicts | None:
+    rows = members(view.sets, question)
+    bounds = view.study.scale_of(question).bounds()
+    hidden = rows.filter(pl.col("role") == "hidden-reference")
+    if not hidden.height or bounds is None:
+        return None
+    low, high = bounds
+    below = low + (high - low) * LIMIT / 100.0
+    counted = hidden.group_by("rater").agg(
+        pl.len().alias("n"), (pl.col("value") < below).sum().alias("below")
+    )
+    codes = {name: code for code, name in enumerate(view.raters)}
+    rater = np.array([codes[name] for name in counted["rater"]], dtype=np.int64)
+    order = np.argsort(rater)
+    n, missed = counted["n"].to_numpy()[order], counted["below"].to_numpy()[order]
+    share = missed / n
+    flagged = share > MOST_ITEMS
+    return Verdicts(
+        rater[order],
+        n,
+        lambda row: (
+            f"Graded the hidden reference below {number(below)} in {int(missed[row])} of {int(n[row])} items of '{question}'"
+            f" (ITU-R BS.1534 allows {percent(MOST_ITEMS)})."
+        ),
+        value=share,
+        threshold=MOST_ITEMS,
+        flagged=flagged,
+        evidence=np.where(flagged, LIMIT_EVIDENCE, 0.0),
+        question=question,
+    )
+
+
+SIDE_BIAS = Rule(
+    "side-bias",
+    "choices of one side of two, whatever is presented there",
+    "share of first choices",
+    _side_bias,
+    {"at_least": (0.8, "the share of decided answers that one side must have")},
+    examines="sets",
+)
+ALWAYS_TIE = Rule(
+    "always-tie",
+    "nearly all comparisons answered with a tie",
+    "share of ties",
+    _always_tie,
+    {"at_least": (0.95, "the share of ties from which a rater is looked at")},
+    examines="sets",
+)
+CHOICE_AGREEMENT = Rule(
+    "choice-agreement",
+    "whether comparisons go with those of the other raters at all",
+    "correlation with what the others' answers predict",
+    _choice_agreement,
+    {
+        "posterior": (0.9, "chance of no information from which a rater is flagged"),
+        "rescue": (RESCUE, "p-value of any dependence below which a rater is never flagged"),
+    },
+    examines="sets",
+)
+CIRCULAR_TRIADS = Rule(
+    "circular-triads",
+    "comparisons that contradict each other, compared with the panel's norm",
+    "share of circular triads",
+    _circular_triads,
+    examines="sets",
+)
+MUSHRA = Rule(
+    "mushra",
+    "grades of the hidden reference outside the limits of ITU-R BS.1534",
+    "share of items with the hidden reference below 90",
+    _mushra,
+    careless=False,
+    error_controlled=False,
+    examines="sets",
+)
