@@ -34,10 +34,8 @@ class Pairs:
     def add(self, unit: int, value: float, sign: int) -> None:
         """Count an answer (1 if the set's first member was preferred, 0.5 for a tie), or take it back."""
         pair = self._systems.get(unit)
-        if pair is None:
-            return
-        if pair[0] != pair[1]:
-            self._pairing.add(*pair, value, sign)
+        if pair is not None and pair[0] != pair[1]:
+            self._pairing.add(pair[0], pair[1], value, times=sign)
 
     def lease(self, unit: int, change: int) -> None:
         """Count a comparison that is under way."""
