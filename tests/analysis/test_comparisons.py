@@ -14,8 +14,7 @@ from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.study import parse_study
-from tests.compared import SYSTEMS, abx, arena, mushra, rows_of, sets_of_four, stimuli, traced
+from tests.compared import SYSTEMS, abx, arena, mushra, referenced, sets_of_four, traced
 
 
 def only(snapshot: Snapshot) -> Comparison:
@@ -141,23 +140,7 @@ def test_a_reference_graded_below_an_anchor_is_counted() -> None:
 
 
 def test_ratings_next_to_a_reference_have_means_by_system() -> None:
-    rng = np.random.default_rng(1)
-    rows = [
-        row
-        for rater in range(6)
-        for p in range(4)
-        for s, level in (("good", 4.2), ("poor", 2.4))
-        for row in rows_of(
-            f"r{rater}", f"{s}{p}", [f"{s}/{p}"], [float(np.clip(round(level + rng.normal() / 2), 1, 5))]
-        )
-    ]
-    study = parse_study(
-        "name: dmos\nscales: {five: {type: points, points: 5}}\nquestions: [{id: better, text: How, scale: five}]\n"
-        "sets: {type: reference, reference: original}\n"
-    )
-    snapshot = Snapshot.build(
-        study, stimuli=stimuli(4, ("good", "poor", "original")), ratings=pl.DataFrame(rows)
-    )
+    snapshot = referenced()
     made = only(snapshot)
     by_system = {row.system: row for row in made.reference}
     values = snapshot.ratings.filter(pl.col("stimulus").str.starts_with("poor"))["value"]

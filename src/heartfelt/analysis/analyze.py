@@ -253,7 +253,18 @@ def _labels(material: Material) -> pl.DataFrame:
     ]
     keys = ["stimulus", "question"]
     every = pl.concat([pl.DataFrame(schema=columns), *facts])
-    return material.labels.table.join(every, on=keys, how="left", maintain_order="left")
+    table = material.labels.table.join(every, on=keys, how="left", maintain_order="left")
+    known = [name for name in ("system", "intent") if name in material.snapshot.stimuli.columns]
+    if not known or not set_questions(material.study):
+        return table
+    # Strengths, and grades of references and anchors, are labels of no question that is averaged.
+    own = material.snapshot.stimuli.select(
+        "stimulus", *(pl.col(name).cast(pl.String).alias(f"_{name}") for name in known)
+    )
+    table = table.join(own, on="stimulus", how="left", maintain_order="left")
+    return table.with_columns(pl.coalesce(name, f"_{name}").alias(name) for name in known).drop(
+        f"_{name}" for name in known
+    )
 
 
 def _in_words(summary: Summary, material: Material, snapshot: Snapshot, failures: Failures) -> Summary:

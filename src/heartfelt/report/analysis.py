@@ -17,7 +17,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
-from heartfelt.report.sections import outcome, raters, reliability, systems, traces
+from heartfelt.report.sections import comparisons, outcome, raters, reliability, systems, traces
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -38,8 +38,8 @@ def write_analysis(
 
     target, charts = Path(folder), charts_of(analysis)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
-    if analysis.courses.height:
-        tables["courses"] = analysis.courses
+    compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
+    tables |= {name: table for name, table in compared.items() if table.height}
     with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
         write_json(made / "summary.json", analysis.summary)
         for name, table in tables.items():
@@ -89,16 +89,19 @@ def analysis_page(analysis: Analysis, charts: Charts, target: Path) -> Page:
 def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     """The sections for this kind of study, in order; a sentence in place of one that fails."""
     sections = []
+    # A study in which every question compares stimuli has no ratings of single ones.
+    single = bool(analysis.summary.reliability) or not analysis.summary.comparisons
     for build in (
         outcome.verdict,
         outcome.published,
-        *SYSTEMS.get(analysis.summary.kind, ()),
+        comparisons.comparisons,
+        comparisons.mushra,
+        *(SYSTEMS.get(analysis.summary.kind, ()) if single else ()),
         traces.traces,
-        reliability.agreement,
-        reliability.trust,
+        *((reliability.agreement, reliability.trust) if single else ()),
         raters.raters,
         raters.rater_groups,
-        systems.answers,
+        *((systems.answers,) if single else ()),
         outcome.stimuli,
         outcome.paper,
         outcome.files,

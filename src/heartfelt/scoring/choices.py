@@ -186,13 +186,9 @@ def _score(
         beyond, p = Estimate.missing(why, f"{metric} beyond chance"), Estimate.missing(why, test)
     elif metric == sheet.task.headline:
         even = np.full(answers.value.size, 0.5)
-        difference = mean_hits(
-            answers.rater,
-            answers.table["pair"],
-            hits(answers.counted, answers.value),
-            even,
-            confidence=answers.confidence,
-        )
+        rater, first, second, _ = answers.columns()
+        right = hits(answers.counted, answers.value)
+        difference = mean_hits(rater, first, second, right, even, confidence=answers.confidence)
         beyond, p = from_chance(difference.estimate, 0.0, 1, metric), difference.p
     else:
         beyond = from_chance(full, chance.value, METRICS[metric].sign, metric)

@@ -48,7 +48,9 @@ def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
     others = (of_pair - v) / (n - 1)
     # A rater who sees no difference is half right whatever the other chose.
     agreed = v * others + (1.0 - v) * (1.0 - others)
-    difference = mean_hits(rater_of(table), table["pair"], agreed, np.zeros(v.size), confidence=confidence)
+    difference = mean_hits(
+        rater_of(table), table["first"], table["second"], agreed, np.zeros(v.size), confidence=confidence
+    )
     return replace(difference.estimate, method=name)
 
 

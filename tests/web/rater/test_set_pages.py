@@ -79,7 +79,7 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
     page.tap("[data-does=loop]")
     assert page.inner_text("#announcement") == "The part between the two handles is repeated."
     visitor.fits()
-    line = page.locator(".rail .line").bounding_box()
+    line = page.locator(".timeline .line").bounding_box()
     assert line is not None
     for end, share in (("from", 0.25), ("to", 0.4)):
         x, y = visitor.middle(page.locator(f".edge.{end}"))

@@ -208,6 +208,31 @@ def ratio_over_raters(
     )
 
 
+def sums_by(codes: Ints, part: Any, count: int) -> Floats:
+    """The sums of a part by unit; with two rows of codes, a part belongs to both its units."""
+    if codes.ndim == 1:
+        return np.asarray(np.bincount(codes, part, minlength=count), np.float64)
+    return sums_by(codes[0], part, count) + sums_by(codes[1], part, count)
+
+
+def without_units(top: Any, bottom: Any, codes: Ints, count: int) -> Floats:
+    """The ratio of two sums without each unit that is in it, where others remain."""
+    above, below = (sums_by(codes, part, count) for part in (top, bottom))
+    left = bottom.sum() - below
+    known = (below > 0) & (left > 1e-9)
+    return np.asarray((top.sum() - above)[known] / left[known])
+
+
+def shared_members(of_pairs: float, of_members: float) -> float:
+    """The variance of a statistic of pairs some of which share a member, from leaving out each pair and each member.
+
+    Leaving out a member removes all its pairs and counts every pair twice, once for each member: less the variance of the
+    pairs alone, it has the products of all pairs that share a member, as robust variances of dyads do (Fafchamps and Gubert
+    2007; Aronow, Samii and Assenova 2015). Where no pair shares a member it is that of the pairs.
+    """
+    return max(of_members - of_pairs, of_pairs)
+
+
 def crossed_spread(top: Any, bottom: Any, item: tuple[Ints, int], rater: tuple[Ints, int]) -> TwoWaySpread:
     """How far the ratio of two sums over answers varies with items, raters and single answers."""
     variances = []

@@ -25,8 +25,8 @@ export class Ranking {
     this.rest = [...this.rows];
     this.line = make("p", { class: "unranked", text: words("unranked") });
     this.list = make("div", { class: "members-rows", role: "group", "aria-label": form.text });
-    this.top = make("p", { class: "end", text: scale.best });
-    this.bottom = make("p", { class: "end", text: scale.worst });
+    this.top = make("p", { class: "extreme", text: scale.best });
+    this.bottom = make("p", { class: "extreme", text: scale.worst });
     this.body = [this.top, this.list, this.bottom];
     this.locked = false;
     this.#lay();
