@@ -37,8 +37,8 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         type_ = "" if snapshot.study.sets is None else f" ({snapshot.study.sets.type})"
         out.print(f"  {counts[0]:,} trials with {counts[1]:,} sets of stimuli{type_}")
     if snapshot.traces.height:
-        sizes = snapshot.traces["samples"].list.len()
-        out.print(f"  {sizes.len():,} traces of {sizes.min()} to {sizes.max()} samples")
+        sizes = snapshot.traces["samples"].list.len().to_list()
+        out.print(f"  {len(sizes):,} traces of {min(sizes)} to {max(sizes)} samples")
     if c["means"]:
         limits = "no single ratings: what needs to know who rated what is not available"
         out.print(f"  {c['means']:,} published means, {limits}")
