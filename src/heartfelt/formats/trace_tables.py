@@ -24,13 +24,21 @@ from heartfelt.errors import InputError
 from heartfelt.formats.columns import ids, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
 from heartfelt.formats.described import build, new_names, stated_scale
-from heartfelt.formats.set_rows import trace_means, usable
+from heartfelt.formats.set_rows import trace_means, unnamed, usable
 from heartfelt.formats.source_table import SourceTable, open_table, pick
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import Trace
 from heartfelt.tables import TRACES
 
+TRACE_OPTIONS: Mapping[str, str] = {
+    "time": "column of the moment of a sample, where each row is a sample of a trace",
+    "time_unit": "s or ms; ms where the time's column ends in ms",
+    "samples": "columns with lists of samples, with commas, or a pattern such as sample_{time}ms",
+    "rate": "samples per second, or their column",
+    "start": "seconds from the start of the clip to the first sample, or their column",
+}
+"""Options of a long table of traces."""
 TRACES_FILE = "traces.csv"
 KEY = ("rater", "stimulus", "question", "repeat")
 EMPTY = "a trace without samples"
@@ -65,9 +73,8 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
     good, ledger = usable(
         traces.select(columns),
         {
-            "the rater or the stimulus is not named": pl.col("rater").is_null()
-            | pl.col("stimulus").is_null(),
-            EMPTY: pl.col("samples").list.drop_nulls().list.len() == 0,
+            "the rater, the stimulus or the question is not named": unnamed("rater", "stimulus", "question"),
+            EMPTY: pl.col("samples").list.drop_nulls().list.len().fill_null(0) == 0,
             "a second trace of the same rater, stimulus and question": ~pl.struct(
                 name for name in KEY if name in traces.columns
             ).is_first_distinct(),
@@ -300,7 +307,7 @@ def _scale(traces: pl.DataFrame, question: str, options: Mapping[str, str], note
         if usual[0] <= low and high <= usual[1]:
             notes.append(f"The scale of '{question}' was not stated; {usual[0]:g} to {usual[1]:g} was taken.")
             return Trace(type="trace", low=usual[0], high=usual[1])
-    return Trace(type="trace", low=float(np.floor(low)), high=float(np.ceil(high)))
+    return Trace(type="trace", low=float(np.floor(low)), high=float(np.floor(high)) + 1)
 
 
 def _stimuli(base: pl.DataFrame, table: SourceTable, traces: pl.DataFrame) -> pl.DataFrame:

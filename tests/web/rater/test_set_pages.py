@@ -208,6 +208,32 @@ def test_sets_are_fetched_ahead_and_answered_offline(serve_sets: Serve, judge: J
     assert (ratings["heard"] >= 0.95).all()
 
 
+def test_several_questions_about_a_pair(serve_sets: Serve, judge: Judges) -> None:
+    served = serve_sets("pair", "wide", "grade", "rank", seconds=8.0, design=FREE)
+    visitor = judge(served)
+    visitor.enter()
+    page = visitor.page
+    opened(visitor)
+    page.keyboard.press("9")
+    assert page.input_value(".amount") == "8"
+    page.keyboard.press("b")
+    page.wait_for_selector('.member.sounding:has(b:text-is("B"))')
+    page.keyboard.press("6")
+    page.keyboard.press("a")
+    page.keyboard.press("End")
+    assert page.locator(".member.sounding").count() == 3, "above the questions, and in the row of each"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ranking:visible")
+    page.keyboard.press("2")
+    visitor.send()
+    assert visitor.sent[0]["values"] == {"wide": 8, "grade": [100, 60], "rank": [1, 0]}
+    assert len(visitor.sent[0]["heard"]["played"]) == 2
+    stored = served.collection.ratings().sort("question", "place").rows_by_key("question", named=True)
+    assert {name: [row["value"] for row in rows] for name, rows in stored.items()} == {
+        "grade": [100, 60], "rank": [2, 1], "wide": [-8, 8],
+    }  # fmt: skip
+
+
 def test_practice_and_attention_present_sets_too(serve_sets: Serve, judge: Judges) -> None:
     probe = {"type": "attention", "id": "look", "text": "Please choose B.", "question": "ties", "answer": 1}
     design = {**FREE, "practice": 1, "stimuli_per_rater": 3}
