@@ -19,7 +19,7 @@ from heartfelt.formats.described import COMMON_OPTIONS
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.pair_tables import PairColumns, read_pairs
-from heartfelt.formats.set_rows import write_sets
+from heartfelt.formats.set_rows import free_names, write_sets
 from heartfelt.formats.source_table import SYNONYMS, TABLES, SourceTable, locate, open_table
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
@@ -63,6 +63,7 @@ class Arena(Format):
 
     name: ClassVar[str] = "arena"
     example_data: ClassVar[str] = "example/battles.jsonl"
+    writes_comparisons: ClassVar[bool] = True
     about: ClassVar[str] = "arena logs: one battle per row with model_a, model_b and winner"
     options: ClassVar[Mapping[str, str]] = {
         "model_a": "column of the system shown first",
@@ -167,6 +168,7 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     if extras:
         own = ratings.filter((pl.col("question") == question) & (pl.col("place") == 1))
         own = own.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
+        own = own.rename(free_names([name for name in extras if name != "answer"], *NAMES))
         table = table.join(own, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")
     winner = (
         pl.when(pl.col("value") > 0.5).then(pl.lit("model_a"))

@@ -28,9 +28,18 @@ from heartfelt.formats.described import (
 )
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
-from heartfelt.formats.pair_tables import is_pairs, pair_columns, read_pairs
+from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
 from heartfelt.formats.set_rows import write_sets
-from heartfelt.formats.set_tables import checked_trials, read_members, set_type, trial_sets, with_roles
+from heartfelt.formats.set_tables import (
+    MEMBER_OPTIONS,
+    TRIAL_OPTIONS,
+    checked_trials,
+    read_members,
+    set_type,
+    trial_sets,
+    with_roles,
+    with_ties,
+)
 from heartfelt.formats.source_table import (
     TABLES,
     SourceTable,
@@ -40,7 +49,14 @@ from heartfelt.formats.source_table import (
     pick,
     side_table,
 )
-from heartfelt.formats.trace_tables import TRACES_FILE, gathered, read_traces, traces_text, written_traces
+from heartfelt.formats.trace_tables import (
+    TRACE_OPTIONS,
+    TRACES_FILE,
+    gathered,
+    read_traces,
+    traces_text,
+    written_traces,
+)
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -89,6 +105,7 @@ class Long(Format):
 
     name: ClassVar[str] = "long"
     example_data: ClassVar[str] = "example/ratings.csv"
+    writes_comparisons: ClassVar[bool] = True
     about: ClassVar[str] = "any CSV, TSV, Parquet or JSON table with one answer per row"
     options: ClassVar[Mapping[str, str]] = {
         "rater": "column of the rater id; none if the table does not say who rated",
@@ -99,29 +116,6 @@ class Long(Format):
         "seconds": "column of the answer time in seconds",
         "at": "column of the moment of the answer",
         "repeat": "column that numbers repeated presentations from 0",
-        "trial": "column of the trial, where stimuli were judged together",
-        "set": "column of the stimuli that were presented together",
-        "place": "column of the place of a stimulus in its trial, from 1",
-        "role": "column of the role: member, hidden-reference, anchor, or x in an ABX trial",
-        "type": "what was done with a set, where the scale does not say: pair, ab, abx, reference, mushra, ranking",
-        "hidden_reference": "the system, or else the stimulus, that is the hidden reference",
-        "low_anchors": "the systems, or else the stimuli, that are anchors in their sets, with commas",
-        "first": "column of the first stimulus of a pair; needs winner, value or votes",
-        "second": "column of the second stimulus of a pair",
-        "first_system": "column of the first stimulus' system",
-        "second_system": "column of the second stimulus' system",
-        "winner": "column of the winner of a pair; winner.WORD=first, second or tie explains a word in it",
-        "favours": "the side that a number in favour of one side favours: first or second",
-        "votes": "columns with how many chose the first, the second and neither, with commas",
-        "members": "columns of the members of a set, with commas; listed best first unless best or ranks are named",
-        "best": "column of the best of the members",
-        "worst": "column of the worst of the members",
-        "ranks": "columns of the members' ranks, with commas, 1 for the best",
-        "time": "column of the moment of a sample, where each row is a sample of a trace",
-        "time_unit": "s or ms; ms where the time's column ends in ms",
-        "samples": "columns with lists of samples, with commas, or a pattern such as sample_{time}ms",
-        "rate": "samples per second, or their column",
-        "start": "seconds from the start of the clip to the first sample, or their column",
         "system": "column of the system",
         "intent": "column of the intent",
         "prompt": "column of the prompt",
@@ -132,6 +126,10 @@ class Long(Format):
         "stimuli_id": "the id's column in the table of stimuli",
         "raters": "a table of raters beside this one",
         "raters_id": "the id's column in the table of raters",
+        **TRIAL_OPTIONS,
+        **PAIR_OPTIONS,
+        **MEMBER_OPTIONS,
+        **TRACE_OPTIONS,
         **COMMON_OPTIONS,
     }
 
@@ -180,6 +178,7 @@ class Long(Format):
             kind = set_type(next(iter(coded.values())), options, table.where)
             rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
             spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
+            coded = with_ties(coded, rows)
         traced = path.parent / TRACES_FILE
         return build(
             self.name,
