@@ -230,10 +230,10 @@ def test_bad_traces_are_explained() -> None:
     snapshot = traced(raters=4, clips=3)
     course = [float(np.sin(t / 9)) / 2 for t in range(60)]
     gaps: list[float | None] = [None if 20 <= t < 21 else value for t, value in enumerate(course)]
-    samples = {
-        "c0": [course, course[:40], gaps, [None] * 60],
+    samples: dict[str, list[list[float | None]]] = {
+        "c0": [[*course], [*course[:40]], gaps, [None] * 60],
         "c1": [[0.2] * 60] * 4,
-        "c2": [course[:20], course, course, course],
+        "c2": [[*course[:20]], [*course], [*course], [*course]],
     }
     rows = [
         (f"r{rater}", clip, "valence", own, 2.0, 0.0)
