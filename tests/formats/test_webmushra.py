@@ -144,3 +144,15 @@ def test_it_is_recognised_by_its_columns(tmp_path: Path) -> None:
     assert candidates(path) == ["webmushra"]
     path.write_text("rater,stimulus,question,value\nl,s,q,3\n", encoding="utf-8")
     assert candidates(path) == ["long"]
+
+
+def test_a_column_per_condition(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("Listener,Trial,reference,C1,anchor\nl1,t,100,60,20\nl2,t,90,,10\n", encoding="utf-8")
+    snapshot = heartfelt.read(path, "webmushra", conditions="reference,C1,anchor")
+    rows = snapshot.ratings.select("rater", "role", "value").sort("rater", "role").rows()
+    assert rows == [
+        ("l1", "anchor", 20.0), ("l1", "hidden-reference", 100.0), ("l1", "member", 60.0),
+        ("l2", "anchor", 10.0), ("l2", "hidden-reference", 90.0),
+    ]  # fmt: skip
+    assert snapshot.ledger["reason"].to_list() == ["no answer"]

@@ -12,14 +12,17 @@ import soundfile
 
 from heartfelt.benchmark import bench
 from heartfelt.labels import freeze
-from heartfelt.predictors import Case, Prediction, RunOptions, cases, predictor_from, run
+from heartfelt.predictors import Ask, Case, Prediction, RunOptions, cases, predictor_from, run
 from heartfelt.predictors.sets import answers_of, sets_of, win_shares
 from heartfelt.predictors.store import Entry, predictions_table
+from heartfelt.predictors.trained.embeddings import Features, Music
+from heartfelt.predictors.trained.model import Head, Output, TrainedModel
+from heartfelt.predictors.trained.predictor import TrainedPredictor, answer_of, doubt_of
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import Numeric
-from heartfelt.study.set_scale import Choice
+from heartfelt.study.set_scale import Choice, Trace
 from tests.predictors.runs import Scripted
 from tests.scoring.compared import arena, rankings
 from tests.scoring.made import predictions
@@ -164,3 +167,35 @@ def test_predictions_of_single_stimuli_need_no_pairs() -> None:
     ]
     scores = score(snapshot, predictions("m", rows), ScoreOptions(ceilings=False))
     assert scores.coverage["m"]["better"].answered == 6
+
+
+def trained(folder: Path) -> TrainedPredictor:
+    """A model of arousal that says 5 plus the first feature of a window."""
+    size = Music().size
+    parts = {key: np.zeros(size) for key in ("mean", "weight")} | {
+        key: np.ones(size) for key in ("factor", "reach")
+    }
+    parts["weight"][0] = 1.0
+    output = Output("arousal", Head("ridge", 5.0, parts), (1.0, 9.0), 2.0, 0.9)
+    return TrainedPredictor(TrainedModel("example", "va-audio", Music.name, (output,)))
+
+
+def test_a_trained_model_answers_a_comparison_by_its_axis(tmp_path: Path) -> None:
+    snapshot = with_media(tmp_path)
+    done = run(trained(tmp_path), cases(snapshot)[:2])
+    assert done.table["ok"].all()
+    assert done.table["note"].str.starts_with("the model's arousal").all()
+
+
+def test_a_trained_model_follows_a_clip_window_by_window(tmp_path: Path) -> None:
+    model = trained(tmp_path).model
+    rows = np.zeros((3, Music().size), np.float32)
+    rows[:, 0] = [-1.0, 0.0, 1.0]
+    features = Features(rows, np.array([0.0, 10.0, 20.0]), 30.0)
+    ask = Ask("arousal", Trace(type="trace", low=-1, high=1), "How arousing?")
+    (output,) = model.outputs
+    made = answer_of(ask, output, features, doubt_of(model, features), None)
+    assert made.samples == pytest.approx((-0.25, 0.0, 0.25))
+    assert (made.rate, made.start) == (0.1, 5.0)
+    # What it was trained on is predicted out of fold, of which there is no course.
+    assert answer_of(ask, output, features, doubt_of(model, features), 5.0).samples is None

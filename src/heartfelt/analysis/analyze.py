@@ -173,7 +173,8 @@ def analyze(
         sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
         crossfit=None if isinstance(held_out, str) else held_out,
         published=guard("published", None, published, snapshot, counted, everyone.anova, everyone.pairwise),
-        comparisons=guard("comparisons", (), comparison_results, material.snapshot) or None,
+        comparisons=guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
+        or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
         notes=(*material.labels.notes, *notes),
     )

@@ -8,7 +8,7 @@ how far raters agree on them, and what a predictor of choices can expect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import polars as pl
@@ -29,6 +29,7 @@ from heartfelt.analysis.results import ALL
 from heartfelt.labels.strengths import (
     COMPARED,
     Contest,
+    Of,
     contest,
     first_presentations,
     ranks,
@@ -54,14 +55,17 @@ WORK_AT_MOST = 2e8
 """Raters times answers up to which each rater is compared with the others."""
 
 
-def comparison_results(snapshot: Snapshot) -> tuple[Comparison, ...]:
-    """Every question that was answered about several stimuli together; a failure of one leaves the others."""
+def comparison_results(snapshot: Snapshot, contests: Sequence[Contest] = ()) -> tuple[Comparison, ...]:
+    """Every question that was answered about several stimuli together; a failure of one leaves the others.
+
+    ``contests`` are those that labels were made from, if at hand.
+    """
     study, out = snapshot.study, []
     names = set_questions(study)
     if study.sets is not None and study.sets.type == "reference":
         names = [question.id for question in study.asked]
     for question in names:
-        made = attempt(_question, snapshot, question)
+        made = attempt(_question, snapshot, question, contests)
         if isinstance(made, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
             made = Comparison(question, scale, 0, 0, why_missing=made.why)
@@ -70,7 +74,7 @@ def comparison_results(snapshot: Snapshot) -> tuple[Comparison, ...]:
     return tuple(out)
 
 
-def _question(snapshot: Snapshot, question: str) -> Comparison | None:
+def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest]) -> Comparison | None:
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
@@ -82,7 +86,11 @@ def _question(snapshot: Snapshot, question: str) -> Comparison | None:
             question, "abx", trials, raters, abx=_abx(rows.filter(pl.col("role") == "x"), snapshot)
         )
     if isinstance(scale, COMPARED):
-        return _compared(snapshot, question, scale, trials, raters)
+        own = [each for each in contests if each.question == question]
+        if not contests:
+            levels: tuple[Of, ...] = ("system", "stimulus")
+            own = [each for of in levels if (each := contest(snapshot, question, of)) is not None]
+        return _compared(question, scale, trials, raters, {each.of: each for each in own})
     if study.sets is not None and study.sets.type == "reference":
         made = against_reference(rows, snapshot.stimuli, scale)
         return Comparison(question, "reference", trials, raters, reference=made)
@@ -95,13 +103,15 @@ def _question(snapshot: Snapshot, question: str) -> Comparison | None:
 # --- strengths --------------------------------------------------------------------------------------------------------
 
 
-def _compared(snapshot: Snapshot, question: str, scale: Scale, trials: int, raters: int) -> Comparison:
+def _compared(
+    question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest]
+) -> Comparison:
     kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
-    by_stimulus = contest(snapshot, question, "stimulus")
+    by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
         why = "no trial has answers about two different stimuli"
         return Comparison(question, kind, trials, raters, why_missing=why)
-    made = contest(snapshot, question, "system") or by_stimulus
+    made = contests.get("system", by_stimulus)
     result = made.result
     missing = [each.why_missing for each in result.strengths if each.is_missing]
     pairs = made.pairs
@@ -112,7 +122,7 @@ def _compared(snapshot: Snapshot, question: str, scale: Scale, trials: int, rate
         trials,
         raters,
         made.of,
-        result.model,
+        result.model if result.core else "",
         _contestants(made) if len(result.names) <= MOST_LISTED else (),
         missing[0] if missing and not result.core else None,
         _pairs(made) if len(result.names) <= MOST_PAIRED else (),

@@ -38,6 +38,7 @@ from heartfelt.formats.set_tables import (
     set_type,
     trial_sets,
     with_roles,
+    with_ties,
 )
 from heartfelt.formats.source_table import (
     TABLES,
@@ -177,6 +178,7 @@ class Long(Format):
             kind = set_type(next(iter(coded.values())), options, table.where)
             rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
             spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
+            coded = with_ties(coded, rows)
         traced = path.parent / TRACES_FILE
         return build(
             self.name,

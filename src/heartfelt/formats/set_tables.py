@@ -139,6 +139,15 @@ def checked_trials(
     return good.drop(ROW), ledger, notes
 
 
+def with_ties(scales: Mapping[str, AnyScale], ratings: pl.DataFrame) -> dict[str, AnyScale]:
+    """The scales, where a choice allows ties if there are some."""
+    tied = set(ratings.filter(pl.col("value") == 0.5)["question"])
+    return {
+        name: scale.model_copy(update={"ties": name in tied}) if isinstance(scale, Choice) else scale
+        for name, scale in scales.items()
+    }
+
+
 def _contradictions(scale: AnyScale, kind: SetType, trial: Sequence[str]) -> dict[str, pl.Expr]:
     """What makes a trial useless, with how to see it."""
     if kind in {"abx", "reference"} or not isinstance(scale, SetScale):

@@ -21,6 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heartfelt.errors import InputError
+from heartfelt.formats.answers import NO_RATER
 from heartfelt.formats.columns import ids, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
 from heartfelt.formats.described import build, new_names, stated_scale
@@ -28,7 +29,7 @@ from heartfelt.formats.set_rows import trace_means, unnamed, usable
 from heartfelt.formats.source_table import SourceTable, open_table, pick
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.set_scale import LONGEST_TRACE, Trace
 from heartfelt.tables import TRACES
 
 TRACE_OPTIONS: Mapping[str, str] = {
@@ -45,6 +46,8 @@ EMPTY = "a trace without samples"
 REGULAR = 0.25
 """Moments that lie within this share of a step of a regular grid are on it."""
 HIGHEST_RATE = 1000.0
+BY_COLUMN, AVERAGE = "columns", "average"
+"""The value of the option ``rater`` where every rater has a column, and who gave traces that nobody signed."""
 
 
 def read_traces(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
@@ -54,13 +57,18 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
     if not frame.height:
         raise InputError(f"{table.path} has no rows.", "Point to a table with traces.")
     names = {role: _named(table, role) for role in ("rater", "stimulus", "repeat")}
+    notes: list[str] = []
     keys = [ids(frame[column]).alias(role) for role, column in names.items() if column is not None]
     base = frame.with_columns(keys)
     if names["repeat"] is not None:
         base = base.with_columns(pl.col("repeat").cast(pl.Int64, strict=False))
-    notes: list[str] = []
+    if names["rater"] is None:
+        base = base.with_columns(pl.lit(AVERAGE).alias("rater"))
+        if options["rater"] == NO_RATER:
+            notes.append(f"The table does not say who rated; its traces are those of one rater, '{AVERAGE}'.")
     if "time" in options:
-        traces, notes = _from_rows(base, table)
+        traces, more = _from_rows(base, table)
+        notes += more
     elif "{time}" in options["samples"]:
         traces = _from_columns(base, table)
     else:
@@ -110,12 +118,14 @@ def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
         rows = collected(open_table(path, {k: v for k, v in options.items() if k != "where"}).rows, path)
         parts.append(rows.with_columns(filename=pl.lit(path.stem), folder=pl.lit(path.parent.name)))
     whole = pl.concat(parts, how="diagonal_relaxed")
-    return SourceTable(source, whole.lazy(), options)
+    return SourceTable(source / source.name, whole.lazy(), options)  # media are looked for inside the folder
 
 
 def _named(table: SourceTable, role: str) -> str | None:
     if role == "repeat":
         return table.options.get("repeat")
+    if role == "rater" and table.options.get("rater") in {NO_RATER, BY_COLUMN} - set(table.columns):
+        return None
     return pick(table.columns, role, table.options, table.where)
 
 
@@ -124,8 +134,16 @@ def _questions(table: SourceTable, taken: Sequence[str]) -> list[str]:
     if listed:
         need(table.columns, listed, table.where)
         return listed
+    if _spread(table):
+        about = {*taken, table.pick("stimulus"), table.options.get("question"), "filename", "folder"}
+        return [name for name in table.columns if name not in about]
     usual = [name for name in table.columns if name in {"valence", "arousal"} and name not in taken]
     return usual or [table.pick("value")]
+
+
+def _spread(table: SourceTable) -> bool:
+    """Whether every rater has a column."""
+    return table.options.get("rater") == BY_COLUMN and BY_COLUMN not in table.columns
 
 
 def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, list[str]]:
@@ -144,16 +162,28 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
     )
     index = [name for name in rows.columns if name not in values]
     tall = rows.unpivot(values, index=index, variable_name="question", value_name="\0value")
-    if asked:
-        tall = tall.with_columns(pl.col("\0question").alias("question")).drop("\0question")
+    if _spread(table):
+        named = pl.col("\0question") if asked else pl.lit(options.get("question", "value"))
+        tall = tall.with_columns(pl.col("question").alias("rater"), named.alias("question"))
+    elif asked:
+        tall = tall.with_columns(pl.col("\0question").alias("question"))
     elif "question" in options:
         tall = tall.with_columns(pl.lit(options["question"]).alias("question"))
-    tall = tall.filter(pl.col("\0time").is_not_null()).sort("\0time", maintain_order=True)
+    tall = (
+        tall.drop("\0question", strict=False)
+        .filter(pl.col("\0time").is_not_null())
+        .sort("\0time", maintain_order=True)
+    )
     grouped = tall.group_by(*key, "question", maintain_order=True).agg("\0time", "\0value")
     step = _step(grouped, options, table.where)
     held = 0
     samples, starts = [], []
     for times, course in grouped.select("\0time", "\0value").iter_rows():
+        if (times[-1] - times[0]) / step > LONGEST_TRACE:
+            raise InputError(
+                f"{table.where}: a trace lasts {times[-1] - times[0]:g} s, more than {LONGEST_TRACE:,} samples.",
+                "State the unit of the time (time_unit=ms) or fewer samples per second (rate=2).",
+            )
         on_grid, regular = _on_grid(np.asarray(times, float), np.asarray(course, float), step)
         held += not regular
         samples.append(on_grid.tolist())

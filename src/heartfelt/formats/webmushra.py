@@ -22,7 +22,7 @@ from typing import ClassVar
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import Sheet, ids
+from heartfelt.formats.columns import Sheet, ids, need
 from heartfelt.formats.delimited import header_of
 from heartfelt.formats.described import COMMON_OPTIONS, build
 from heartfelt.formats.format import FORMATS, Format
@@ -66,6 +66,7 @@ class WebMushra(Format):
         "trial": "column of the trial",
         "condition": "column of the condition that was graded",
         "score": "column of the grade",
+        "conditions": "columns of grades, with commas, where each condition has a column of its own",
         "hidden_reference": "the condition that is the reference; reference, orig and the like if left out",
         "low_anchors": "conditions that are anchors, with commas; those with anchor in their name if left out",
         **COMMON_OPTIONS,
@@ -87,6 +88,8 @@ class WebMushra(Format):
         path = locate(source, ("mushra.csv", "results.csv"), {".csv", ".tsv", ".txt", ".parquet"})
         # Addresses of listeners are dropped from the table of raters below; here they may be all that names a listener.
         table = replace(open_table(path, {**options, "personal": "keep"}), options=options)
+        if "conditions" in options:
+            table = _by_row(table)
         sheet = table.sheet("grade")
         roles = _roles(table)
         frame, raters, notes = _listeners(sheet, roles, table)
@@ -106,6 +109,16 @@ class WebMushra(Format):
             raters=raters,
             ledger=page.ledger,
         )
+
+
+def _by_row(table: SourceTable) -> SourceTable:
+    """The table with a row per grade, from a column for each condition."""
+    conditions = table.names_in("conditions")
+    need(table.columns, conditions, table.where)
+    index = [name for name in table.columns if name not in conditions]
+    texts = table.rows.with_columns(pl.col(conditions).cast(pl.String))
+    names = {"variable_name": "rating_stimulus", "value_name": "rating_score"}
+    return replace(table, rows=texts.unpivot(conditions, index=index, **names), delimited=None)
 
 
 def _roles(table: SourceTable) -> dict[str, str]:

@@ -28,12 +28,23 @@ SYSTEMS: Mapping[str, tuple[Callable[[Analysis, Charts], Section], ...]] = {
     "opinion": (systems.ranking,),
 }
 """What a report says of systems, by kind of study."""
+RELATED_FIGURES = ("strengths", "win-matrix", "system-ranking")
+"""What a page shows of a study that is related to its own, as far as that has it."""
 
 
 def write_analysis(
-    analysis: Analysis, folder: Path | str, *, replace: bool = False, progress: Progress | None = None
+    analysis: Analysis,
+    folder: Path | str,
+    *,
+    replace: bool = False,
+    related: Mapping[str, Analysis] = {},
+    progress: Progress | None = None,
 ) -> Path:
-    """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder."""
+    """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder.
+
+    ``related`` studies, by the folder of their own report next to the page, get a section each: what they found, their
+    main figures, and a link.
+    """
     from heartfelt.report.drawing.files import drawing
 
     target, charts = Path(folder), charts_of(analysis)
@@ -44,7 +55,7 @@ def write_analysis(
         write_json(made / "summary.json", analysis.summary)
         for name, table in tables.items():
             write_text(made / f"{name}.csv", csv_text(flat(table)))
-        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE)))
+        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE, related)))
     return target
 
 
@@ -78,12 +89,19 @@ def full_ledger(analysis: Analysis) -> pl.DataFrame:
     return pl.concat([left_out, flags], how="diagonal_relaxed")
 
 
-def analysis_page(analysis: Analysis, charts: Charts, target: Path) -> Page:
+def analysis_page(
+    analysis: Analysis, charts: Charts, target: Path, related: Mapping[str, Analysis] = {}
+) -> Page:
     """The page, for a file at ``target``."""
     study, media = analysis.snapshot.study, media_sources(analysis.snapshot, target)
     more = {"stimuli": outcome.stimuli_list(analysis), "image": study.media == "image"}
     sections, title = _sections(analysis, charts), say(study.title) or study.name
-    return Page(title, say(study.description), sections, charts, media, _facts(analysis), more)
+    everything = dict(charts)
+    for name, other in related.items():
+        own = {f"{name}-{figure}": FIGURES[figure].chart(other) for figure in RELATED_FIGURES}
+        everything |= own
+        sections.insert(-2, outcome.related(other, name, own))
+    return Page(title, say(study.description), sections, everything, media, _facts(analysis), more)
 
 
 def _sections(analysis: Analysis, charts: Charts) -> list[Section]:

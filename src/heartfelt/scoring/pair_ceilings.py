@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import cast
 
@@ -17,7 +16,7 @@ from heartfelt.stats.comparison.ceilings import RankMetric, choice_ceilings, str
 from heartfelt.stats.comparison.hits import mean_hits
 from heartfelt.stats.comparison.prediction import ChoiceScores
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import LEAST_UNITS, Spread
+from heartfelt.stats.trace_scores import mean_over_stimuli
 
 
 def ceilings_of(task: Task, truth: Truth, confidence: float, seed: int) -> ChoiceScores | str:
@@ -75,16 +74,3 @@ def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estim
     if not known.size:
         return Estimate.missing("no stimulus has a course of two raters that varies", name)
     return mean_over_stimuli(known, name, confidence)[0]
-
-
-def mean_over_stimuli(values: np.ndarray, name: str, confidence: float) -> tuple[Estimate, Spread | None]:
-    """A mean with Student's interval over stimuli."""
-    plain = Estimate(float(values.mean()), method=name, counts={"pairs": int(values.size)})
-    if values.size < LEAST_UNITS:
-        why = f"{values.size} stimuli; at least {LEAST_UNITS} are needed"
-        return plain.without_interval(why), None
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    if error <= 0:
-        return plain.without_interval("all stimuli have the same value"), None
-    spread = Spread(float(values.mean()), "identity", int(values.size), error, values.size - 1.0)
-    return spread.estimate(plain, confidence), spread

@@ -55,7 +55,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_shows_choices_calibration_and_position_bias(pairs: Path) -> None:
     text = plain(pairs / "report.html")
-    assert "accuracy of single choices (a tie is half right)" in text
+    assert "has the best accuracy of single choices, 0." in text
     assert "with 95% intervals over raters and pairs" in text
     assert "better: calibration and position bias" in text
     assert "judge changed its verdict with the order in 0.333 [" in text
