@@ -12,6 +12,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.snapshot import Snapshot
+from tests.predictors.studies import snapshot
 from tests.scoring.compared import arena, courses, rankings
 
 
@@ -202,3 +203,9 @@ def test_a_trace_for_an_ordinary_question_is_a_problem(pairs: Snapshot, tmp_path
 def test_json_that_is_no_list_of_objects_is_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(InputError, match=r"list of objects|cannot be read as JSON"):
         predictor_from(f"file:{written(tmp_path, content, 'x.json')}")
+
+
+def test_a_column_called_set_means_nothing_where_stimuli_were_judged_alone(tmp_path: Path) -> None:
+    path = written(tmp_path, "set,stimulus,question,value\ntest,clip_000.wav,valence,7\n")
+    done = asked(snapshot(tmp_path / "study", 1), path)
+    assert done.table.filter(pl.col("question") == "valence")["value"].to_list() == [7.0]

@@ -79,6 +79,18 @@ def test_pages_of_other_studies_have_no_such_section(opinion: Analysis, tmp_path
     assert not {"How stimuli compare", "MUSHRA grades"} & set(titles)
 
 
+def test_a_page_shows_a_related_study(opinion: Analysis, compared: Analysis, tmp_path: Path) -> None:
+    charts = charts_of(opinion)
+    shown = analysis_page(opinion, charts, tmp_path / "report.html", {"arena": compared})
+    section = next(each for each in shown.sections if each.id == "arena")
+    assert compared.summary.verdict_groups.bottom_line in section.html
+    assert 'href="arena/report.html"' in section.html
+    assert 'data-figure="arena-strengths"' in section.html
+    assert "arena-strengths" in shown.data["figures"]  # type: ignore[operator]  # a mapping of charts by name
+    assert [each.id for each in shown.sections][-1] == "files"
+    assert "arena-strengths" not in charts
+
+
 @pytest.mark.slow
 def test_the_folder_holds_strengths_and_pairs(compared: Analysis, tmp_path: Path) -> None:
     folder = write_analysis(compared, tmp_path / "out")

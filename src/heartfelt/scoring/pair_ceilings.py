@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -53,18 +53,17 @@ def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
     return replace(difference.estimate, method=name)
 
 
-def ceiling_of_strengths(task: Task, metric: str, truth: Truth, options: ScoreOptions) -> Estimate:
-    """The correlation that the true strengths of these stimuli can be expected to have with the estimated ones."""
-    name = f"ceiling, {metric}"
-    if metric not in ("pearson", "spearman", "kendall"):
-        return Estimate.missing("no ceiling of this metric is known", name)
-    if truth.snapshot is None:
-        return Estimate.missing(NO_RATINGS, name)
-    result = contest(truth.snapshot, task.questions[0], truth.contestants(task), options.confidence)
+def strength_ceilings(task: Task, truth: Truth, options: ScoreOptions) -> dict[str, Estimate]:
+    """The correlations that the true strengths of these contestants can be expected to have with the estimated ones."""
+    names = get_args(RankMetric)
+    result, why = None, NO_RATINGS
+    if truth.snapshot is not None:
+        result = contest(truth.snapshot, task.questions[0], truth.contestants(task), options.confidence)
+        why = "there are no comparisons"
     if result is None:
-        return Estimate.missing("there are no comparisons", name)
-    chosen = cast("RankMetric", metric)
-    return strength_ceiling(result.result, chosen, confidence=options.confidence, seed=options.seed)
+        return {name: Estimate.missing(why, f"ceiling, {name}") for name in names}
+    given: dict[str, Any] = {"confidence": options.confidence, "seed": options.seed}
+    return {name: strength_ceiling(result.result, name, **given) for name in names}
 
 
 def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estimate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
@@ -12,8 +13,12 @@ import pytest
 from heartfelt.report.bench import write_bench
 from heartfelt.report.leaderboard import write_leaderboard
 from heartfelt.scoring import score, truth_of
+from tests.report.test_browser import Watched
 from tests.scoring.compared import arena, courses
 from tests.scoring.made import predictions
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def plain(path: Path) -> str:
@@ -57,10 +62,11 @@ def test_the_page_shows_choices_calibration_and_position_bias(pairs: Path) -> No
     text = plain(pairs / "report.html")
     assert "has the best accuracy of single choices, 0." in text
     assert "with 95% intervals over raters and pairs" in text
-    assert "better: calibration and position bias" in text
+    assert "better: calibration model" in text
+    assert "better: position bias model" in text
+    assert "by the difference of two predictions (numbers)" in text
     assert "judge changed its verdict with the order in 0.333 [" in text
     assert "of these, 1.000 [" in text or "of these, 1.00 [" in text
-    assert "not judged in both orders" in text
     assert "raters chose the stimulus presented first in" in text
     assert "Calibration: better" in text
     assert "numbers failed on 2 items of 18" in text
@@ -105,3 +111,18 @@ def test_the_page_shows_traces_and_their_lag(tmp_path: Path) -> None:
     assert "arousal (trace): by how much raters follow the prediction" in text
     assert "follower 2.0 0.99" in text
     assert "with 95% intervals over stimuli and raters" in text
+
+
+@pytest.mark.browser
+def test_every_figure_of_choices_is_drawn(browser: Browser, pairs: Path) -> None:
+    html = (pairs / "report.html").read_text(encoding="utf-8")
+    start = html.index(">", html.index('id="report-data"')) + 1
+    figures = json.loads(html[start : html.index("</script>", start)])["figures"]
+    assert {name.split("-")[0] for name in figures} == {"leaderboard", "shares", "scatter", "calibration"}
+    watched = Watched(browser, pairs / "report.html")
+    for name, figure in figures.items():
+        host = watched.page.locator(f'[data-figure="{name}"]')
+        assert host.locator("svg[role=group]").count() == len(figure["panels"]), name
+        assert host.locator(".mark").count() > 0, name
+    watched.quiet(pairs / "report.html")
+    watched.context.close()

@@ -21,7 +21,7 @@ def spread(stimuli: float, raters: float, answers: float, counts: tuple[float, f
 def test_stimuli_that_happen_to_agree_do_not_shorten_an_interval() -> None:
     variance, df = spread(0.01, 0.09, 0.09, (240, 20, 4)).variance(ONE)
     assert variance == pytest.approx(0.09)
-    assert df > 19
+    assert df == pytest.approx(0.09**2 / (0.09**2 / 239 + 0.09**2 / 19))
     assert spread(0.01, 0.09, 0.09, (240, 20, 4)).total[0, 0] == pytest.approx(0.09)
 
 

@@ -218,6 +218,9 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
         "chance": lambda row: row[1].chance,
         SHARE: lambda row: rank_text(row[0]) if row[0].below_chance else row[1].of_ceiling,
     }
+    if task.kind in ("choices", "traces"):
+        # A pair lies between systems, and courses are compared stimulus by stimulus.
+        del columns["rank for other systems"], columns["over systems"]
     for key in FURTHER[task.kind]:
         metric, by, at = key
         if any(scores.find(task.id, model, *key) is not None for model in scores.models):

@@ -46,6 +46,24 @@ export class Surface {
     this.marker = make("i", { class: "trace-marker" });
     this.area = make("div", { class: "trace-plane", "aria-hidden": "true" },
       end("top", top), end("left", left), end("right", right), end("bottom", bottom), this.canvas, this.marker);
+    for (const field of this.course.fields) this.#rail(field);
+  }
+
+  // A slider next to the plane can be dragged as well.
+  #rail(field) {
+    const follow = ({ clientX, timeStamp }) => {
+      const box = field.slider.getBoundingClientRect();
+      this.course.put(field, (clientX - box.left) / box.width, timeStamp);
+      this.run();
+    };
+    field.slider.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      field.slider.setPointerCapture(event.pointerId);
+      follow(event);
+    });
+    field.slider.addEventListener("pointermove", (event) => {
+      if (event.buttons && field.slider.hasPointerCapture(event.pointerId)) follow(event);
+    });
   }
 
   // --- pointers --------------------------------------------------------------------------------------------------------
