@@ -15,6 +15,7 @@ from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from tests.compared import SYSTEMS, abx, arena, mushra, referenced, sets_of_four, traced
+from tests.screening.compared_panels import panel_of_pairs
 
 
 def only(snapshot: Snapshot) -> Comparison:
@@ -206,6 +207,19 @@ def test_bad_designs_are_explained_end_to_end() -> None:
     assert "no chain of comparisons links it with" in texts["apart"]
     assert "no trial has answers about two different stimuli" in texts["alone"]
     assert not any("failed" in text for text in texts.values())
+
+
+def test_strengths_with_and_without_the_raters_in_question() -> None:
+    analysis = analyze(
+        panel_of_pairs(12, 60, careless={"r00": "first"}, seed=3), AnalyzeOptions(resamples=100)
+    )
+    assert analysis.panel.under("default").dropped == ("r00",)
+    figures = [row for row in analysis.summary.sensitivity or () if row.figure.startswith("strength of ")]
+    assert len(figures) == 6
+    (made,) = analysis.summary.comparisons or ()
+    known = {each.name: each.strength for each in made.contestants}
+    assert all(row.with_all == known[str(row.of)] for row in figures)
+    assert all(row.without != row.with_all for row in figures)
 
 
 def test_nobody_answered() -> None:
