@@ -62,6 +62,18 @@ def test_pairs_hold_wins_and_corrected_tests(pairs: Analysis) -> None:
     assert 0.5 < float(made.ceilings["accuracy"]) < float(made.ceilings["majority_accuracy"]) < 1.0
 
 
+def test_the_share_of_first_choices_takes_raters_as_a_sample() -> None:
+    snapshot = arena(raters=12, order=0.5)
+    made = only(snapshot)
+    assert made.order is not None
+    first = snapshot.ratings.filter(pl.col("place") == 1)
+    assert float(made.order.first_share) == pytest.approx(float(np.mean(first["value"].to_numpy())))
+    assert made.order.first_share.interval == "jackknife over raters"
+    shares = first.group_by("rater").agg(pl.mean("value"))["value"].to_numpy()
+    half = float(np.std(shares, ddof=1)) / 12**0.5 * 2.201
+    assert made.order.first_share.high == pytest.approx(float(np.mean(shares)) + half, abs=1e-3)
+
+
 def test_majorities_count_every_pair(pairs: Analysis) -> None:
     table = pairs.pairs
     assert table["n"].sum() == 640
