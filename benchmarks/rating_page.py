@@ -1,4 +1,6 @@
-"""The rating page in a real Chromium on this machine: its weight, when it can be used, how soon the next trial is there."""
+"""The rating page in a real Chromium on this machine: its weight, when it can be used, how soon the next trial is there,
+how soon a change between the members of a set is heard, and how exactly a trace records when the page is slow.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +25,52 @@ _ANSWER = """async () => {
 }"""
 _WEIGHT = """() => performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
   .filter((one) => !one.name.includes("/media/")).reduce((sum, one) => sum + one.transferSize, 0)"""
+_CHANGES = """async (rounds) => {
+  const { Mixer } = await import(`${document.body.dataset.static}/mixer.js`);
+  const context = new AudioContext(), meter = new AnalyserNode(context, { fftSize: 32 }), data = new Float32Array(32);
+  await context.resume();
+  meter.connect(context.destination);
+  const members = [0.25, -0.25].map((level) => {
+    const buffer = context.createBuffer(1, context.sampleRate * 4, context.sampleRate);
+    buffer.getChannelData(0).fill(level);
+    return buffer;
+  });
+  const mixer = new Mixer(context, members, meter), pause = (ms) => new Promise((go) => setTimeout(go, ms));
+  const sign = () => { meter.getFloatTimeDomainData(data); return Math.sign(data[31]); };
+  mixer.play({ from: 0, to: 4, loop: true });
+  while (sign() !== 1) await pause(1);
+  const waits = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const begun = performance.now();
+    mixer.select((round + 1) % 2);
+    while (sign() !== (round % 2 ? 1 : -1)) await pause(0);
+    waits.push(performance.now() - begun + context.baseLatency * 1000);
+    await pause(23);
+  }
+  mixer.stop();
+  return waits;
+}"""
+_TRACE = """async (fps) => {
+  const { Course, Trace } = await import(`${document.body.dataset.static}/trace.js`);
+  const { Tracing } = await import(`${document.body.dataset.static}/trace-pass.js`);
+  const field = new Trace("q", { text: "Q" }, { low: 0, high: 1, rate: 50, low_text: "", high_text: "" }, () => {});
+  const course = new Course(field), begun = performance.now();
+  const audio = { addEventListener() {}, get currentTime() { return (performance.now() - begun) / 1000; } };
+  const player = { audio, rule: "full", playing: true, seconds: 2 }, form = { courses: [course], here: [field], active: field };
+  const tracing = new Tracing(form, player, { anew() {}, finished() {} });
+  tracing.began();
+  // The marker moves up evenly, every 7 ms; the page handles what came since its last frame.
+  for (let told = 0, now = 0; now < 2000; ) {
+    const frame = performance.now() + 1000 / fps;
+    while (performance.now() < frame);
+    now = performance.now() - begun;
+    const moves = [];
+    for (; told <= Math.min(now, 2000); told += 7) moves.push([begun + told, [told / 2000]]);
+    course.moved(moves);
+  }
+  tracing.stopped("ended");
+  return Math.max(...field.samples.map((value, place) => (value === null ? 0 : Math.abs(value * 2000 - place * 20))));
+}"""
 _TIMES = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
 
 
@@ -71,4 +119,12 @@ def main() -> None:
             print(
                 f"next trial shown: median {statistics.median(shown):.0f} ms, slowest {max(shown):.0f} ms (wanted: under 100)"
             )
+            waits = page.evaluate(_CHANGES, 25)
+            print(
+                f"change between members heard: median {statistics.median(waits):.0f} ms, slowest {max(waits):.0f} ms"
+                " (wanted: under 20)"
+            )
+            errors = {fps: page.evaluate(_TRACE, fps) for fps in (10, 20, 60)}
+            off = ", ".join(f"{error:.1f} ms at {fps} frames per second" for fps, error in errors.items())
+            print(f"samples of a trace, marker moved every 7 ms: off by at most {off}")
             browser.close()

@@ -163,3 +163,24 @@ def traced(raters: int = 6, clips: int = 3, rate: float = 2.0, seed: int = 0) ->
     )
     clips_table = pl.DataFrame({"stimulus": [f"c{c}" for c in range(clips)], "system": ["alpha"] * clips})
     return Snapshot.build(study, stimuli=clips_table, ratings=ratings, traces=table)
+
+
+def referenced(raters: int = 6, prompts: int = 4, seed: int = 1) -> Snapshot:
+    """Two systems rated on five points next to the original."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        row
+        for rater in range(raters)
+        for p in range(prompts)
+        for s, level in (("good", 4.2), ("poor", 2.4))
+        for row in rows_of(
+            f"r{rater}", f"{s}{p}", [f"{s}/{p}"], [float(np.clip(round(level + rng.normal() / 2), 1, 5))]
+        )
+    ]
+    study = parse_study(
+        "name: dmos\nscales: {five: {type: points, points: 5}}\nquestions: [{id: better, text: How, scale: five}]\n"
+        "sets: {type: reference, reference: original}\n"
+    )
+    return Snapshot.build(
+        study, stimuli=stimuli(prompts, ("good", "poor", "original")), ratings=pl.DataFrame(rows)
+    )

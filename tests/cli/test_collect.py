@@ -63,6 +63,18 @@ def test_simulating_prints_the_histogram(folder: Path) -> None:
     assert "█" in answer
 
 
+def test_studies_with_sets_count_sets(tmp_path: Path) -> None:
+    folder = write_study(
+        tmp_path / "study", "pairs", sets={"type": "pair", "rule": "table", "file": "sets.csv"},
+        scales={"which": {"type": "choice"}}, questions=[{"id": "q", "text": "Which?", "scale": "which"}],
+    )  # fmt: skip
+    (folder / "sets.csv").write_text("set,stimulus\nx,s0\nx,s1\ny,s0\ny,s2\n", encoding="utf-8")
+    checked = run("check", folder)
+    assert "6 stimuli, 1 questions, 2 sets." in checked
+    assert "3 stimuli are in no set, such as s3" in checked
+    assert "gave 4 ratings of 2 sets" in run("simulate-collection", folder)
+
+
 def test_simulating_in_json(folder: Path) -> None:
     answer = run(
         "simulate-collection", folder, "--raters", 3, "--trials", 4, "--dropout", 0.2, "--seed", 7, "--json"

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions
+from heartfelt.collect.assign.balance import Balance
 from heartfelt.collect.commands import Answer, Erase, Exclude, Flag, MediaProblem, Next, ShowTrial, TrialLog
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed
 from heartfelt.errors import StudyError
@@ -366,6 +367,40 @@ def test_erasing_and_excluding(make_study: Make, opened: Open) -> None:
         for table in ("members", "ratings", "answers"):
             rows = connection.exec_driver_sql(f"SELECT DISTINCT rater FROM {table}").scalars().all()
             assert len(rows) == 1, table
+
+
+def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
+    make_study: Make, opened: Open
+) -> None:
+    folder = study(make_study, "abx", "forced", design={"ratings_per_item": 6, "stimuli_per_rater": 5})
+    collection = opened(folder)
+    people = walk(collection, lambda _: 0, 4)
+    person = Person(collection)
+    person.begin()
+    person.step = collection.do(Flag(person.id, person.trial.trial, "silent", skip=True))
+    collection.do(Erase(people[1].id))
+    collection.do(Exclude(people[2].id, "test"))
+
+    def counts(balance: Balance) -> list[dict[Any, float]]:
+        tables = (
+            balance._offsets,
+            balance._rater_offsets,
+            balance._matched,
+            balance._matched_place,
+            balance._met,
+        )
+        return [{key: value for key, value in table.items() if value} for table in tables]
+
+    before = collection._store.state
+    assert before is not None
+    assert before.balance is not None
+    known = counts(before.balance)
+    assert sum(known[-1].values()) == 2 * (3 * 5 + 4), "three raters with five sets, and one with four leased"
+    collection.close()
+    after = opened(folder)._store.state
+    assert after is not None
+    assert after.balance is not None
+    assert counts(after.balance) == known
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ def test_ten_minutes_on_two_axes(make_study: Make, opened: Open) -> None:
     course = [round(float(value), 4) for value in np.sin(np.arange(6000) / 50)]
     person.answer(values={"valence": {"samples": course}, "arousal": {"samples": course[::-1]}})
     traces = collection.snapshot().traces
+    assert traces.schema["samples"] == pl.List(pl.Float32)
     stored = dict(traces.select("question", "samples").iter_rows())
     assert np.allclose(stored["valence"], course, atol=1e-6)
     assert np.allclose(stored["arousal"], course[::-1], atol=1e-6)

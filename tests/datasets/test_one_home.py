@@ -56,7 +56,8 @@ def test_every_dataset_is_looked_for() -> None:
 
 def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
     five = ["aigiemo", "aimoclips", "emolia-dim", "emolia-emo", "musiceval"]
-    assert RECIPES.names() == STARTERS.names() == five
+    methods = ["arena", "best-worst", "cmos", "continuous", "mushra"]
+    assert RECIPES.names() == STARTERS.names() == sorted([*five, *methods])
     assert set(FORMATS) == {*five, "arena", "long", "means", "musav", "vgmidi", "votes", "webmushra", "wide"}
     assert (FIGURES.names(), LAYOUTS.names()) == (["aimoclips"], ["emolia", "musiceval"])
     assert "musiceval" in POLICIES

@@ -61,7 +61,8 @@ def test_every_scale_has_its_section() -> None:
 
 def test_every_recipe_has_its_page() -> None:
     for name in RECIPES:
-        text = (ROOT / "docs" / "datasets" / f"{name}.md").read_text(encoding="utf-8")
+        (page,) = [p for p in PAGES if p.parent.name in {"datasets", "recipes"} and p.stem == name]
+        text = page.read_text(encoding="utf-8")
         assert text.startswith(f"# {name}\n")
         assert "\n## The recipe\n" in text
 

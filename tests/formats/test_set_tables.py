@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import polars as pl
@@ -251,3 +252,144 @@ def test_traces_off_their_scale_are_an_error_with_the_rater() -> None:
         heartfelt.read(SAMPLES, stimulus="song", samples="at_{time}")
     with pytest.raises(InputError, match="rate=fast"):
         heartfelt.read(SAMPLES, stimulus="song", time="t_ms", rate="fast")
+
+
+def test_a_column_per_rater(tmp_path: Path) -> None:
+    (tmp_path / "P16.csv").write_text("time;FM1 ;FM2 \n0.00;0.1;0.2\n0.04;0.3;0.4\n", encoding="utf-8")
+    options = {"stimulus": "filename", "rater": "columns", "time": "time", "question": "arousal"}
+    snapshot = heartfelt.read(tmp_path, "long", **options)
+    assert trace(snapshot, "FM1", "arousal") == [0.1, 0.3]
+    assert trace(snapshot, "FM2", "arousal") == [0.2, 0.4]
+    assert snapshot.traces["rate"].to_list() == [25.0, 25.0]
+    assert snapshot.stimuli["stimulus"].to_list() == ["P16"]
+
+
+def test_averages_nobody_signed() -> None:
+    frame = pl.DataFrame({"song_id": [2, 3], "sample_15000ms": [0.1, 0.2], "sample_15500ms": [0.3, None]})
+    snapshot = heartfelt.read(
+        frame, rater="none", stimulus="song_id", samples="sample_{time}ms", question="arousal"
+    )
+    assert snapshot.traces.select("rater", "stimulus").rows() == [("average", "2"), ("average", "3")]
+    assert "does not say who rated" in snapshot.source.notes[0]
+
+
+def test_moments_in_the_wrong_unit_are_an_error() -> None:
+    frame = pl.DataFrame(
+        {"rater": ["u"] * 3, "stimulus": ["s"] * 3, "time": [0, 1, 1_000_000_000], "value": [0.1] * 3}
+    )
+    with pytest.raises(InputError, match="more than 100,000 samples"):
+        heartfelt.read(frame, time="time")
+
+
+def test_abx_and_reference_trials_by_rows(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "rater": ["r", "r"],
+            "trial": ["1", "2"],
+            "stimulus": ["a", "b"],
+            "value": [1, 0],
+            "set": ["a|b", "a|b"],
+        }
+    )
+    snapshot = heartfelt.read(frame, trial="trial", set="set", scale="choice", type="abx")
+    assert snapshot.study.sets is not None
+    assert (snapshot.study.sets.type, snapshot.ratings["role"].unique().to_list()) == ("abx", ["x"])
+    again(snapshot, tmp_path / "abx")
+    rated = heartfelt.read(
+        frame.with_columns(value=pl.Series([4, 2])), trial="trial", scale="1-5", type="reference"
+    )
+    assert rated.study.sets is not None
+    assert rated.study.sets.type == "reference"
+    assert rated.ratings["value"].to_list() == [4.0, 2.0]
+    again(rated, tmp_path / "reference")
+
+
+CELLS = (
+    "x",
+    "y",
+    "z",
+    None,
+    "",
+    "tie",
+    "model_a",
+    "a",
+    "1",
+    "0",
+    "0.5",
+    "-3",
+    "nan",
+    "[1,2]",
+    "1e9",
+    "best",
+    "é",
+    "=1+1",
+)
+COLUMNS = [
+    "rater",
+    "stimulus",
+    "first",
+    "second",
+    "winner",
+    "value",
+    "trial",
+    "set",
+    "place",
+    "role",
+    "time",
+    "valence",
+    "model_a",
+    "model_b",
+    "judge",
+    "question_id",
+    "Best",
+    "Worst",
+    "m1",
+    "m2",
+    "m3",
+    "samples",
+    "repeat",
+    "at",
+    "seconds",
+    "question",
+    "system",
+]
+READINGS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("arena", {}),
+    ("arena", {"prompt": "none", "judge": "none"}),
+    ("webmushra", {"rater": "rater", "trial": "trial", "condition": "system", "score": "value"}),
+    ("long", {"first": "first", "second": "second", "winner": "winner"}),
+    ("long", {"first": "first", "second": "second", "value": "value"}),
+    ("long", {"first": "first", "second": "second", "votes": "m1,m2"}),
+    ("long", {"members": "m1,m2,m3", "best": "Best", "worst": "Worst"}),
+    ("long", {"members": "m1,m2,m3"}),
+    *(
+        ("long", {"trial": "trial", "scale": scale})
+        for scale in ("choice", "rank", "best-worst", "grade:0-100")
+    ),
+    ("long", {"time": "time", "value": "valence"}),
+    ("long", {"samples": "samples", "rate": "2"}),
+    ("long", {"samples": "m{time}"}),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "options"), READINGS)
+def test_nonsense_is_read_or_explained(format: str, options: dict[str, str], tmp_path: Path) -> None:
+    """Whatever the cells hold, there is a snapshot that survives writing, or an error in words."""
+    rng = random.Random(str(options))
+    explained: list[tuple[str, str]] = []
+    for turn in range(25):
+        size = rng.choice([0, 1, 2, 6, 12])
+        pool = rng.choice([CELLS, ("x", "y", "1", "0"), ("1", "2", "3", "0.5"), ("x", "y", "z"), (None,)])
+        cells = {c: [rng.choice(pool if rng.random() < 0.8 else CELLS) for _ in range(size)] for c in COLUMNS}
+        frame = pl.DataFrame(cells, schema=dict.fromkeys(COLUMNS, pl.String))
+        try:
+            snapshot = heartfelt.read(frame, format, **options)
+        except InputError as error:
+            explained.append((error.problem, error.fix))
+            continue
+        heartfelt.export(snapshot, "long", tmp_path / str(turn))
+        read = heartfelt.read(tmp_path / str(turn), "long")
+        assert read.ratings.height == snapshot.ratings.height
+        assert read.traces.height == snapshot.traces.height
+    assert all(problem and fix for problem, fix in explained)

@@ -88,7 +88,7 @@ def test_names_of_reference_and_anchors_can_be_stated(tmp_path: Path) -> None:
     assert plain.ratings["role"].to_list() == ["member"] * 3
     stated = heartfelt.read(path, "webmushra", **columns, hidden_reference="Studio", low_anchors="muffled")
     assert stated.ratings["role"].to_list() == ["hidden-reference", "anchor", "member"]
-    with pytest.raises(InputError, match="no condition 'Sudio'"):
+    with pytest.raises(InputError, match="no condition is called 'Sudio'"):
         heartfelt.read(path, "webmushra", **columns, hidden_reference="Sudio")
 
 
@@ -144,3 +144,26 @@ def test_it_is_recognised_by_its_columns(tmp_path: Path) -> None:
     assert candidates(path) == ["webmushra"]
     path.write_text("rater,stimulus,question,value\nl,s,q,3\n", encoding="utf-8")
     assert candidates(path) == ["long"]
+
+
+def test_a_column_per_condition(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("Listener,Trial,reference,C1,anchor\nl1,t,100,60,20\nl2,t,90,,10\n", encoding="utf-8")
+    snapshot = heartfelt.read(path, "webmushra", conditions="reference,C1,anchor")
+    rows = snapshot.ratings.select("rater", "role", "value").sort("rater", "role").rows()
+    assert rows == [
+        ("l1", "anchor", 20.0), ("l1", "hidden-reference", 100.0), ("l1", "member", 60.0),
+        ("l2", "anchor", 10.0), ("l2", "hidden-reference", 90.0),
+    ]  # fmt: skip
+    assert snapshot.ledger["reason"].to_list() == ["no answer"]
+
+
+def test_trials_without_a_reference_are_read_and_counted(tmp_path: Path) -> None:
+    text = f"session_test_id,session_uuid,{GRADES}" + session("demo,u1,")
+    text += "demo,u2,t1,C1,50,1,\ndemo,u2,t1,anchor35,10,1,\n"
+    snapshot = read(tmp_path, text)
+    assert snapshot.ratings.height == 8
+    assert snapshot.source.notes == ("1 of 3 trials have no hidden reference.",)
+    text = f"session_test_id,session_uuid,{GRADES}" + "demo,u2,t1,C1,50,1,\ndemo,u2,t1,C2,10,1,\n"
+    (note,) = read(tmp_path, text).source.notes
+    assert "name it with --map hidden_reference=NAME" in note

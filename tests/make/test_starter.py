@@ -21,6 +21,7 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make import Prompt
 from heartfelt.make.generators.speech import VOICE_SYSTEMS
+from heartfelt.make.methods import starters as methods
 from heartfelt.make.starter import (
     STARTERS,
     Clip,
@@ -53,6 +54,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emolia, "VOICE_STYLES", {"Attic": "a high voice"})
     monkeypatch.setattr(musiceval, "RATE", 8_000)
     monkeypatch.setattr(aigiemo, "SIZE", 32)
+    for name in ("MUSIC", "SPEECH", "MUSHRA", "MOVING"):
+        monkeypatch.setattr(methods, f"{name}_SECONDS", 1.0)
+    monkeypatch.setattr(
+        methods, "MUSIC_STYLES", {"Chipling": "chip pulse waves", "Pluckbox": "plucked strings"}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +126,7 @@ def test_a_started_study_is_the_recipe_but_for_what_must_differ(
     )
     wanted = before["design"].pop("stimuli_per_rater")
     given = after["design"].pop("stimuli_per_rater")
-    assert (wanted, given) in {"aimoclips": [(56, 48)], "musiceval": [(982, 24)]}.get(recipe, [(None, None)])
+    assert (wanted, given) == {"aimoclips": (56, 48), "musiceval": (982, 24)}.get(recipe, (wanted, wanted))
     for probe_before, probe_after in zip(before["probes"], after["probes"], strict=True):
         if probe_before["type"] == "anchor":
             assert probe_after["stimuli"] == ["real_1", "real_2"]
@@ -336,7 +342,8 @@ def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_guide_counts_right(planned: dict[str, Started]) -> None:
-    result = {cells[0]: cells for cells in tables() if len(cells) == 6 and cells[0] in RECIPES}
+    named = ((re.sub(r"\[([\w-]+)\].*", r"\1", cells[0]), cells) for cells in tables() if len(cells) == 6)
+    result = {name: cells for name, cells in named if name in RECIPES}
     assert sorted(result) == ALL
     for recipe, cells in result.items():
         made = planned[recipe]
@@ -351,6 +358,8 @@ def test_the_guide_names_what_the_synthesiser_was_told() -> None:
     raised = {(name, "musiceval"): place[1:] for name, place in musiceval.PROMPTS.items()}
     raised |= {(name, "emolia-emo"): place for name, place in emolia.EMOTIONS.items()}
     raised |= {(name, "aigiemo"): place for name, place in aigiemo.EMOTIONS.items()}
+    raised |= {(name, "cmos"): place for name, place in methods.UTTERANCES.items()}
+    raised |= {(name, "mushra"): place for name, place in methods.EXCERPTS.items()}
     printed = {
         (cells[0], cells[1]): (float(cells[2]), float(cells[3]))
         for cells in tables()

@@ -10,6 +10,7 @@ import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.report import write_analysis
+from tests import compared as made
 from tests.report import studies
 
 FEW = AnalyzeOptions(resamples=100)
@@ -37,6 +38,36 @@ def presence() -> Analysis:
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     """Traces, with tones to play."""
     return analyze(studies.traced(tmp_path_factory.mktemp("clips")), FEW)
+
+
+@pytest.fixture(scope="session")
+def compared() -> Analysis:
+    """Systems in pairs, with ties."""
+    return analyze(made.arena(ties=0.1, order=0.4), FEW)
+
+
+@pytest.fixture(scope="session")
+def best_and_worst() -> Analysis:
+    """Best and worst of four."""
+    return analyze(made.sets_of_four("best-worst"), FEW)
+
+
+@pytest.fixture(scope="session")
+def graded() -> Analysis:
+    """MUSHRA, with one careless listener."""
+    return analyze(made.mushra(careless=1), FEW)
+
+
+@pytest.fixture(scope="session")
+def matched() -> Analysis:
+    """ABX."""
+    return analyze(made.abx(), FEW)
+
+
+@pytest.fixture(scope="session")
+def referenced() -> Analysis:
+    """Ratings next to a reference."""
+    return analyze(made.referenced(), FEW)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ from heartfelt.report.figures.deviations import brackets
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import summary_of
 
-KINDS = ("conveyance", "opinion", "presence", "traced")
+OF_SETS = ("compared", "best_and_worst", "graded", "matched", "referenced")
+KINDS = ("conveyance", "opinion", "presence", "traced", *OF_SETS)
 EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
 TYPES = {"columns", "intervals", "plane", "map", "curve", "heatmap", "dumbbell", "trace"}
 OF_CONVEYANCE = {
@@ -29,6 +30,11 @@ EXPECTED = {
     "conveyance": EVERYWHERE | OF_CONVEYANCE,
     "opinion": EVERYWHERE | {"system-ranking", "answers-by-system", "rater-groups"},
     "presence": EVERYWHERE | {"agreement"},
+    "compared": {"ratings-per-item", "strengths", "win-matrix", "order-effect", "comparison-raters"},
+    "best_and_worst": {"ratings-per-item", "strengths", "win-matrix", "best-worst"},
+    "graded": EVERYWHERE | {"mushra", "mushra-medians", "system-ranking", "answers-by-system"},
+    "matched": {"ratings-per-item", "abx"},
+    "referenced": EVERYWHERE | {"against-reference", "system-ranking", "answers-by-system"},
     "traced": EVERYWHERE | OF_TRACES | {"system-ranking", "answers-by-system"},
 }
 

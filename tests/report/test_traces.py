@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
+from heartfelt.collect import Collection, CollectOptions
 from heartfelt.labels.courses import aligned
 from heartfelt.report import write_analysis
 from heartfelt.report.analysis import analysis_page, charts_of
@@ -24,6 +26,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.stats.traces import agreement_over_time, consensus
 from tests.compared import traced as some_traces
 from tests.report.test_browser import Watched, until
+from tests.web.studies import rate, write_study
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -174,3 +177,36 @@ def test_vgmidi(shared_data: Path, tmp_path: Path) -> None:
     text = render(analysis_page(analysis, charts_of(analysis), tmp_path / "report.html"))
     assert 'data-figure="trace-lags"' in text
     assert len(text) < 1_500_000
+
+
+@pytest.mark.slow
+def test_a_collected_study_with_gaps_is_reported(tmp_path: Path) -> None:
+    """From answers as the pages send them, one with a tab in the background for half the clip, to the report."""
+    folder = write_study(tmp_path / "study", each=1, quota=4)
+    text = (folder / "study.yaml").read_text(encoding="utf-8")
+    text = text.replace("{type: points, points: 9}", "{type: trace, low: 1, high: 9}")
+    (folder / "study.yaml").write_text(text, encoding="utf-8")
+    with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
+        for place, person in enumerate(("ann", "ben", "cam", "dee")):
+            course = [round(5 + 2 * math.sin(moment / 8 + place / 9) + place / 9, 3) for moment in range(60)]
+            samples = [
+                None,
+                None,
+                *course[2:25],
+                *([None] * 30 if person == "dee" else course[25:55]),
+                *course[55:],
+            ]
+            answers = {question: {"samples": samples} for question in ("valence", "arousal")}
+            rate(collection, person, values=answers)
+        snapshot = collection.snapshot()
+    analysis = analyze(snapshot, AnalyzeOptions(resamples=100))
+    assert analysis.summary.traces is not None
+    question = analysis.summary.traces[0]
+    panel = panels_of(analysis)[0]
+    assert panel.timed
+    assert panel.moments[0] == pytest.approx(0.2), "nobody has a sample before the first move"
+    left_out = {rater for stimulus in question.stimuli for rater in stimulus.left_out}
+    assert len(left_out) == 1, "half a trace is too little"
+    made = section(analysis, charts_of(analysis))
+    assert made is not None
+    assert "of less than half the longest trace" in made.html

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+import heartfelt
 from heartfelt.labels import SplitOptions, freeze
-from heartfelt.predictors.sets import answers_of, set_name
+from heartfelt.predictors.sets import answers_of, set_name, win_shares
 from heartfelt.scoring import ScoreOptions, Scores, Selection, score, truth_of
 from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.serialization import from_json
@@ -204,6 +206,18 @@ def test_always_the_first() -> None:
     assert details.decided_by == "the order of presentation"
 
 
+def test_always_the_first_of_a_ranking() -> None:
+    snapshot, _ = rankings(prompts=3)
+    rows = [
+        {"stimulus": set_name(f"{s}{k:02}" for s in "ABCD"), "question": "better", "answer": "first"}
+        for k in range(3)
+    ]
+    scores = score(snapshot, predictions("first", rows), QUICK)
+    assert value(scores, "choice_accuracy", "first") == pytest.approx(
+        answers_of(snapshot, ["better"])["value"].mean()
+    )
+
+
 def test_position_bias_of_a_judge() -> None:
     snapshot, _ = data()
     rows = []
@@ -321,9 +335,53 @@ def test_rankings_count_as_the_pairs_that_follow(best_worst: bool) -> None:
     assert scores.coverage["sets"]["better"].answered == scores.coverage["sets"]["better"].items
 
 
+def test_why_a_set_failed_is_why_its_pairs_did() -> None:
+    snapshot, _ = rankings(prompts=2)
+    rows = [
+        {
+            "stimulus": "A00|B00|C00|D00",
+            "question": "better",
+            "members": json.dumps({"A00": 1, "B00": 2, "C00": 3, "D00": 4}),
+        },
+        {"stimulus": "A01|B01|C01|D01", "question": "better", "problem": "the model refused"},
+    ]
+    scores = score(snapshot, predictions("judge", rows), QUICK)
+    coverage = scores.coverage["judge"]["better"]
+    assert (coverage.items, coverage.answered) == (12, 6)
+    assert coverage.problems == {"the model refused": 6}
+
+
 def test_graded_preferences_are_scored_by_their_sign() -> None:
     snapshot, truth = arena(graded=True)
     scores = score(snapshot, scalar(truth), QUICK)
     lead, v = by_hand(snapshot, truth)
     assert set(v) == {0.0, 0.5, 1.0}
     assert value(scores, "choice_accuracy", "scalar") == pytest.approx(np.where(lead > 0, v, 1 - v).mean())
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_musav(shared_data: Path) -> None:
+    """MusAV's 2,085 pairs, predicted by how often each track was chosen in all its pairs."""
+    snapshot = heartfelt.read(shared_data / "musav" / "annotations.arousal.all")
+    (question,) = (each.id for each in snapshot.study.asked)
+    answers = answers_of(snapshot, [question])
+    assert (answers.height, answers["pair"].n_unique()) == (
+        6_222,
+        2_085,
+    )  # 33 of the 6,255 rows have no answer
+    shares = win_shares(snapshot, [question])
+    rows = [
+        {"stimulus": name, "question": question, "value": v}
+        for name, v in shares.select("stimulus", "value").iter_rows()
+    ]
+    scores = score(snapshot, predictions("shares", rows))
+    found = scores.find(question, "shares")
+    assert found is not None
+    ceiling, one = found.ceiling, scores.one_rater(question)
+    assert found.with_failures.counts["comparisons"] == 6_222
+    assert one.value == pytest.approx(0.704, abs=0.002)
+    assert ceiling.low is not None
+    assert ceiling.high is not None
+    assert ceiling.low < float(one) + 0.1 < ceiling.high
+    assert any(note.startswith(f"No strengths are scored for '{question}'") for note in scores.notes)

@@ -9,18 +9,18 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats import association
+from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.traces import (
     agreement_over_time,
     best_lag,
     concordance,
     consensus,
-    course_ceiling,
     rater_lags,
     shifted,
     trace_agreement,
     traces,
-    variances,
 )
+from heartfelt.stats.two_way_jackknife import half_width, jackknife_variance
 
 
 def test_concordance_by_hand() -> None:
@@ -112,7 +112,7 @@ def test_the_ceiling_is_what_the_true_course_reaches() -> None:
         course -= course.mean()
         rows = course + rng.normal(0, 0.6, 8)[:, None] + rng.normal(0, 1.0, (8, 400))
         reached.append(concordance(course, rows.mean(axis=0)) or 0.0)
-        expected.append(course_ceiling(*variances(rows), 8) or 0.0)
+        expected.append(float(trace_agreement(traces(range(8), list(rows), 10.0)).ceiling))
     assert np.mean(reached) == pytest.approx(np.mean(expected), abs=0.01)
 
 
@@ -144,3 +144,35 @@ def test_the_band_holds_over_the_whole_course() -> None:
         result = consensus(traces(range(12), rows, 2.0), seed=seed)
         hits += bool(((result.low <= course) & (course <= result.high)).all())
     assert hits / 200 > 0.9
+
+
+def test_agreement_does_not_depend_on_where_zero_is() -> None:
+    """Small movements far from zero are not lost to rounding."""
+    rng = np.random.default_rng(6)
+    rows = np.cumsum(rng.normal(size=(5, 80)), axis=1)
+    near, far = (trace_agreement(traces("abcde", list(each), 5.0)) for each in (rows, 1e3 + 1e-5 * rows))
+    for name in ("pairwise", "leave_one_out", "ceiling", "one_rater"):
+        expected = getattr(near, name)
+        assert interval(getattr(far, name)) == pytest.approx(interval(expected), abs=1e-6)
+
+
+def test_intervals_come_from_leaving_out_each_rater() -> None:
+    rng = np.random.default_rng(8)
+    rows = np.cumsum(rng.normal(size=60)) + rng.normal(0, 2.0, (6, 60))
+    rows[3] = 1.0
+    every = trace_agreement(traces(range(6), list(rows), 5.0))
+    without = [trace_agreement(traces(range(5), list(np.delete(rows, r, axis=0)), 5.0)) for r in range(6)]
+    for name in ("pairwise", "leave_one_out", "ceiling", "one_rater"):
+        z = np.arctanh([float(getattr(each, name)) for each in without])
+        half = half_width(jackknife_variance(z), 5, 0.95)
+        value, low, high = interval(getattr(every, name))
+        assert (low, high) == pytest.approx(
+            tuple(np.tanh([np.arctanh(value) - half, np.arctanh(value) + half]))
+        )
+
+
+def interval(estimate: Estimate) -> tuple[float, float, float]:
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return estimate.value, estimate.low, estimate.high

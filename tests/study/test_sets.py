@@ -254,6 +254,8 @@ def test_a_study_without_sets_has_the_hash_it_had() -> None:
         (("{type: pair}", "{type: best-worst, rule: blocks}"), "sets", "needs 'size'"),
         (("{type: pair}", "{type: ranking, per_stimulus: 2}"), "sets", "is for pairs"),
         (("sets:", "stimuli: {items: items.csv}\nsets:"), "stimuli.items", "asks every question"),
+        (("{type: pair}", "{type: abx}"), "sets.type", "allows ties, but X is always one of the two"),
+        (("scale: better", "scale: better, machine_first: true"), "sets.type", "is about one stimulus"),
     ],
 )
 def test_studies_that_do_not_hang_together(change: tuple[str, str], place: str, problem: str) -> None:
@@ -264,9 +266,25 @@ def test_studies_that_do_not_hang_together(change: tuple[str, str], place: str, 
 
 
 def test_only_pairs_are_adaptive() -> None:
-    study = STUDY.replace("{type: pair}", "{type: abx}") + "design: {adaptive: true}\n"
+    study = STUDY.replace("{type: pair}", "{type: abx}").replace(", ties: true", "")
+    study += "design: {adaptive: true}\n"
     with pytest.raises(StudyError, match="can be adaptive"):
         parse_study(study)
+
+
+@pytest.mark.parametrize(
+    ("media", "machine", "problem"),
+    [("image", "false", "a picture does not play"), ("audio", "true", "no machine can fill one in")],
+)
+def test_a_trace_needs_a_clip_and_a_person(media: str, machine: str, problem: str) -> None:
+    text = f"""
+name: t
+media: {media}
+scales: {{course: {{type: trace}}}}
+questions: [{{id: v, text: V, scale: course, machine_first: {machine}}}]
+"""
+    with pytest.raises(StudyError, match=problem):
+        parse_study(text)
 
 
 def test_two_traces_of_one_rate_make_a_plane() -> None:

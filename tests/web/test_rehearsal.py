@@ -108,6 +108,7 @@ def test_pairs_and_traces_are_rehearsed(tmp_path: Path) -> None:
     one_sided = table.group_by("rater").agg(pl.col("value").min())
     assert (one_sided["value"] == 1.0).sum() == 1
     visits, snapshot = rehearse(
-        write(tmp_path / "traces", "course", None), RehearsalOptions(raters=2, seed=2)
+        write(tmp_path / "traces", "course", None), RehearsalOptions(raters=5, at_once=1, seed=2)
     )
-    assert snapshot.traces.height == 2 * 6
+    assert snapshot.traces.height == 3 * 6
+    assert {visit.ending for visit in visits} == {"complete", "turned away"}

@@ -173,7 +173,8 @@ def analyze(
         sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
         crossfit=None if isinstance(held_out, str) else held_out,
         published=guard("published", None, published, snapshot, counted, everyone.anova, everyone.pairwise),
-        comparisons=guard("comparisons", (), comparison_results, material.snapshot) or None,
+        comparisons=guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
+        or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
         notes=(*material.labels.notes, *notes),
     )
@@ -220,6 +221,7 @@ def _side(
         systems=guard("systems", (), system_means, scores, pairs),
         slopes=guard("slopes", (), slopes, scores),
         quadrants=guard("quadrants", None, quadrants, material, scores, seed),
+        strengths=material.labels.system_strengths,
     )
     return side, scores
 
@@ -253,7 +255,18 @@ def _labels(material: Material) -> pl.DataFrame:
     ]
     keys = ["stimulus", "question"]
     every = pl.concat([pl.DataFrame(schema=columns), *facts])
-    return material.labels.table.join(every, on=keys, how="left", maintain_order="left")
+    table = material.labels.table.join(every, on=keys, how="left", maintain_order="left")
+    known = [name for name in ("system", "intent") if name in material.snapshot.stimuli.columns]
+    if not known or not set_questions(material.study):
+        return table
+    # Strengths, and grades of references and anchors, are labels of no question that is averaged.
+    own = material.snapshot.stimuli.select(
+        "stimulus", *(pl.col(name).cast(pl.String).alias(f"_{name}") for name in known)
+    )
+    table = table.join(own, on="stimulus", how="left", maintain_order="left")
+    return table.with_columns(pl.coalesce(name, f"_{name}").alias(name) for name in known).drop(
+        f"_{name}" for name in known
+    )
 
 
 def _in_words(summary: Summary, material: Material, snapshot: Snapshot, failures: Failures) -> Summary:
@@ -310,5 +323,6 @@ def _reasons(material: Material) -> dict[str, str]:
     }
     if not material.questions and set_questions(material.study):
         compared = "every question compares stimuli; see the comparisons"
-        reasons |= {part: compared for part in reasons if part not in {"by", "crossfit", "published"}}
+        others = {"by", "crossfit", "published", "sensitivity"}
+        reasons |= {part: compared for part in reasons if part not in others}
     return reasons

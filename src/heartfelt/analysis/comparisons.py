@@ -8,9 +8,11 @@ how far raters agree on them, and what a predictor of choices can expect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 
 from heartfelt import stats
@@ -29,6 +31,7 @@ from heartfelt.analysis.results import ALL
 from heartfelt.labels.strengths import (
     COMPARED,
     Contest,
+    Of,
     contest,
     first_presentations,
     ranks,
@@ -39,7 +42,10 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_questions
 from heartfelt.stats.comparison.ceilings import choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.mushra import crossed_mean
+from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
+from heartfelt.stats.comparison.strengths import Effect
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.two_way_jackknife import jackknife_variance
 from heartfelt.study import Scale
 from heartfelt.study.set_scale import BestWorst, Choice, Preference
 
@@ -54,14 +60,17 @@ WORK_AT_MOST = 2e8
 """Raters times answers up to which each rater is compared with the others."""
 
 
-def comparison_results(snapshot: Snapshot) -> tuple[Comparison, ...]:
-    """Every question that was answered about several stimuli together; a failure of one leaves the others."""
+def comparison_results(snapshot: Snapshot, contests: Sequence[Contest] = ()) -> tuple[Comparison, ...]:
+    """Every question that was answered about several stimuli together; a failure of one leaves the others.
+
+    ``contests`` are those that labels were made from, if at hand.
+    """
     study, out = snapshot.study, []
     names = set_questions(study)
     if study.sets is not None and study.sets.type == "reference":
         names = [question.id for question in study.asked]
     for question in names:
-        made = attempt(_question, snapshot, question)
+        made = attempt(_question, snapshot, question, contests)
         if isinstance(made, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
             made = Comparison(question, scale, 0, 0, why_missing=made.why)
@@ -70,7 +79,7 @@ def comparison_results(snapshot: Snapshot) -> tuple[Comparison, ...]:
     return tuple(out)
 
 
-def _question(snapshot: Snapshot, question: str) -> Comparison | None:
+def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest]) -> Comparison | None:
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
@@ -82,7 +91,11 @@ def _question(snapshot: Snapshot, question: str) -> Comparison | None:
             question, "abx", trials, raters, abx=_abx(rows.filter(pl.col("role") == "x"), snapshot)
         )
     if isinstance(scale, COMPARED):
-        return _compared(snapshot, question, scale, trials, raters)
+        own = [each for each in contests if each.question == question]
+        if not contests:
+            levels: tuple[Of, ...] = ("system", "stimulus")
+            own = [each for of in levels if (each := contest(snapshot, question, of)) is not None]
+        return _compared(question, scale, trials, raters, {each.of: each for each in own})
     if study.sets is not None and study.sets.type == "reference":
         made = against_reference(rows, snapshot.stimuli, scale)
         return Comparison(question, "reference", trials, raters, reference=made)
@@ -95,13 +108,15 @@ def _question(snapshot: Snapshot, question: str) -> Comparison | None:
 # --- strengths --------------------------------------------------------------------------------------------------------
 
 
-def _compared(snapshot: Snapshot, question: str, scale: Scale, trials: int, raters: int) -> Comparison:
+def _compared(
+    question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest]
+) -> Comparison:
     kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
-    by_stimulus = contest(snapshot, question, "stimulus")
+    by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
         why = "no trial has answers about two different stimuli"
         return Comparison(question, kind, trials, raters, why_missing=why)
-    made = contest(snapshot, question, "system") or by_stimulus
+    made = contests.get("system", by_stimulus)
     result = made.result
     missing = [each.why_missing for each in result.strengths if each.is_missing]
     pairs = made.pairs
@@ -112,15 +127,11 @@ def _compared(snapshot: Snapshot, question: str, scale: Scale, trials: int, rate
         trials,
         raters,
         made.of,
-        result.model,
+        result.model if result.core else "",
         _contestants(made) if len(result.names) <= MOST_LISTED else (),
         missing[0] if missing and not result.core else None,
         _pairs(made) if len(result.names) <= MOST_PAIRED else (),
-        OrderEffect(
-            stats.first_choices(pairs["value"]), result.order_effect.estimate, result.order_effect.p_value
-        )
-        if paired
-        else None,
+        _order(pairs, result.order_effect) if paired else None,
         result.tie if result.model == "Davidson" else None,
         stats.transitivity(pairs["first"], pairs["second"], pairs["value"])
         if paired and len(result.names) <= MOST_TRANSITIVE
@@ -130,6 +141,27 @@ def _compared(snapshot: Snapshot, question: str, scale: Scale, trials: int, rate
         _ceilings(by_stimulus, made) if paired else {},
         notes=made.notes,
     )
+
+
+def _order(pairs: pl.DataFrame, effect: Effect) -> OrderEffect:
+    """The share of first choices with raters as the sample where they are known; its own test where no effect was fitted."""
+    from scipy.special import stdtr
+
+    share, p = stats.first_choices(pairs["value"]), effect.p_value
+    decided = pairs.filter((pl.col("value") != 0.5) & pl.col("rater").is_not_null())
+    by_rater = decided.group_by("rater").agg(pl.sum("value"), pl.len().alias("n")).sort("rater")
+    if (
+        share.is_missing
+        or by_rater.height < 2
+        or decided.height < pairs.filter(pl.col("value") != 0.5).height
+    ):
+        return OrderEffect(share, effect.estimate, p)
+    firsts, n = by_rater["value"].to_numpy(), by_rater["n"].to_numpy().astype(np.float64)
+    wide = ratio_over_raters(share, firsts, n, share.confidence, (0.0, 1.0))
+    variance = jackknife_variance(without_each(firsts, n))
+    if p is None and variance > 0:
+        p = float(2.0 * stdtr(by_rater.height - 1.0, -abs(float(share) - 0.5) / math.sqrt(variance)))
+    return OrderEffect(wide or share, effect.estimate, p)
 
 
 def _contestants(made: Contest) -> tuple[Contestant, ...]:

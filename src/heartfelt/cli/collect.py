@@ -116,6 +116,7 @@ def simulate_collection(
     from heartfelt.collect.simulation import SimulationOptions
     from heartfelt.collect.simulation import simulate_collection as simulate
     from heartfelt.serialization import dumps
+    from heartfelt.study import load_study
 
     with progress_bar("simulating raters") as report:
         result = simulate(folder, SimulationOptions(raters, trials, dropout=dropout, seed=seed), report)
@@ -123,10 +124,11 @@ def simulate_collection(
         print(dumps(result))
         return
     gone = f", {result.turned_away} turned away" if result.turned_away else ""
+    units = "stimuli" if load_study(folder).sets is None else "sets"
     say(
         f"{result.raters} raters ({result.left} left early{gone}) gave {result.ratings:,} ratings of"
-        f" {result.stimuli:,} stimuli in {result.days:.2g} days",
-        f"  {result.min} to {result.max} ratings each; {result.lost_stimuli} stimuli have too few for a label",
+        f" {result.stimuli:,} {units} in {result.days:.2g} days",
+        f"  {result.min} to {result.max} ratings each; {result.lost_stimuli} {units} have too few for a label",
     )
     most = max(result.histogram.values(), default=1)
     say(*(f"  {count:>6} {bar(n / most, 40)} {n:,}" for count, n in result.histogram.items()))

@@ -19,9 +19,11 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
+    from heartfelt.analysis import Analysis
     from heartfelt.snapshot import Snapshot
 
 RATERS = 36
+JUDGES = 20
 DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
@@ -34,6 +36,7 @@ class Demo:
     folder: Path
     seed: int
     snapshot: Snapshot = field(init=False)
+    arena: Analysis = field(init=False)
     predictors: tuple[str, ...] = ("human", "intent", "system-mean", "constant")
 
 
@@ -73,16 +76,40 @@ def freeze(demo: Demo, _: Progress) -> str:
     return f"{demo.folder / 'snapshot'}, hash {demo.snapshot.hash[:16]}"
 
 
+def compare(demo: Demo, progress: Progress) -> str:
+    """A small arena of the same systems: people compare two clips at a time, the next pair where it tells most."""
+    from heartfelt.analysis import AnalyzeOptions, analyze
+    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.report import write_analysis
+    from heartfelt.simulate import RaterMix
+    from heartfelt.web.rehearsal import RehearsalOptions, rehearse
+
+    folder = demo.folder / "arena"
+    start_study("arena", folder / "study", StarterOptions(per_cell=1, seed=demo.seed), progress)
+    options = RehearsalOptions(raters=JUDGES, mix=RaterMix(shares={"random": 0.1}), seed=demo.seed)
+    _, snapshot = rehearse(folder / "study", options, progress)
+    snapshot.write(folder / "snapshot")
+    demo.arena = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
+    _moved(write_analysis(demo.arena, folder / "analysis", progress=progress), folder)
+    trials = snapshot.ratings["trial"].n_unique()
+    return f"{trials:,} comparisons by {JUDGES} simulated raters; {folder / 'report.html'}"
+
+
+def _moved(source: Path, target: Path) -> None:
+    """Move what a folder holds into another."""
+    for path in source.iterdir():
+        path.rename(target / path.name)
+    source.rmdir()
+
+
 def analyse(demo: Demo, progress: Progress) -> str:
     """Screening, reliability, ceiling and conveyance; a page that opens offline with the clips in it."""
     from heartfelt.analysis import AnalyzeOptions, analyze
     from heartfelt.report import write_analysis
 
     made = analyze(demo.snapshot, AnalyzeOptions(seed=demo.seed), progress)
-    folder = write_analysis(made, demo.folder / "analysis", progress=progress)
-    for path in folder.iterdir():
-        path.rename(demo.folder / path.name)
-    folder.rmdir()
+    related = {"arena": demo.arena}
+    _moved(write_analysis(made, demo.folder / "analysis", related=related, progress=progress), demo.folder)
     flagged = len(made.summary.screening.flagged)
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
@@ -123,6 +150,7 @@ STAGES: Mapping[str, Callable[[Demo, Progress], str]] = {
     "Designing a study and rendering its clips": design,
     "Serving the study and collecting ratings over HTTP": collect,
     "Freezing everything into a snapshot": freeze,
+    "Comparing the systems in a small arena": compare,
     "Screening raters, measuring trust, writing the report": analyse,
     "Predicting what the clips convey": predict,
     "Scoring predictors against the people": score,

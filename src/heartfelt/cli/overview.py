@@ -9,6 +9,7 @@ from rich.table import Table
 
 from heartfelt.cli.command import bar, out
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import TRIAL, has_sets
 
 SHADES = " ░▒▓█"
 MOST_QUESTIONS, MOST_BARS, MOST_SYSTEMS, MOST_INTENTS = 12, 20, 30, 24
@@ -26,6 +27,18 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         times = f"{per[0]:,} x {len(survey.questions)}" if len(per) == 1 else f"{c['ratings']:,}"
         who = f"{c['raters']:,} raters" if not survey.unknown_raters else "raters unknown"
         out.print(f"  {times} ratings, {who}")
+    if has_sets(snapshot.scan_ratings()):
+        trials = snapshot.scan_ratings().filter(pl.col("trial").is_not_null())
+        counts = (
+            trials.select(pl.struct(*TRIAL).n_unique(), pl.col("set").n_unique().alias("sets"))
+            .collect()
+            .row(0)
+        )
+        type_ = "" if snapshot.study.sets is None else f" ({snapshot.study.sets.type})"
+        out.print(f"  {counts[0]:,} trials with {counts[1]:,} sets of stimuli{type_}")
+    if snapshot.traces.height:
+        sizes = snapshot.traces["samples"].list.len().to_list()
+        out.print(f"  {len(sizes):,} traces of {min(sizes)} to {max(sizes)} samples")
     if c["means"]:
         limits = "no single ratings: what needs to know who rated what is not available"
         out.print(f"  {c['means']:,} published means, {limits}")

@@ -39,6 +39,7 @@ def check(
 ) -> None:
     """Check a study: its study.yaml, its stimuli and their media."""
     from heartfelt.formats.manifest import open_study
+    from heartfelt.formats.set_plan import plan_sets
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
@@ -50,10 +51,14 @@ def check(
             f" {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}.",
             "Put the files where the stimuli's paths say, or correct the paths.",
         )
-    say(
-        f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {opened.items.height} items."
-    )
+    units = f"{opened.items.height} items" if opened.sets is None else f"{len(opened.sets.sets)} sets"
+    say(f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {units}.")
+    if opened.sets is not None and (unused := opened.sets.left_out):
+        notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes))
+    plan = plan_sets(opened)
+    if plan is not None:
+        say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
 
 
 @app.command()

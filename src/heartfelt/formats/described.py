@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import polars as pl
+from pydantic import ValidationError
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import Sheet, ids, read_table
@@ -73,7 +74,14 @@ def build(
     stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
     if known is None:
         name = options.get("name") or path.stem
-        known = _described(name, scales, stimuli, kind, stated_references(options, path.parent), sets)
+        try:
+            known = _described(name, scales, stimuli, kind, stated_references(options, path.parent), sets)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise InputError(
+                f"{path}: '{str(first['input'])[:60]}' cannot be used: {first['msg'].removeprefix('Value error, ')}.",
+                "Rename it in the table, or map another column.",
+            ) from error
     return Snapshot.build(
         _with_anchors(known, stimuli, options, str(path)),
         stimuli=stimuli,
@@ -212,7 +220,7 @@ def _described(
     ``references`` place intents on axes; a question with the name of an axis measures it.
     """
     systems, intents = (
-        stimuli[column].drop_nulls().unique(maintain_order=True).to_list()
+        [each for each in stimuli[column].drop_nulls().unique(maintain_order=True) if each != ""]
         if column in stimuli.columns
         else []
         for column in ("system", "intent")

@@ -35,6 +35,8 @@ class Format(ABC):
     options: ClassVar[Mapping[str, str]] = {}
     """The options ``read`` understands, each with a line of explanation."""
     writes: ClassVar[bool] = True
+    writes_comparisons: ClassVar[bool] = False
+    """Whether its files can say which stimuli were judged together."""
     answer_columns: ClassVar[Mapping[str, str]] = {}
     """What its own lists of answers, which have no header, call their columns of scores; each with its question."""
     example_data: ClassVar[str] = ""
@@ -209,6 +211,13 @@ def system_scores(path: Path) -> Mapping[str, Mapping[str, float]]:
 def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:
     """Write a snapshot in a format; the folder ``target`` is either complete or absent."""
     chosen = FORMATS[format]
+    compared = [q.id for q in snapshot.study.asked if snapshot.study.scale_of(q.id).level == "comparison"]
+    if chosen.writes and compared and not chosen.writes_comparisons:
+        able = ", ".join(name for name in FORMATS.names() if FORMATS[name].writes_comparisons)
+        raise InputError(
+            f"The format '{format}' holds ratings of single stimuli, but '{compared[0]}' compares stimuli.",
+            f"Formats that hold comparisons: {able}.",
+        )
     with whole_folder(Path(target)) as scratch:
         chosen.write(snapshot, scratch)
     return Path(target)

@@ -32,11 +32,15 @@ from heartfelt.formats.set_rows import (
     REPEATED_ROW,
     SELF_PAIR,
     chosen,
+    free_names,
+    names_in,
+    numbered_extras,
     pair_ratings,
     plain_word,
     repeated_rows,
     stated_words,
     table_sets,
+    unnamed,
     usable,
     with_trials,
 )
@@ -45,8 +49,18 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import Choice, Preference
-from heartfelt.tables import RATINGS, number_types
+from heartfelt.tables import number_types
 
+PAIR_OPTIONS: Mapping[str, str] = {
+    "first": "column of the first stimulus of a pair; needs winner, value or votes",
+    "second": "column of the second stimulus of a pair",
+    "first_system": "column of the first stimulus' system",
+    "second_system": "column of the second stimulus' system",
+    "winner": "column of the winner of a pair; winner.WORD=first, second or tie explains a word in it",
+    "favours": "the side that a number in favour of one side favours: first or second",
+    "votes": "columns with how many chose the first, the second and neither, with commas",
+}
+"""Options of a long table with a pair per row."""
 ONE_QUESTION = "preference"
 BOTH_BAD_TEXT = "tie (bothbad)"
 LONGEST_ID = 64
@@ -126,7 +140,7 @@ def read_pairs(
     pairs = pairs.with_columns(pl.col("question").replace(renamed)) if renamed else pairs
     pairs, scale = _answered(pairs, columns, options, table.where)
     faults = {
-        "a stimulus has no name": pl.col("first").is_null() | pl.col("second").is_null(),
+        "a stimulus or the question has no name": unnamed("first", "second", "question"),
         SELF_PAIR: pl.col("first") == pl.col("second"),
         NO_ANSWER: pl.col("\0empty"),
         "the answer is neither side nor a tie": pl.col("value").is_null(),
@@ -141,7 +155,11 @@ def read_pairs(
         faults[REPEATED_ROW] = repeated_rows(pairs)
     named = {"rater": "rater", "stimulus": "first", "question": "question"}
     pairs, ledger = usable(pairs, faults, table.where, named)
-    stimuli = _stimuli(pairs)
+    pairs = numbered_extras(pairs, "first", "second", "first_system", "second_system", "winner")
+    stimuli, unsure = _stimuli(pairs, table.where)
+    notes += unsure
+    if "rater" not in columns.roles:
+        notes.append("No column names the rater: results over raters are not available.")
     pairs = with_trials(
         pairs.drop("\0empty", "winner", "first_system", "second_system", "prompt", "intent", strict=False)
     )
@@ -184,10 +202,9 @@ def _plain_columns(table: SourceTable, columns: PairColumns) -> tuple[pl.DataFra
 def _pairs(sheet: Sheet, columns: PairColumns, question: str | None) -> pl.DataFrame:
     """``rater, question, first, second``, the answer as it is, and what else is known."""
     frame, roles = sheet.frame, columns.roles
-    own = {"first", "second", "first_system", "second_system", "winner", "prompt", "intent"}
     extras = [name for name in frame.columns if name not in columns.taken]
-    free = {name: f"source_{name}" for name in extras if name in {*RATINGS.names, *own}}
-    out = number_types(frame.select(extras).rename(free)).get_columns()
+    free = free_names(extras, "first", "second", "first_system", "second_system", "winner")
+    out = frame.select(extras).rename(free).get_columns()
     texts = (
         "rater",
         "question",
@@ -199,7 +216,7 @@ def _pairs(sheet: Sheet, columns: PairColumns, question: str | None) -> pl.DataF
         "first_system",
         "second_system",
     )
-    out += [ids(frame[roles[role]]).alias(role) for role in texts if role in roles]
+    out += [names_in(frame[roles[role]]).alias(role) for role in texts if role in roles]
     if "at" in roles:
         out.append(sheet.moments(roles["at"]).alias("at"))
     out += [sheet.whole_numbers(roles[r]).alias(r) for r in ("position", "repeat") if r in roles]
@@ -213,7 +230,7 @@ def _pairs(sheet: Sheet, columns: PairColumns, question: str | None) -> pl.DataF
     constants = {"rater": pl.lit(None, pl.String), "question": pl.lit(asked)}
     table = table.with_columns(word.alias(name) for name, word in constants.items() if name not in roles)
     if "first" in roles:
-        first, second = (ids(frame[roles[side]]).alias(side) for side in ("first", "second"))
+        first, second = (names_in(frame[roles[side]]).alias(side) for side in ("first", "second"))
         return table.with_columns(first, second)
     if "prompt" not in roles:
         return table.with_columns(
@@ -308,14 +325,34 @@ def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFram
     return pl.concat(parts).with_columns(pl.lit(False).alias("\0empty"))
 
 
-def _stimuli(pairs: pl.DataFrame) -> pl.DataFrame:
+def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
+    """The stimuli with their systems, prompts and intents, and a note on prompts and intents that differ between rows."""
     about = [name for name in ("prompt", "intent") if name in pairs.columns]
     sides = []
     for side in ("first", "second"):
         system = f"{side}_system"
         made = [pl.col(system).alias("system")] if system in pairs.columns else []
         sides.append(pairs.select(pl.col(side).alias("stimulus"), *made, *about))
-    return pl.concat(sides).unique("stimulus", keep="first", maintain_order=True)
+    facts = pl.concat(sides, how="diagonal").unique(maintain_order=True)
+    if not facts["stimulus"].is_duplicated().any():
+        return facts, []
+    distinct = facts.group_by("stimulus").agg(pl.exclude("stimulus").drop_nulls().n_unique())
+    if "system" in facts.columns and (distinct["system"] > 1).any():
+        name = distinct.filter(pl.col("system") > 1)["stimulus"].sort()[0]
+        raise InputError(
+            f"{where}: stimulus '{name}' is by two systems.",
+            "Give every stimulus an id of its own, or one system.",
+        )
+    known = [pl.col(name).drop_nulls().first() for name in facts.columns if name != "stimulus"]
+    stimuli = facts.group_by("stimulus", maintain_order=True).agg(known)
+    notes = []
+    for name in about:
+        several = distinct.filter(pl.col(name) > 1)["stimulus"].to_list()
+        if several:
+            single = pl.when(~pl.col("stimulus").is_in(several)).then(name)
+            stimuli = stimuli.with_columns(single.alias(name))
+            notes.append(f"{len(several):,} stimuli come with more than one {name}; theirs was left empty.")
+    return stimuli, notes
 
 
 def _missing(stimuli: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:

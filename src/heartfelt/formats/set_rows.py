@@ -14,13 +14,15 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
+from heartfelt.formats.columns import ids
 from heartfelt.formats.delimited import csv_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import Choice, Preference
 from heartfelt.study.sets import Sets, SetType
-from heartfelt.tables import LEDGER
+from heartfelt.tables import LEDGER, RATINGS, number_types
 
 SETS_FILE = "sets.csv"
+ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 ROW = "\0row"
 """The number of a source row, from 1, while rows are being sorted out."""
 SELF_PAIR = "a stimulus is compared with itself"
@@ -75,6 +77,27 @@ def repeated_rows(table: pl.DataFrame) -> pl.Expr:
     """Whether a row equals an earlier one in every column."""
     columns = [name for name in table.columns if name != ROW]
     return ~pl.struct(columns).is_first_distinct() if columns else pl.lit(False)
+
+
+def free_names(extras: Sequence[str], *own: str) -> dict[str, str]:
+    """New names of columns that would be taken for something else: ``source_`` before the old one."""
+    taken = {*RATINGS.names, *ABOUT_STIMULUS, *own}
+    return {name: f"source_{name}" for name in extras if name in taken}
+
+
+def names_in(column: pl.Series) -> pl.Series:
+    """Ids as text; an empty one is none."""
+    return ids(column).replace("", None)
+
+
+def numbered_extras(rows: pl.DataFrame, *own: str) -> pl.DataFrame:
+    """The rows with text columns that hold numbers throughout as numbers, but for those that mean something here."""
+    return number_types(rows, keep=[*RATINGS.names, *ABOUT_STIMULUS, *own])
+
+
+def unnamed(*columns: str) -> pl.Expr:
+    """Whether a column that names something is empty."""
+    return pl.any_horizontal(pl.col(name).is_null() | (pl.col(name) == "") for name in columns)
 
 
 def joined_ledgers(*ledgers: pl.DataFrame | None) -> pl.DataFrame | None:
@@ -169,6 +192,16 @@ def trace_means(traces: pl.DataFrame) -> pl.DataFrame:
     """The ratings that go with traces: the mean of each over its samples."""
     columns = [name for name in ("rater", "stimulus", "question", "repeat") if name in traces.columns]
     return traces.select(*columns, value=pl.col("samples").cast(pl.List(pl.Float64)).list.mean())
+
+
+def reference_notes(rows: pl.DataFrame) -> list[str]:
+    """A note where trials of a MUSHRA test lack the hidden reference."""
+    hidden = (pl.col("role") == "hidden-reference").any()
+    trials = rows.group_by("rater", "trial").agg(hidden.alias("hidden"))
+    lacking = int((~trials["hidden"]).sum())
+    if lacking == trials.height:
+        return ["No stimulus has the role of the hidden reference; name it with --map hidden_reference=NAME."]
+    return [f"{lacking:,} of {trials.height:,} trials have no hidden reference."] if lacking else []
 
 
 def write_sets(snapshot: Snapshot, target: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import polars as pl
 
@@ -16,15 +17,40 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import Sheet, ids, need, number_expr
 from heartfelt.formats.delimited import collected
 from heartfelt.formats.described import build, stated_scale
-from heartfelt.formats.set_rows import ROW, occurrence, table_sets, usable, without_repeats
+from heartfelt.formats.set_rows import (
+    ROW,
+    free_names,
+    numbered_extras,
+    occurrence,
+    reference_notes,
+    table_sets,
+    usable,
+    without_repeats,
+)
 from heartfelt.formats.source_table import SourceTable
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, SetScale
-from heartfelt.study.sets import SIZES, Sets, SetType
-from heartfelt.tables import RATINGS, number_types
+from heartfelt.study.sets import Sets, SetType
 
+TRIAL_OPTIONS: Mapping[str, str] = {
+    "trial": "column of the trial, where stimuli were judged together",
+    "set": "column of the stimuli that were presented together",
+    "place": "column of the place of a stimulus in its trial, from 1",
+    "role": "column of the role: member, hidden-reference, anchor, or x in an ABX trial",
+    "type": "what was done with a set, where the scale does not say: pair, ab, abx, reference, mushra, ranking",
+    "hidden_reference": "the system, or else the stimulus, that is the hidden reference",
+    "low_anchors": "the systems, or else the stimuli, that are anchors in their sets, with commas",
+}
+"""Options of a long table with a row per stimulus of a trial."""
+MEMBER_OPTIONS: Mapping[str, str] = {
+    "members": "columns of the members of a set, with commas; listed best first unless best or ranks are named",
+    "best": "column of the best of the members",
+    "worst": "column of the worst of the members",
+    "ranks": "columns of the members' ranks, with commas, 1 for the best",
+}
+"""Options of a long table with a row per trial and a column for each member."""
 USUAL_TYPE: Mapping[type[SetScale], SetType] = {
     Choice: "pair",
     Preference: "pair",
@@ -32,6 +58,7 @@ USUAL_TYPE: Mapping[type[SetScale], SetType] = {
     Rank: "ranking",
     BestWorst: "best-worst",
 }
+TYPES: tuple[SetType, ...] = get_args(SetType)
 ONE_QUESTION = "preference"
 ALONE = "the trial has one stimulus only"
 
@@ -47,10 +74,10 @@ def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType
                 "State the scale (scale=choice, preference:3, grade:0-100, rank or best-worst), or type=reference.",
             )
         return usual
-    for known in SIZES:
+    for known in TYPES:
         if known == named:
-            return known  # type: ignore[return-value]  # the keys of SIZES are the types
-    raise InputError(f"No type of sets is called '{named}'.", suggestion(named, SIZES, "Types"))
+            return known
+    raise InputError(f"No type of sets is called '{named}'.", suggestion(named, TYPES, "Types"))
 
 
 def trial_sets(kind: SetType, options: Mapping[str, str]) -> Sets:
@@ -110,7 +137,18 @@ def checked_trials(
         good = good.with_columns(place.alias("place"))
         if two:
             notes.append("No column says where a stimulus was presented; the order of the rows was taken.")
+    if kind == "mushra":
+        notes += reference_notes(good)
     return good.drop(ROW), ledger, notes
+
+
+def with_ties(scales: Mapping[str, AnyScale], ratings: pl.DataFrame) -> dict[str, AnyScale]:
+    """The scales, where a choice allows ties if there are some."""
+    tied = set(ratings.filter(pl.col("value") == 0.5)["question"])
+    return {
+        name: scale.model_copy(update={"ties": name in tied}) if isinstance(scale, Choice) else scale
+        for name, scale in scales.items()
+    }
 
 
 def _contradictions(scale: AnyScale, kind: SetType, trial: Sequence[str]) -> dict[str, pl.Expr]:
@@ -164,7 +202,7 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
     else:
         faults["a member has no rank"] = value.is_null().any().over(trial)
     good, ledger = usable(rows, faults, where, {"rater": "rater", "stimulus": "stimulus"})
-    good = _with_ids(good)
+    good = _with_ids(numbered_extras(good))
     kind = set_type(scale, options, where)
     return build(
         format,
@@ -186,14 +224,14 @@ def _tall(sheet: Sheet, table: SourceTable, members: Sequence[str], ranks: Seque
     ends = [options[end] for end in ("best", "worst") if end in options]
     taken = {rater, *members, *ranks, *ends, *(options[role] for role in ("trial", "set") if role in options)}
     extras = [name for name in frame.columns if name not in taken and not frame.schema[name].is_nested()]
-    free = {name: f"source_{name}" for name in extras if name in RATINGS.names}
+    free = free_names(extras)
     who = ids(frame[rater]) if rater is not None else pl.Series([None] * frame.height, dtype=pl.String)
     facts = [
         pl.int_range(1, frame.height + 1, eager=True).alias(ROW),
         who.alias("rater"),
         *(ids(frame[options[role]]).alias(role) for role in ("trial", "set") if role in options),
     ]
-    base = pl.DataFrame([*facts, *number_types(frame.select(extras).rename(free)).get_columns()])
+    base = pl.DataFrame([*facts, *frame.select(extras).rename(free).get_columns()])
     answers = [ids(frame[name]) for name in ends]
     parts = []
     for place, name in enumerate(members, 1):

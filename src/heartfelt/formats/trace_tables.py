@@ -7,7 +7,7 @@
 | ``samples=sample_{time}ms`` | a row per trace, a column for each moment |
 
 Moments are in seconds, or in milliseconds where ``ms`` follows ``{time}`` or ends the column's name. Samples at regular
-moments are kept as they are, with gaps where one is missing; irregular ones are held until the next.
+moments stay as they are, with gaps where one is missing; irregular ones are held until the next.
 """
 
 from __future__ import annotations
@@ -21,22 +21,33 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heartfelt.errors import InputError
+from heartfelt.formats.answers import NO_RATER
 from heartfelt.formats.columns import ids, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
 from heartfelt.formats.described import build, new_names, stated_scale
-from heartfelt.formats.set_rows import trace_means, usable
+from heartfelt.formats.set_rows import trace_means, unnamed, usable
 from heartfelt.formats.source_table import SourceTable, open_table, pick
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.set_scale import LONGEST_TRACE, Trace
 from heartfelt.tables import TRACES
 
+TRACE_OPTIONS: Mapping[str, str] = {
+    "time": "column of the moment of a sample, where each row is a sample of a trace",
+    "time_unit": "s or ms; ms where the time's column ends in ms",
+    "samples": "columns with lists of samples, with commas, or a pattern such as sample_{time}ms",
+    "rate": "samples per second, or their column",
+    "start": "seconds from the start of the clip to the first sample, or their column",
+}
+"""Options of a long table of traces."""
 TRACES_FILE = "traces.csv"
 KEY = ("rater", "stimulus", "question", "repeat")
 EMPTY = "a trace without samples"
 REGULAR = 0.25
 """Moments that lie within this share of a step of a regular grid are on it."""
 HIGHEST_RATE = 1000.0
+BY_COLUMN, AVERAGE = "columns", "average"
+"""The value of the option ``rater`` where every rater has a column, and who gave traces that nobody signed."""
 
 
 def read_traces(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
@@ -46,13 +57,18 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
     if not frame.height:
         raise InputError(f"{table.path} has no rows.", "Point to a table with traces.")
     names = {role: _named(table, role) for role in ("rater", "stimulus", "repeat")}
+    notes: list[str] = []
     keys = [ids(frame[column]).alias(role) for role, column in names.items() if column is not None]
     base = frame.with_columns(keys)
     if names["repeat"] is not None:
         base = base.with_columns(pl.col("repeat").cast(pl.Int64, strict=False))
-    notes: list[str] = []
+    if names["rater"] is None:
+        base = base.with_columns(pl.lit(AVERAGE).alias("rater"))
+        if options["rater"] == NO_RATER:
+            notes.append(f"The table does not say who rated; its traces are those of one rater, '{AVERAGE}'.")
     if "time" in options:
-        traces, notes = _from_rows(base, table)
+        traces, more = _from_rows(base, table)
+        notes += more
     elif "{time}" in options["samples"]:
         traces = _from_columns(base, table)
     else:
@@ -61,13 +77,12 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
     sample = pl.element()
     finite = pl.when(sample.is_finite()).then(sample).cast(pl.Float32)
     traces = traces.with_columns(pl.col("samples").list.eval(finite))
-    kept = [name for name in (*KEY, "samples", "rate", "start", "away") if name in traces.columns]
+    columns = [name for name in (*KEY, "samples", "rate", "start", "away") if name in traces.columns]
     good, ledger = usable(
-        traces.select(kept),
+        traces.select(columns),
         {
-            "the rater or the stimulus is not named": pl.col("rater").is_null()
-            | pl.col("stimulus").is_null(),
-            EMPTY: pl.col("samples").list.drop_nulls().list.len() == 0,
+            "the rater, the stimulus or the question is not named": unnamed("rater", "stimulus", "question"),
+            EMPTY: pl.col("samples").list.drop_nulls().list.len().fill_null(0) == 0,
             "a second trace of the same rater, stimulus and question": ~pl.struct(
                 name for name in KEY if name in traces.columns
             ).is_first_distinct(),
@@ -75,7 +90,7 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
         where,
         {"rater": "rater", "stimulus": "stimulus", "question": "question"},
     )
-    good = good.select(kept)
+    good = good.select(columns)
     scales = {
         name: _scale(good, name, options, notes) for name in good["question"].unique(maintain_order=True)
     }
@@ -103,12 +118,14 @@ def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
         rows = collected(open_table(path, {k: v for k, v in options.items() if k != "where"}).rows, path)
         parts.append(rows.with_columns(filename=pl.lit(path.stem), folder=pl.lit(path.parent.name)))
     whole = pl.concat(parts, how="diagonal_relaxed")
-    return SourceTable(source, whole.lazy(), options)
+    return SourceTable(source / source.name, whole.lazy(), options)  # media are looked for inside the folder
 
 
 def _named(table: SourceTable, role: str) -> str | None:
     if role == "repeat":
         return table.options.get("repeat")
+    if role == "rater" and table.options.get("rater") in {NO_RATER, BY_COLUMN} - set(table.columns):
+        return None
     return pick(table.columns, role, table.options, table.where)
 
 
@@ -117,8 +134,16 @@ def _questions(table: SourceTable, taken: Sequence[str]) -> list[str]:
     if listed:
         need(table.columns, listed, table.where)
         return listed
+    if _spread(table):
+        about = {*taken, table.pick("stimulus"), table.options.get("question"), "filename", "folder"}
+        return [name for name in table.columns if name not in about]
     usual = [name for name in table.columns if name in {"valence", "arousal"} and name not in taken]
     return usual or [table.pick("value")]
+
+
+def _spread(table: SourceTable) -> bool:
+    """Whether every rater has a column."""
+    return table.options.get("rater") == BY_COLUMN and BY_COLUMN not in table.columns
 
 
 def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, list[str]]:
@@ -137,16 +162,28 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
     )
     index = [name for name in rows.columns if name not in values]
     tall = rows.unpivot(values, index=index, variable_name="question", value_name="\0value")
-    if asked:
-        tall = tall.with_columns(pl.col("\0question").alias("question")).drop("\0question")
+    if _spread(table):
+        named = pl.col("\0question") if asked else pl.lit(options.get("question", "value"))
+        tall = tall.with_columns(pl.col("question").alias("rater"), named.alias("question"))
+    elif asked:
+        tall = tall.with_columns(pl.col("\0question").alias("question"))
     elif "question" in options:
         tall = tall.with_columns(pl.lit(options["question"]).alias("question"))
-    tall = tall.filter(pl.col("\0time").is_not_null()).sort("\0time", maintain_order=True)
+    tall = (
+        tall.drop("\0question", strict=False)
+        .filter(pl.col("\0time").is_not_null())
+        .sort("\0time", maintain_order=True)
+    )
     grouped = tall.group_by(*key, "question", maintain_order=True).agg("\0time", "\0value")
     step = _step(grouped, options, table.where)
     held = 0
     samples, starts = [], []
     for times, course in grouped.select("\0time", "\0value").iter_rows():
+        if (times[-1] - times[0]) / step > LONGEST_TRACE:
+            raise InputError(
+                f"{table.where}: a trace lasts {times[-1] - times[0]:g} s, more than {LONGEST_TRACE:,} samples.",
+                "State the unit of the time (time_unit=ms) or fewer samples per second (rate=2).",
+            )
         on_grid, regular = _on_grid(np.asarray(times, float), np.asarray(course, float), step)
         held += not regular
         samples.append(on_grid.tolist())
@@ -211,15 +248,15 @@ def _from_lists(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
             parted = text.str.replace_all(",+", ",").str.split(",")
             cells = parted.list.eval(pl.element().str.strip_chars(" '\"").cast(pl.Float64, strict=False))
         cells = cells.cast(pl.List(pl.Float64), strict=False)
-        parts.append(_row_traces(base, table, cells, question=_asked(table, name, one=len(columns) == 1)))
+        parts.append(_row_traces(base, table, cells, question=_asked(table, name, single=len(columns) == 1)))
     return pl.concat(parts)
 
 
-def _asked(table: SourceTable, name: str, *, one: bool) -> pl.Expr:
+def _asked(table: SourceTable, name: str, *, single: bool) -> pl.Expr:
     named = table.options.get("question")
     if named in table.columns:
         return pl.col(str(named)).cast(pl.String)
-    return pl.lit(named if named is not None and one else name)
+    return pl.lit(named if named is not None and single else name)
 
 
 def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
@@ -250,7 +287,7 @@ def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     sized = numbers.join(ends, on="\0row", how="left", maintain_order="left")
     cut = sized.select(pl.col("samples").list.head(pl.col("\0place").fill_null(0))).to_series()
     stem = pattern.split("{time}", maxsplit=1)[0].strip("_ ") or table.path.stem
-    traces = _row_traces(base, table, cut, question=_asked(table, stem, one=True))
+    traces = _row_traces(base, table, cut, question=_asked(table, stem, single=True))
     given = {"rate", "start"} & set(table.options)
     computed = {"rate": 1 / step, "start": float(times[0])}
     return traces.with_columns(pl.lit(v).alias(n) for n, v in computed.items() if n not in given)
@@ -300,7 +337,7 @@ def _scale(traces: pl.DataFrame, question: str, options: Mapping[str, str], note
         if usual[0] <= low and high <= usual[1]:
             notes.append(f"The scale of '{question}' was not stated; {usual[0]:g} to {usual[1]:g} was taken.")
             return Trace(type="trace", low=usual[0], high=usual[1])
-    return Trace(type="trace", low=float(np.floor(low)), high=float(np.ceil(high)))
+    return Trace(type="trace", low=float(np.floor(low)), high=float(np.floor(high)) + 1)
 
 
 def _stimuli(base: pl.DataFrame, table: SourceTable, traces: pl.DataFrame) -> pl.DataFrame:

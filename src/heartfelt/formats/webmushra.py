@@ -14,40 +14,26 @@ the listener, who is ``session_uuid`` where there is one.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import Sheet, ids
+from heartfelt.formats.columns import Sheet, ids, need
 from heartfelt.formats.delimited import header_of
-from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, stated_scale
+from heartfelt.formats.described import COMMON_OPTIONS, build
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.set_rows import (
-    NO_ANSWER,
-    REPEATED_ROW,
     ROW,
-    SELF_PAIR,
-    chosen,
     occurrence,
-    pair_ratings,
-    repeated_rows,
-    stated_words,
-    table_sets,
-    usable,
-    with_trials,
-    without_repeats,
 )
 from heartfelt.formats.source_table import SourceTable, locate, open_table
+from heartfelt.formats.webmushra_pages import read_page
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.scale import AnyScale
-from heartfelt.study.set_scale import Choice, Grade
-from heartfelt.study.sets import Sets
 from heartfelt.tables import number_types
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -63,32 +49,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     }.items()
 }
 """Usual names of the column that plays each role, in the order they are tried."""
-REFERENCES = ("reference", "ref", "orig", "original", "hidden_reference", "hiddenreference", "hidden_ref")
-ANCHOR = re.compile(r"(?:.*[^a-z])?(?:low|mid)?_?anchor[\w.\-]*|lp\d+.*|c?mid_?anchor|low_?anchor")
-QUESTION = "quality"
-PAIR = {
-    "reference": ("choice_reference", "choice_non_reference", "choice_answer"),
-    "choice": ("choice_a", "choice_b", "choice_answer"),
-    "option": ("option_a", "option_b", "choice_answer"),
-    "options": ("choice_option_a", "choice_option_b", "choice_answer"),
-}
-SCORED_PAIR = (
-    "rating_reference",
-    "rating_non_reference",
-    "rating_reference_score",
-    "rating_non_reference_score",
-)
-LIKERT = ("stimuli", "stimuli_rating")
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """What was read of a page: ratings before raters and sets are added, the scales, the ledger."""
-
-    ratings: pl.DataFrame
-    scales: Mapping[str, AnyScale]
-    sets: Sets | None
-    ledger: pl.DataFrame
 
 
 class WebMushra(Format):
@@ -106,6 +66,7 @@ class WebMushra(Format):
         "trial": "column of the trial",
         "condition": "column of the condition that was graded",
         "score": "column of the grade",
+        "conditions": "columns of grades, with commas, where each condition has a column of its own",
         "hidden_reference": "the condition that is the reference; reference, orig and the like if left out",
         "low_anchors": "conditions that are anchors, with commas; those with anchor in their name if left out",
         **COMMON_OPTIONS,
@@ -127,11 +88,13 @@ class WebMushra(Format):
         path = locate(source, ("mushra.csv", "results.csv"), {".csv", ".tsv", ".txt", ".parquet"})
         # Addresses of listeners are dropped from the table of raters below; here they may be all that names a listener.
         table = replace(open_table(path, {**options, "personal": "keep"}), options=options)
+        if "conditions" in options:
+            table = _by_row(table)
         sheet = table.sheet("grade")
         roles = _roles(table)
         frame, raters, notes = _listeners(sheet, roles, table)
         sheet = Sheet(frame, table.where)
-        page = _page(sheet, roles, options)
+        page = read_page(sheet, roles, options)
         stimuli = page.ratings.select("stimulus", "system", "prompt").unique("stimulus", maintain_order=True)
         return build(
             self.name,
@@ -140,12 +103,22 @@ class WebMushra(Format):
             progress,
             stimuli=stimuli,
             scales=page.scales,
-            notes=notes,
+            notes=[*notes, *page.notes],
             sets=page.sets,
             ratings=page.ratings.drop("system", "prompt", ROW, strict=False),
             raters=raters,
             ledger=page.ledger,
         )
+
+
+def _by_row(table: SourceTable) -> SourceTable:
+    """The table with a row per grade, from a column for each condition."""
+    conditions = table.names_in("conditions")
+    need(table.columns, conditions, table.where)
+    index = [name for name in table.columns if name not in conditions]
+    texts = table.rows.with_columns(pl.col(conditions).cast(pl.String))
+    names = {"variable_name": "rating_stimulus", "value_name": "rating_score"}
+    return replace(table, rows=texts.unpivot(conditions, index=index, **names), delimited=None)
 
 
 def _roles(table: SourceTable) -> dict[str, str]:
@@ -173,9 +146,9 @@ def _listeners(
     """The rows with ``rater``, what is known of raters, and notes on how they were told apart."""
     frame = sheet.frame
     columns = frame.columns
-    start = columns.index(roles["test"]) + 1 if "test" in roles else 0
+    start = columns.index(roles["test"]) + 1 if "test" in roles else len(columns)
     between = columns[start : columns.index(roles["trial"])]
-    about = [name for name in between if name != roles.get("rater")]
+    about = [name for name in between if name not in roles.values()]
     personal = [name for name in about if name not in open_table(table.path, table.options).columns]
     notes = []
     if "rater" in roles:
@@ -209,276 +182,6 @@ def _listeners(
         raters.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"]
     )
     return frame.drop(about, strict=False), raters, notes
-
-
-def _page(sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]) -> _Page:
-    """The ratings of whatever page this file is from."""
-    columns = set(sheet.frame.columns)
-    base = _base(sheet, roles)
-    for kind, names in PAIR.items():
-        if columns >= set(names):
-            return (
-                _recognised(base, names, sheet)
-                if kind == "reference"
-                else _preferred(base, names, sheet, options)
-            )
-    if columns >= set(SCORED_PAIR):
-        return _scored_pairs(base, sheet)
-    likert = [name for name in sheet.frame.columns if name.startswith(LIKERT[1])]
-    if LIKERT[0] in columns and likert:
-        return _likert(base, likert, sheet, options)
-    for role in ("condition", "score"):
-        if role not in roles:
-            raise InputError(
-                f"{sheet.where}: no column is unmistakably the {role}.",
-                f"Name it with --map {role}=COLUMN. The columns are: {', '.join(sheet.frame.columns[:40])}.",
-            )
-    return _grades(base, sheet, roles, options)
-
-
-def _base(sheet: Sheet, roles: Mapping[str, str]) -> pl.DataFrame:
-    """``rater, prompt`` (the trial's id, with the test's where there are several), seconds and comments."""
-    trial = ids(sheet[roles["trial"]])
-    out = [sheet["rater"], trial.alias("prompt")]
-    if "test" in roles and sheet[roles["test"]].drop_nulls().n_unique() > 1:
-        test = ids(sheet[roles["test"]])
-        out[1] = pl.select(pl.concat_str(test, trial, separator="/").alias("prompt")).to_series()
-    if "seconds" in roles:
-        out.append((sheet.numbers(roles["seconds"]) / 1000).alias("seconds"))
-    if "comment" in roles:
-        out.append(sheet[roles["comment"]].cast(pl.String).alias("comment"))
-    return pl.DataFrame(out).with_columns(pl.int_range(1, pl.len() + 1).alias(ROW))
-
-
-def _member(condition: str) -> pl.Expr:
-    return pl.concat_str("prompt", condition, separator="/")
-
-
-def _nameless(*columns: str) -> pl.Expr:
-    return pl.any_horizontal(pl.col(name).is_null() for name in columns)
-
-
-NAMED = {"rater": "rater", "stimulus": "stimulus"}
-NAMELESS = "the listener, the trial or the condition is not named"
-
-
-def _numbered(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """``set``, ``trial`` and, where a listener had a trial more than once, ``repeat``."""
-    rows = rows.with_columns(occurrence("rater", *key).alias("repeat"), pl.col("prompt").alias("set"))
-    again = pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "prompt", pl.col("repeat") + 1))
-    rows = rows.with_columns(again.otherwise("prompt").alias("trial"))
-    return without_repeats(rows)
-
-
-def _grades(base: pl.DataFrame, sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]) -> _Page:
-    """Grades of the conditions of a trial."""
-    score = roles["score"]
-    rows = base.with_columns(
-        ids(sheet[roles["condition"]]).alias("system"), sheet[score].cast(pl.String).alias("\0cell")
-    )
-    rows = rows.with_columns(_member("system").alias("stimulus"), number(sheet[score]).alias("value"))
-    scale = stated_scale(QUESTION, options) or Grade(type="grade", low=0, high=100)
-    if not isinstance(scale, Grade):
-        bounds = scale.bounds() or (0.0, 100.0)
-        scale = Grade(type="grade", low=bounds[0], high=bounds[1])
-    cell = pl.col("\0cell").str.strip_chars()
-    good, ledger = usable(
-        rows,
-        {
-            NAMELESS: _nameless("rater", "prompt", "system"),
-            NO_ANSWER: cell.is_null() | (cell == ""),
-            "the grade is not a number": pl.col("value").is_null(),
-            f"the grade is not between {scale.low:g} and {scale.high:g}": ~pl.col("value").is_between(
-                scale.low, scale.high
-            ),
-            REPEATED_ROW: repeated_rows(rows),
-        },
-        sheet.where,
-        NAMED,
-    )
-    conditions = good["system"].unique(maintain_order=True).to_list()
-    reference, anchors = _marked(conditions, options, sheet.where)
-    role = (
-        pl.when(pl.col("system") == reference).then(pl.lit("hidden-reference")) if reference else pl.lit(None)
-    )
-    anchor = pl.when(pl.col("system").is_in(anchors)).then(pl.lit("anchor"))
-    good = _numbered(good, ["prompt", "system"])
-    single = pl.len().over("rater", "trial") < 2
-    good, alone = usable(good, {"the trial has one graded condition only": single}, sheet.where, NAMED)
-    good = good.with_columns(
-        pl.coalesce(role, anchor, pl.lit("member")).alias("role"),
-        pl.lit(None, pl.Int64).alias("place"),
-        pl.lit(QUESTION).alias("question"),
-    ).drop("\0cell")
-    sets = table_sets("mushra", reference=reference, anchors=anchors)
-    return _Page(good, {QUESTION: scale}, sets, pl.concat([ledger, alone]))
-
-
-def number(cells: pl.Series) -> pl.Series:
-    """Cells as numbers; what is none is empty."""
-    text = cells.cast(pl.String).str.strip_chars().str.replace(",", ".", literal=True)
-    return text.cast(pl.Float64, strict=False).fill_nan(None)
-
-
-def _marked(
-    conditions: Sequence[str], options: Mapping[str, str], where: str
-) -> tuple[str | None, list[str]]:
-    """The condition that is the reference, and those that are anchors."""
-    named = options.get("hidden_reference")
-    usual = [name for word in REFERENCES for name in conditions if name.casefold() == word]
-    anchors = [part.strip() for part in options.get("low_anchors", "").split(",") if part.strip()]
-    for name in (*anchors, *([named] if named else [])):
-        if name not in conditions:
-            raise InputError(
-                f"{where}: there is no condition '{name}'.", f"Conditions: {', '.join(conditions[:30])}."
-            )
-    reference = named or (usual[0] if usual else None)
-    if "low_anchors" not in options:
-        anchors = [name for name in conditions if ANCHOR.fullmatch(name.casefold()) and name != reference]
-    return reference, anchors
-
-
-def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: Sheet) -> _Page:
-    """Which of A and B is the reference: 1 for a right answer."""
-    reference, other, answer = (ids(sheet[name]) for name in names)
-    rows = base.with_columns(reference.alias("system"), other.alias("other"), answer.alias("answer"))
-    rows = rows.with_columns(_member("system").alias("stimulus"), _member("other").alias("\0other"))
-    rows = rows.with_columns(
-        pl.col("answer")
-        .replace_strict({"correct": 1.0, "incorrect": 0.0}, default=None, return_dtype=pl.Float64)
-        .alias("value")
-    )
-    good, ledger = usable(
-        rows,
-        {
-            NAMELESS: _nameless("rater", "prompt", "system", "other"),
-            SELF_PAIR: pl.col("system") == pl.col("other"),
-            "undecided": pl.col("answer") == "undecided",
-            NO_ANSWER: pl.col("answer").is_null() | (pl.col("answer") == "unknown"),
-            "the answer is neither correct nor incorrect": pl.col("value").is_null(),
-            REPEATED_ROW: repeated_rows(rows),
-        },
-        sheet.where,
-        NAMED,
-    )
-    good = _numbered(good, ["prompt", "system", "other"])
-    pair = pl.concat_str("stimulus", "\0other", separator="|")
-    time = pl.format("{}#{}", pair, pl.col("repeat") + 1) if "repeat" in good.columns else pair
-    good = good.with_columns(
-        pair.alias("set"),
-        time.alias("trial"),
-        pl.lit("x").alias("role"),
-        pl.lit(None, pl.Int64).alias("place"),
-        pl.lit("recognised").alias("question"),
-    )
-    return _Page(
-        good.drop("answer", "other", "\0other"),
-        {"recognised": Choice(type="choice")},
-        table_sets("abx"),
-        ledger,
-    )
-
-
-def _preferred(
-    base: pl.DataFrame, names: tuple[str, str, str], sheet: Sheet, options: Mapping[str, str]
-) -> _Page:
-    """Which of two was chosen."""
-    first, second, answer = (ids(sheet[name]) for name in names)
-    rows = base.with_columns(first.alias("a"), second.alias("b"), answer.alias("winner"))
-    rows = rows.with_columns(_member("a").alias("first"), _member("b").alias("second"))
-    rows = rows.with_columns(chosen("winner", stated_words(options), [("a", "b")]).alias("value"))
-    good, ledger = usable(
-        rows,
-        {
-            NAMELESS: _nameless("rater", "prompt", "a", "b"),
-            SELF_PAIR: pl.col("a") == pl.col("b"),
-            NO_ANSWER: pl.col("winner").is_null() | (pl.col("winner") == "unknown"),
-            "the answer is neither stimulus": pl.col("value").is_null(),
-            REPEATED_ROW: repeated_rows(rows),
-        },
-        sheet.where,
-        {"rater": "rater", "stimulus": "first"},
-    )
-    scale = Choice(type="choice", ties=bool((good["value"] == 0.5).any()))
-    pairs = with_trials(good.with_columns(question=pl.lit("preference")))
-    ratings = pair_ratings(pairs.drop("winner"), scale)
-    system = pl.when(pl.col("place") == 1).then("a").otherwise("b")
-    return _Page(
-        ratings.with_columns(system.alias("system")).drop("a", "b"),
-        {"preference": scale},
-        table_sets("ab"),
-        ledger,
-    )
-
-
-def _scored_pairs(base: pl.DataFrame, sheet: Sheet) -> _Page:
-    """Grades 1 to 5 of the hidden reference and of the condition, as in BS.1116."""
-    sides = []
-    for place, role in ((0, "hidden-reference"), (1, "member")):
-        name, score = ids(sheet[SCORED_PAIR[place]]), number(sheet[SCORED_PAIR[place + 2]])
-        other = ids(sheet[SCORED_PAIR[1]])
-        columns = [
-            name.alias("system"),
-            score.alias("value"),
-            other.alias("other"),
-            pl.lit(role).alias("role"),
-        ]
-        sides.append(base.with_columns(columns))
-    rows = pl.concat(sides).with_columns(_member("system").alias("stimulus"))
-    good, ledger = usable(
-        rows,
-        {
-            NAMELESS: _nameless("rater", "prompt", "system"),
-            SELF_PAIR: (pl.col("system") == pl.col("other")) & (pl.col("role") != "member"),
-            "the grade is not a number from 1 to 5": pl.col("value").is_null()
-            | ~pl.col("value").is_between(1, 5),
-            REPEATED_ROW: repeated_rows(rows),
-        },
-        sheet.where,
-        NAMED,
-    )
-    good = _numbered(good, ["prompt", "system", "other"])
-    pair = pl.concat_str("trial", "other", separator="/")
-    good = good.with_columns(
-        pair.alias("trial"),
-        pl.concat_str("prompt", "other", separator="/").alias("set"),
-        pl.lit(None, pl.Int64).alias("place"),
-        pl.lit("impairment").alias("question"),
-    )
-    reference = good.filter(pl.col("role") == "hidden-reference")["system"].unique()
-    scale = Grade(type="grade", low=1, high=5, step=0.1)
-    sets = table_sets("mushra", reference=reference[0] if reference.len() == 1 else None)
-    return _Page(good.drop("other"), {"impairment": scale}, sets, ledger)
-
-
-def _likert(base: pl.DataFrame, columns: Sequence[str], sheet: Sheet, options: Mapping[str, str]) -> _Page:
-    """Ratings of one stimulus each."""
-    parts = [
-        base.with_columns(
-            ids(sheet[LIKERT[0]]).alias("system"),
-            number(sheet[name]).alias("value"),
-            pl.lit(_question(name)).alias("question"),
-        )
-        for name in columns
-    ]
-    rows = pl.concat(parts).with_columns(_member("system").alias("stimulus"))
-    good, ledger = usable(
-        rows,
-        {
-            NAMELESS: _nameless("rater", "prompt", "system"),
-            "the rating is not a number": pl.col("value").is_null(),
-            REPEATED_ROW: repeated_rows(rows),
-        },
-        sheet.where,
-        NAMED,
-    )
-    good = without_repeats(good.with_columns(occurrence("rater", "stimulus", "question").alias("repeat")))
-    asked = good["question"].unique(maintain_order=True)
-    return _Page(good, {name: stated_scale(name, options) or UNSTATED for name in asked}, None, ledger)
-
-
-def _question(column: str) -> str:
-    return f"rating{column.removeprefix(LIKERT[1]).strip('_ ')}"
 
 
 FORMATS.add(WebMushra.name, WebMushra())

@@ -31,12 +31,13 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels.courses import COURSES, courses
-from heartfelt.labels.strengths import COMPARED, STRENGTHS, Of, contest, strengths_table
+from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
 from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate import Aggregate, Consensus
+from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale, Study
 from heartfelt.tables import LEDGER, Column, Contract
 
@@ -114,6 +115,19 @@ class Labels(ShortRepr):
     notes: tuple[str, ...] = ()
     strengths: pl.DataFrame = field(default_factory=STRENGTHS.empty)
     courses: pl.DataFrame = field(default_factory=COURSES.empty)
+    contests: tuple[Contest, ...] = ()
+    """The comparisons behind the strengths."""
+
+    @property
+    def system_strengths(self) -> dict[tuple[str, str], Estimate]:
+        """The strength of every system that has one, by question and system."""
+        return {
+            (each.question, str(name)): strength
+            for each in self.contests
+            if each.of == "system"
+            for name, strength in zip(each.result.names, each.result.strengths, strict=True)
+            if not strength.is_missing
+        }
 
 
 def first_answers(snapshot: Snapshot) -> pl.DataFrame:
@@ -165,24 +179,25 @@ def labels(
     rated = counted["question"].unique().to_list()
     parts = [LABELS.empty(), *_from_ratings(enough, study, options)]
     parts.append(_from_means(snapshot, [name for name in usable if name not in rated], options))
-    strengths, notes = _strengths(snapshot, compared, least, options.confidence)
+    contests = _contests(snapshot, compared, options.confidence)
+    strengths = strengths_table(contests, least)
+    notes = dict.fromkeys(note for each in contests for note in each.notes)
     parts.append(_complete(strengths.filter(pl.col("of") == "stimulus").rename({"name": "stimulus"})))
     table = pl.concat(parts, how="vertical_relaxed")
     asked = [q.id for q in study.asked if q.id in {*usable, *compared}]
     order = {name: place for place, name in enumerate(asked)}
     table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
     ledger = _ledger(snapshot, table, short, asked, least)
-    return Labels(table, ledger, (*_notes(snapshot, answers), *notes), strengths, courses(snapshot, least))
+    return Labels(
+        table, ledger, (*_notes(snapshot, answers), *notes), strengths, courses(snapshot, least), contests
+    )
 
 
-def _strengths(
-    snapshot: Snapshot, questions: list[str], least: int, confidence: float
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The strengths of systems and stimuli under questions answered by comparing, and notes on them."""
+def _contests(snapshot: Snapshot, questions: list[str], confidence: float) -> tuple[Contest, ...]:
+    """Systems and stimuli under questions answered by comparing."""
     levels: tuple[Of, ...] = ("system", "stimulus")
-    compared = [contest(snapshot, question, of, confidence) for question in questions for of in levels]
-    contests = [each for each in compared if each is not None]
-    return strengths_table(contests, least), tuple(dict.fromkeys(n for each in contests for n in each.notes))
+    every = [contest(snapshot, question, of, confidence) for question in questions for of in levels]
+    return tuple(each for each in every if each is not None)
 
 
 def default_method(scale: Scale) -> str:

@@ -20,6 +20,7 @@ import polars as pl
 from heartfelt import stats
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, contests, members
+from heartfelt.stats.comparison.pairs import code_together
 from heartfelt.stats.comparison.strengths import Strengths, no_strengths
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale
@@ -33,6 +34,8 @@ RANK_DRAWS = 10_000
 DRAWN_AT_MOST = 2_000_000
 """Numbers drawn for the probabilities of ranks: with many contestants fewer draws are enough."""
 UNKNOWN = "\x00unknown rater "
+NO_MODEL = "no strengths"
+"""The method of contestants that were compared in groups apart from each other."""
 
 STRENGTHS = Contract(
     "strengths",
@@ -94,11 +97,15 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     rows = _sets(members(ratings, question), names) if isinstance(scale, Rank | BestWorst) else pl.DataFrame()
     if not pairs.height:
         return None
+    apart = _groups(pairs) if of == "stimulus" else None
+    if apart is not None:
+        return Contest(question, of, scale, pairs, rows, apart)
     result, notes = _fitted(scale, pairs, rows, of, confidence)
-    if of == "stimulus" and 2 * len(result.core) < len(result.names):
-        result = _apart(pairs, result)
-    elif of == "system":
+    if of == "system":
         result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
+    elif 2 * len(result.core) < len(result.names):
+        why = f"wins and losses link at most {len(result.core)} of {len(result.names):,} stimuli both ways"
+        result = no_strengths(result.model, result.model, result.names, result.counts, why)
     return Contest(question, of, scale, pairs, rows, result, notes)
 
 
@@ -109,23 +116,25 @@ def _with_all(result: Strengths, names: Sequence[str]) -> Strengths:
     return replace(result, names=(*result.names, *new), strengths=(*result.strengths, *[never] * len(new)))
 
 
-def _apart(pairs: pl.DataFrame, result: Strengths) -> Strengths:
-    """No strengths: those of one small group would stand for stimuli that were never compared with it."""
+def _groups(pairs: pl.DataFrame) -> Strengths | None:
+    """No strengths, where the largest group of stimuli linked by comparisons holds fewer than half: its strengths would stand
+    for stimuli that were never compared with it.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    size = len(result.names)
-    place = {name: number for number, name in enumerate(result.names)}
-    edges = [[place[name] for name in pairs[side]] for side in ("first", "second")]
-    graph = csr_array((np.ones(pairs.height), (np.array(edges[0]), np.array(edges[1]))), shape=(size, size))
-    groups, _ = connected_components(graph, directed=False)
+    names, first, second = code_together(pairs["first"], pairs["second"])
+    size = len(names)
+    graph = csr_array((np.ones(first.size), (first, second)), shape=(size, size))
+    groups, group = connected_components(graph, directed=False)
+    if 2 * int(np.bincount(group).max()) >= size:
+        return None
     why = (
-        f"the comparisons link at most {len(result.core)} of {size:,} stimuli in both directions, by wins and by losses"
-        if groups == 1
-        else f"the {size:,} stimuli form {groups:,} groups with no comparison between them; strengths of different groups"
-        " cannot be compared"
+        f"the {size:,} stimuli form {groups:,} groups with no comparison between them; strengths of different groups cannot be"
+        " compared"
     )
-    return no_strengths(result.model, result.model, result.names, result.counts, why)
+    counts = {"comparisons": pairs.height, "contestants": size}
+    return no_strengths(NO_MODEL, NO_MODEL, names, counts, why)
 
 
 def first_presentations(snapshot: Snapshot) -> pl.DataFrame:
@@ -187,7 +196,13 @@ def rater_of(pairs: pl.DataFrame) -> pl.Series | None:
 
 
 def unit_of(pairs: pl.DataFrame) -> pl.Series | None:
-    """What the systems were compared on; None where no two of them were compared on several things."""
+    """What the systems were compared on, as a sample for intervals.
+
+    None where no two systems were compared on several things, or where nothing was judged twice: a spread over what each answer was
+    about is the spread over answers then, which is part of that over raters.
+    """
+    if pairs["unit"].n_unique() == pairs.height:
+        return None
     both = pl.concat_str(
         pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="\x1f"
     )
@@ -201,15 +216,24 @@ def ranks(
     """For each contestant its rank, the bounds of its rank, and the probability of being the strongest."""
     values = np.array([math.nan if each.is_missing else float(each) for each in result.strengths])
     out: list[tuple[int | None, int | None, int | None, float | None]] = []
-    draws = max(200, min(RANK_DRAWS, DRAWN_AT_MOST // max(len(result.core), 1)))
-    probabilities = result.rank_probabilities(draws)
+    if not result.core:
+        return [(None, None, None, None)] * values.size
+    draws = max(200, min(RANK_DRAWS, DRAWN_AT_MOST // len(result.core)))
+    row_of = {place: row for row, place in enumerate(result.core)}
+    inner = replace(
+        result,
+        names=tuple(result.names[place] for place in result.core),
+        strengths=tuple(result.strengths[place] for place in result.core),
+        core=tuple(range(len(result.core))),
+    )
+    probabilities = inner.rank_probabilities(draws)
     tail = (1.0 - confidence) / 2.0
     for place, value in enumerate(values.tolist()):
         if math.isnan(value):
             out.append((None, None, None, None))
             continue
         rank = 1 + int((values > value).sum())
-        row = probabilities[place]
+        row = probabilities[row_of[place]]
         if np.isnan(row[0]):
             out.append((rank, None, None, None))
             continue

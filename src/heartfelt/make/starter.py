@@ -91,7 +91,9 @@ class Sketch:
 
 Starter: TypeAlias = Callable[[int], Sketch]
 """Makes the sketch of a recipe with the given number of stimuli per cell."""
-STARTERS: Registry[Starter] = Registry("recipe", homes=("heartfelt.datasets.*.starter",))
+STARTERS: Registry[Starter] = Registry(
+    "recipe", homes=("heartfelt.datasets.*.starter", "heartfelt.make.methods.starters")
+)
 
 
 # --- example clips ----------------------------------------------------------------------------------------------------
@@ -223,7 +225,8 @@ def _study_text(recipe: str, sketch: Sketch, options: StarterOptions) -> str:
     if published.systems:
         words += f" The published study had {', '.join(system.id for system in published.systems)}."
     systems = [f"id: {name}, group: built-in, style: {style}" for name, style in sketch.systems.items()]
-    text = replace_block(text, "systems", listed("systems", systems, words), before="intents")
+    next_block = "intents" if published.intents else "prompts"
+    text = replace_block(text, "systems", listed("systems", systems, words), before=next_block)
     for key, block in sketch.blocks.items():
         text = replace_block(text, key, block)
     if sketch.anchors:

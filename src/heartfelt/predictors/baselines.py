@@ -73,10 +73,10 @@ class OtherLabels:
         value = "value" if "value" in labels.columns else "label"
         known = labels.filter(pl.col(value).is_finite()).select("stimulus", "question", value)
         # Strengths are fitted to all answers at once; how often a stimulus was chosen says nothing of the other pairs.
-        compared = [name for name in self._families if isinstance(source.study.scale_of(name), COMPARED)]
-        if compared:
-            known = known.filter(~pl.col("question").is_in(compared)).rename({value: "value"})
-            known = pl.concat([known, win_shares(source, compared)])
+        self.compared = [name for name in self._families if isinstance(source.study.scale_of(name), COMPARED)]
+        if self.compared:
+            known = known.filter(~pl.col("question").is_in(self.compared)).rename({value: "value"})
+            known = pl.concat([known, win_shares(source, self.compared)])
         self._own: dict[tuple[str, str], float] = {(s, q): v for s, q, v in known.iter_rows()}
         columns = [name for name in ("stimulus", "system", "intent") if name in stimuli.columns]
         self._facts = {row["stimulus"]: row for row in stimuli.select(columns).iter_rows(named=True)}
@@ -184,7 +184,9 @@ class Constant(FromLabels):
         return f"constant {self._given}" if self._given else super().identity
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """The given value, or from the labels of the other half."""
+        """The given value, or from the labels of the other half; of comparisons the same for all, which is even odds."""
+        if not self._given and self._labels is not None and ask.question in self._labels.compared:
+            return Prediction(value=0.5, note="even odds")
         return _on_scale(self._given, ask) if self._given else super().predict_one(case, ask)
 
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:

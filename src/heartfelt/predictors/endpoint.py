@@ -6,6 +6,11 @@ stimulus at once: the same request with ``"texts"`` next to ``"text"`` (the firs
 ``{"similarities": [...]}``. A server that does not know it answers the first text as usual, or refuses; the rest is then asked
 one at a time, and so is everything after.
 
+With ``compare=yes`` a set goes into one request, with ``members`` in place of a single file and the question's ``scale``; the
+answer is ``{"members": [...]}`` (values in the order sent), ``{"shares": [...]}`` (probabilities, that of a tie last) or, of a
+pair, ``{"probability"}`` of the first. A question answered with a trace is sent with its ``scale`` too, and may be answered with
+``{"samples": [...], "rate", "start"}``.
+
 The number is the score of the question's text. Unordered categories get a text each, and the one with the highest number is the
 answer.
 """
@@ -33,11 +38,17 @@ from heartfelt.predictors.http import (
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
 from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.texts import best_match, file_name_of, stem_of, texts_to_match
+from heartfelt.study.set_scale import TIE, Trace
 
 KEYS = ("similarity", "score", "logit")
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
-_CHOICES = {"audio": ("send", "stem"), "names": ("unique", "plain"), "batch": ("auto", "never")}
+_CHOICES = {
+    "audio": ("send", "stem"),
+    "names": ("unique", "plain"),
+    "batch": ("auto", "never"),
+    "compare": ("no", "yes"),
+}
 
 
 @PREDICTORS.register("endpoint")
@@ -51,13 +62,14 @@ class Endpoint(RemotePredictor):
         "audio": "'send' the media (default), or only the 'stem' of their name",
         "names": "'unique' file names (default), or 'plain' ones without their folders",
         "batch": "'auto' tries all texts of a stimulus at once (default), 'never' sends one text per request",
+        "compare": "'no' asks about each stimulus of a set (default), 'yes' sends all of them in one request",
         "timeout": "seconds a request may take from start to end, by default 60",
         "token_from": "the environment variable that holds a bearer token",
         "version": "the version of what answers; with it, answers may be cached between runs",
     }
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
-        given = {"audio": "send", "names": "unique", "batch": "auto", **options}
+        given = {"audio": "send", "names": "unique", "batch": "auto", "compare": "no", **options}
         for name, words in _CHOICES.items():
             if given[name] not in words:
                 raise InputError(
@@ -80,12 +92,14 @@ class Endpoint(RemotePredictor):
         self._version = given.get("version", "")
         self.cacheable = bool(self._version) and self._sends
         self.needs_media = self._sends
+        self.compares = given["compare"] == "yes"
 
     @property
     def identity(self) -> str:
         """The URL, the version it was given, and what is sent."""
         sent = ("audio" if self._sends else "stem") + (", unique names" if self._unique else ", plain names")
-        return f"endpoint {self._url} version {self._version or 'unknown'}, sends {sent}"
+        compares = ", compares" if self.compares else ""
+        return f"endpoint {self._url} version {self._version or 'unknown'}, sends {sent}{compares}"
 
     def describe(self) -> PredictorInfo:
         """The server's address, without the scheme."""
@@ -98,6 +112,8 @@ class Endpoint(RemotePredictor):
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """Ask everything about a case."""
+        if case.members or any(isinstance(ask.scale, Trace) for ask in case.asks):
+            return [self._asked(case, ask) for ask in case.asks]
         lines = [
             _Line(place, self._name(case, ask), code, text)
             for place, ask in enumerate(case.asks)
@@ -108,6 +124,23 @@ class Endpoint(RemotePredictor):
             _combined(ask, [(line.code, prediction) for line, prediction in scored if line.place == place])
             for place, ask in enumerate(case.asks)
         ]
+
+    def _asked(self, case: Case, ask: Ask) -> Prediction:
+        """One question about a set, or one that a trace may answer, with its scale."""
+        files = [
+            {"audio_filename" if self._sends else "audio_stem": self._name(part, ask)}
+            | ({"audio_base64": part.media.base64} if self._sends and part.media else {})
+            for part in case.parts
+        ]
+        request: dict[str, Any] = {"text": ask.words or ask.text, "scale": ask.scale.model_dump(mode="json")}
+        request |= {"members": files} if case.members else files[0]
+        try:
+            status, answer = self._posted(json.dumps(request).encode())
+        except (TransientError, UnusableAnswer) as error:
+            return _failure(error)
+        if status != 200:
+            return Prediction.failed(refusal(status, answer))
+        return _of_members(answer, case) if case.members else _of_trace(answer)
 
     def _name(self, case: Case, ask: Ask) -> str:
         """What the stimulus is called in a request."""
@@ -219,8 +252,7 @@ def _read(answer: Any) -> Prediction:
     for key in KEYS:
         if key in answer:
             return _number(answer[key], key)
-    has = ", ".join(f"'{shortened(str(key))}'" for key in answer) or "nothing"
-    return Prediction.failed(f"the server's answer has no similarity, score or logit; it has {has}")
+    return Prediction.failed(f"the server's answer has no similarity, score or logit; it has {_keys(answer)}")
 
 
 def _number(value: Any, key: str) -> Prediction:
@@ -233,6 +265,44 @@ def _number(value: Any, key: str) -> Prediction:
     if not math.isfinite(score):
         return Prediction.failed(f"the server's {key} is {shortened(str(value))}")
     return Prediction(score=score)
+
+
+def _of_members(answer: Any, case: Case) -> Prediction:
+    """What an answer says about each member of a set."""
+    names = [member.stimulus for member in case.members]
+    answer = answer if isinstance(answer, dict) else {}
+    chance, tie = answer.get("probability"), answer.get("tie", 0.0)
+    shares, values = answer.get("shares"), answer.get("members")
+    if chance is not None and len(names) == 2 and _are_numbers([chance, tie]):
+        shares = [chance, 1.0 - chance - tie, *([tie] if "tie" in answer else [])]
+    if _are_numbers(shares) and len(shares) in (len(names), len(names) + 1):
+        return Prediction(shares=dict(zip([*names, TIE], shares, strict=False)))
+    if _are_numbers(values) and len(values) == len(names):
+        return Prediction(members=dict(zip(names, values, strict=True)))
+    return Prediction.failed(
+        f"the server's answer has no probability and no list of {len(names)} members or shares; it has {_keys(answer)}"
+    )
+
+
+def _of_trace(answer: Any) -> Prediction:
+    """A trace, or the number that stands for its mean."""
+    samples = answer.get("samples") if isinstance(answer, dict) else None
+    if samples is None:
+        return _read(answer)
+    rate, start = answer.get("rate"), answer.get("start")
+    if not isinstance(samples, list) or not _are_numbers([each for each in samples if each is not None]):
+        return Prediction.failed("the server's samples are not a list of numbers")
+    if not _are_numbers([each for each in (rate, start) if each is not None]):
+        return Prediction.failed("the server's rate and start are not numbers")
+    return Prediction(samples=tuple(samples), rate=rate, start=start)
+
+
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(_number(value, "value").problem is None for value in values)
+
+
+def _keys(answer: Mapping[str, Any]) -> str:
+    return ", ".join(f"'{shortened(str(key))}'" for key in answer) or "nothing"
 
 
 def _kind(value: Any) -> str:

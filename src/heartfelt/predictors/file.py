@@ -187,7 +187,7 @@ class File(Predictor):
         """Row number, stimulus, question and prediction of everything in the file."""
         header, asks = self._header, {ask.question: ask for case in cases for ask in case.asks}
         questions = list(dict.fromkeys(name for ask in asks.values() for name in ask.names))
-        if is_about_sets(header, self._named):
+        if any(case.members for case in cases) and is_about_sets(header, self._named):
             return set_entries(self._rows, header, self._named, cases, self._path)
         for format in FORMATS.values():
             stimuli, keys = format.prediction_keys or ((), ())

@@ -36,7 +36,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "winner": ("winner", "choice", "preferred"),
     "value": ("value", "difference", "grade", "score"),
     "question": ("question",),
-    "set": ("set", "trial"),
+    "set": ("set",),
     "time": ("time", "seconds", "sample"),
     "stimulus": ("stimulus",),
 }

@@ -3,8 +3,13 @@
 POST, to any path, ``{"text", "audio_filename", "audio_base64"}``, or ``audio_stem`` in place of the last two where the server
 has the media; the answer is ``{"similarity"}``, or ``{"score"}`` where the predictor gives a value on a scale. With ``texts``
 all texts of a stimulus are answered at once with ``{"similarities"}``; those that cannot be answered are null and
-``problems`` says why. ``scale``, written as in a study, asks on another scale than yes and no. What is wrong with a request is
-answered as ``{"problem", "fix"}``. Requests that come at the same time are put to the predictor together.
+``problems`` says why. ``scale``, written as in a study, asks on another scale than yes and no; a ``trace`` is answered with
+``{"samples", "rate", "start"}`` where the predictor gives one. ``members``, a list of ``{"audio_filename", "audio_base64"}`` in
+place of a single file, asks a predictor that compares about a set, with a ``scale`` such as ``{"type": "choice"}``; the answer
+is ``{"members"}``, the value of each in the order sent, or ``{"shares"}``, their probabilities with that of a ``tie`` last.
+
+What is wrong with a request is answered as ``{"problem", "fix"}``. Requests that come at the same time are put to the predictor
+together.
 """
 
 from __future__ import annotations
@@ -25,9 +30,11 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.asking import Outcome, Retry, Work
 from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
+from heartfelt.predictors.sets import COMPARED, set_name
 from heartfelt.predictors.texts import Names
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import AnyScale, YesNo
+from heartfelt.study.set_scale import TIE
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
 
 _MOST_TEXTS = 1_000
 _LONGEST_NAME = 1_000
+_MOST_MEMBERS = 20
 _READ_AT_MOST = 16
 """How many times too large a request may be and still be read to its end."""
 _EXAMPLE = 'Post {"text", "audio_filename", "audio_base64"}.'
@@ -144,6 +152,11 @@ def predictor_app(predictor: Predictor, options: ServerOptions | None = None) ->
 
     async def answer(request: Request) -> JSONResponse:
         query = await asyncio.to_thread(read_request, await _body(request, limit))
+        if query.members and not predictor.compares:
+            raise RefusedRequest(
+                "This predictor judges single stimuli.",
+                "Ask about each; the larger number is the one to choose.",
+            )
         with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
             case = await asyncio.to_thread(_case, query, Path(folder), stored)
             outcome = await request.app.state.batcher.settle(case)
@@ -210,6 +223,8 @@ class Query:
     together: bool
     """Whether all texts are answered at once."""
     scale: Scale
+    members: tuple[tuple[str, bytes | None], ...] = ()
+    """Name and content of the stimuli that are judged together."""
 
 
 def read_request(body: bytes) -> Query:
@@ -226,13 +241,31 @@ def read_request(body: bytes) -> Query:
         raise RefusedRequest("'texts' is not a list of texts.", f"Send 1 to {_MOST_TEXTS} texts.")
     if not all(isinstance(text, str) and text.strip() for text in texts):
         raise RefusedRequest("A text is missing, empty or not a text.", "Send 'text', or a list 'texts'.")
+    scale = _scale(content.get("scale"))
+    if "members" not in content:
+        return Query(*_file(content), tuple(texts), together, scale)
+    given = content["members"]
+    if not isinstance(given, list) or not 2 <= len(given) <= _MOST_MEMBERS:
+        raise RefusedRequest("'members' is not a list of stimuli.", f"Send 2 to {_MOST_MEMBERS} of them.")
+    members = tuple(_file(each if isinstance(each, dict) else {}) for each in given)
+    if len({name for name, _ in members}) < len(members):
+        raise RefusedRequest("Two members have the same name.", "A stimulus is not compared with itself.")
+    if not isinstance(scale, COMPARED) or together:
+        raise RefusedRequest(
+            "Members are compared on a scale for sets, one question at a time.",
+            'Send one \'text\' and a scale such as {"type": "choice"}.',
+        )
+    return Query(set_name(name for name, _ in members), None, tuple(texts), together, scale, members)
+
+
+def _file(content: dict[str, Any]) -> tuple[str, bytes | None]:
+    """The name and the content of a stimulus."""
     name = content.get("audio_filename") or content.get("audio_stem")
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         raise RefusedRequest(
             "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
         )
-    media = _decoded(content.get("audio_base64"))
-    return Query(name, media, tuple(texts), together, _scale(content.get("scale")))
+    return name, _decoded(content.get("audio_base64"))
 
 
 def _decoded(encoded: Any) -> bytes | None:
@@ -262,17 +295,34 @@ def _scale(given: Any) -> Scale:
 
 
 def _case(query: Query, folder: Path, stored: Callable[[str], Path | None]) -> Case:
-    suffix = PurePosixPath(query.name).suffix.lower()
-    suffix = suffix if suffix in AUDIO | IMAGES else ""
-    path = stored(query.name)
-    if query.content is not None:
-        path = folder / f"media{suffix}"
-        path.write_bytes(query.content)
-    about = {"media": "image" if suffix in IMAGES else "audio"}
+    files = query.members or ((query.name, query.content),)
+    media = [
+        _media(name, content, folder / f"media{place or ''}", stored)
+        for place, (name, content) in enumerate(files)
+    ]
+    about = {"media": "image" if _suffix(files[0][0]) in IMAGES else "audio"}
     asks = tuple(
         Ask(f"text {place}", query.scale, text, text, about) for place, text in enumerate(query.texts, 1)
     )
-    return Case(query.name, asks, None if path is None else Media(path))
+    if not query.members:
+        return Case(query.name, asks, media[0])
+    members = (Case(name, (), file) for (name, _), file in zip(files, media, strict=True))
+    return Case(query.name, asks, None, members=tuple(members))
+
+
+def _suffix(name: str) -> str:
+    suffix = PurePosixPath(name).suffix.lower()
+    return suffix if suffix in AUDIO | IMAGES else ""
+
+
+def _media(
+    name: str, content: bytes | None, place: Path, stored: Callable[[str], Path | None]
+) -> Media | None:
+    path = stored(name)
+    if content is not None:
+        path = place.with_suffix(_suffix(name))
+        path.write_bytes(content)
+    return None if path is None else Media(path)
 
 
 def _media_in(folder: Path | None) -> Callable[[str], Path | None]:
@@ -297,8 +347,15 @@ def _answer(query: Query, outcome: Outcome) -> dict[str, Any]:
         raise RefusedRequest(first.problem or "", fix, 503 if outcome.lost else 422)
     if query.together:
         return {"similarities": numbers} | ({"problems": problems} if any(problems) else {})
-    parts = ("value", "answer", "reason", "note", "shares")
+    parts = ("value", "answer", "reason", "note", "shares", "orders", "samples", "rate", "start")
     more = {name: part for name in parts if (part := getattr(first, name)) is not None}
+    names = [name for name, _ in query.members]
+    if first.members is not None:
+        more["members"] = [first.members[name] for name in names]
+    if names and first.shares is not None:
+        more["shares"] = [first.shares.get(name, 0.0) for name in (*names, TIE)]
+    if numbers[0] is None:
+        return more
     return {"score" if first.score is None else "similarity": numbers[0], **more}
 
 

@@ -76,7 +76,9 @@ def answers_of(
 def win_shares(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.DataFrame:
     """``stimulus, question, value``: how often each stimulus was chosen among its comparisons, a tie being half a time."""
     answers = answers_of(source, questions)
-    lost = answers.select("question", pl.col("second").alias("stimulus"), 1.0 - pl.col("value"))
+    lost = answers.select(
+        "question", pl.col("second").alias("stimulus"), (1.0 - pl.col("value")).alias("value")
+    )
     both = pl.concat([answers.select("question", pl.col("first").alias("stimulus"), "value"), lost])
     shares = both.group_by("stimulus", "question", maintain_order=True).agg(pl.mean("value"))
     return shares.sort("question", "stimulus")

@@ -17,7 +17,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
-from heartfelt.report.sections import outcome, raters, reliability, systems, traces
+from heartfelt.report.sections import comparisons, outcome, raters, reliability, systems, traces
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -28,23 +28,34 @@ SYSTEMS: Mapping[str, tuple[Callable[[Analysis, Charts], Section], ...]] = {
     "opinion": (systems.ranking,),
 }
 """What a report says of systems, by kind of study."""
+RELATED_FIGURES = ("strengths", "win-matrix", "system-ranking")
+"""What a page shows of a study that is related to its own, as far as that has it."""
 
 
 def write_analysis(
-    analysis: Analysis, folder: Path | str, *, replace: bool = False, progress: Progress | None = None
+    analysis: Analysis,
+    folder: Path | str,
+    *,
+    replace: bool = False,
+    related: Mapping[str, Analysis] = {},
+    progress: Progress | None = None,
 ) -> Path:
-    """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder."""
+    """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder.
+
+    ``related`` studies, by the folder of their own report next to the page, get a section each: what they found, their
+    main figures, and a link.
+    """
     from heartfelt.report.drawing.files import drawing
 
     target, charts = Path(folder), charts_of(analysis)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
-    if analysis.courses.height:
-        tables["courses"] = analysis.courses
+    compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
+    tables |= {name: table for name, table in compared.items() if table.height}
     with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
         write_json(made / "summary.json", analysis.summary)
         for name, table in tables.items():
             write_text(made / f"{name}.csv", csv_text(flat(table)))
-        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE)))
+        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE, related)))
     return target
 
 
@@ -78,27 +89,37 @@ def full_ledger(analysis: Analysis) -> pl.DataFrame:
     return pl.concat([left_out, flags], how="diagonal_relaxed")
 
 
-def analysis_page(analysis: Analysis, charts: Charts, target: Path) -> Page:
+def analysis_page(
+    analysis: Analysis, charts: Charts, target: Path, related: Mapping[str, Analysis] = {}
+) -> Page:
     """The page, for a file at ``target``."""
     study, media = analysis.snapshot.study, media_sources(analysis.snapshot, target)
     more = {"stimuli": outcome.stimuli_list(analysis), "image": study.media == "image"}
     sections, title = _sections(analysis, charts), say(study.title) or study.name
-    return Page(title, say(study.description), sections, charts, media, _facts(analysis), more)
+    everything = dict(charts)
+    for name, other in related.items():
+        own = {f"{name}-{figure}": FIGURES[figure].chart(other) for figure in RELATED_FIGURES}
+        everything |= own
+        sections.insert(-2, outcome.related(other, name, own))
+    return Page(title, say(study.description), sections, everything, media, _facts(analysis), more)
 
 
 def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     """The sections for this kind of study, in order; a sentence in place of one that fails."""
     sections = []
+    # A study in which every question compares stimuli has no ratings of single ones.
+    single = bool(analysis.summary.reliability) or not analysis.summary.comparisons
     for build in (
         outcome.verdict,
         outcome.published,
-        *SYSTEMS.get(analysis.summary.kind, ()),
+        comparisons.comparisons,
+        comparisons.mushra,
+        *(SYSTEMS.get(analysis.summary.kind, ()) if single else ()),
         traces.traces,
-        reliability.agreement,
-        reliability.trust,
+        *((reliability.agreement, reliability.trust) if single else ()),
         raters.raters,
         raters.rater_groups,
-        systems.answers,
+        *((systems.answers,) if single else ()),
         outcome.stimuli,
         outcome.paper,
         outcome.files,

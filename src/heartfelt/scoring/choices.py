@@ -93,10 +93,10 @@ class Answers:
 
     def outcome(self, *, failures: bool) -> tuple[Floats, Floats | None]:
         """Probability of the first and, where the model gives any, of a tie."""
-        one, tie = (_floats(self.sheet.rows[name])[self.row] for name in ("chance", "tie"))
+        chance, tie = (_floats(self.sheet.rows[name])[self.row] for name in ("chance", "tie"))
         with_ties = bool(np.isfinite(tie).any())
-        tie = np.where(np.isfinite(one) & ~np.isfinite(tie), 0.0, tie)
-        first = np.where(self.turned > 0, one, 1.0 - one - np.nan_to_num(tie))
+        tie = np.where(np.isfinite(chance) & ~np.isfinite(tie), 0.0, tie)
+        first = np.where(self.turned > 0, chance, 1.0 - chance - np.nan_to_num(tie))
         if failures:
             share = self.tie_share if with_ties else 0.0
             first = np.where(np.isfinite(first), first, (1.0 - share) / 2)
@@ -186,13 +186,9 @@ def _score(
         beyond, p = Estimate.missing(why, f"{metric} beyond chance"), Estimate.missing(why, test)
     elif metric == sheet.task.headline:
         even = np.full(answers.value.size, 0.5)
-        difference = mean_hits(
-            answers.rater,
-            answers.table["pair"],
-            hits(answers.counted, answers.value),
-            even,
-            confidence=answers.confidence,
-        )
+        rater, first, second, _ = answers.columns()
+        right = hits(answers.counted, answers.value)
+        difference = mean_hits(rater, first, second, right, even, confidence=answers.confidence)
         beyond, p = from_chance(difference.estimate, 0.0, 1, metric), difference.p
     else:
         beyond = from_chance(full, chance.value, METRICS[metric].sign, metric)
@@ -237,9 +233,9 @@ def _calibrated(answers: Answers, why: str | None) -> ChoiceCalibration | NoCali
     if why is not None:
         return NoCalibration(why_missing=why)
     first, tie = answers.outcome(failures=False)
-    rater, one, other, value = answers.columns()
+    rater, left, right, value = answers.columns()
     options: dict[str, Any] = {"tie": tie, "confidence": answers.confidence, "seed": answers.seed}
-    return choice_calibration(rater, one, other, value, first, **options)
+    return choice_calibration(rater, left, right, value, first, **options)
 
 
 def _bias(sheet: Sheet, confidence: float) -> PositionBias | None:

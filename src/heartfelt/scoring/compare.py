@@ -53,7 +53,7 @@ class Entrant:
     ``rows`` holds stimulus, question, truth and said (the prediction, missing where it failed) of every item, and where known
     ``counted`` (what a failure counts as) and ``system``. ``value`` is its headline with failures counted, ``beyond`` its
     distance from chance (above 0 is better) and ``p_chance`` the p-value of that distance. Where choices are predicted,
-    ``answers`` has rater and pair of every answer and how right the prediction was, failures counted, as ``right``.
+    ``answers`` has rater, first and second of every answer and how right the prediction was, failures counted, as ``right``.
     """
 
     model: str
@@ -155,10 +155,11 @@ def _differences(
     if first.answers is not None and second.answers is not None:
         # Answer by answer, with raters and pairs as samples; a run read from files has pairs only.
         shared = first.answers.join(
-            second.answers, on=["rater", "pair", "place"], suffix="_other", nulls_equal=True
+            second.answers, on=["rater", "first", "second", "place"], suffix="_other", nulls_equal=True
         )
-        one, other = (shared[name].to_numpy() for name in ("right", "right_other"))
-        plain = mean_hits(rater_of(shared), shared["pair"], one, other, confidence=confidence)
+        own, rival = (shared[name].to_numpy() for name in ("right", "right_other"))
+        sides = shared["first"], shared["second"]
+        plain = mean_hits(rater_of(shared), *sides, own, rival, confidence=confidence)
     known = both.filter(pl.col("said").is_not_null() & pl.col("said_other").is_not_null())
     complete = known.height == both.height
     answered = plain.estimate if complete else difference(known, ("said", "said_other")).estimate

@@ -15,7 +15,7 @@ from heartfelt.labels.labels import PUBLISHED
 from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, Chance, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.pair_ceilings import ceiling_of_strengths, ceilings_of, mean_ceiling, one_rater
+from heartfelt.scoring.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.scores import Score, Task
 from heartfelt.scoring.sheet import Flags, Sheet, yes
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
@@ -110,7 +110,7 @@ class Measure:
     truth: Truth
     _ceilings: dict[tuple[str, str], Ceiling | str] = field(default_factory=dict)
     _of_choices: dict[str, ChoiceScores | str] = field(default_factory=dict)
-    _of_strengths: dict[tuple[str, str], Estimate] = field(default_factory=dict)
+    _of_strengths: dict[str, dict[str, Estimate]] = field(default_factory=dict)
 
     def numbers(
         self, metric: str, x: Floats, y: Floats, groups: Sequence[Any] = (None,), *, values: Values = ""
@@ -197,10 +197,10 @@ class Measure:
         if base is None or task.kind == "text":
             return Estimate.missing("no ceiling of this metric is known", name)
         if task.kind == "strengths":
-            key = (task.id, metric)
-            if key not in self._of_strengths:
-                self._of_strengths[key] = ceiling_of_strengths(task, metric, self.truth, self.options)
-            return self._of_strengths[key]
+            if task.id not in self._of_strengths:
+                self._of_strengths[task.id] = strength_ceilings(task, self.truth, self.options)
+            unknown = Estimate.missing("no ceiling of this metric is known", name)
+            return self._of_strengths[task.id].get(metric, unknown)
         if task.kind == "ordinal":
             return Estimate.missing("no ceiling of most frequent degrees is known", name)
         if (task.id, base) not in self._ceilings:

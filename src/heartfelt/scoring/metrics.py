@@ -106,7 +106,7 @@ METRICS: dict[str, MetricInfo] = {
     "interval_score": MetricInfo("interval score of the predictor's intervals", False, _ALL_LABELS),
     "crps": MetricInfo("CRPS, normal with the interval's width", False, _ALL_LABELS),
     "bert_score": MetricInfo("BERTScore (MiniLM)", True, _OTHER_TEXTS),
-    "choice_accuracy": MetricInfo("accuracy of single choices (a tie is half right)", True, _EVEN, 0.5),
+    "choice_accuracy": MetricInfo("accuracy of single choices", True, _EVEN, 0.5),
     "decided_accuracy": MetricInfo("accuracy of single choices without ties", True, _EVEN, 0.5),
     "majority_accuracy": MetricInfo("accuracy of the majority's choice", True, _EVEN, 0.5),
     "outcome_accuracy": MetricInfo("accuracy of first, tie or second", True, "the most frequent outcome"),
@@ -114,7 +114,7 @@ METRICS: dict[str, MetricInfo] = {
     "outcome_log_loss": MetricInfo("log loss of first, tie or second (nats)", False, _EVEN_TIES),
     "choice_brier": MetricInfo("Brier score of choices", False, _EVEN),
     "outcome_brier": MetricInfo("Brier score of first, tie or second", False, _EVEN_TIES),
-    "trace_ccc": MetricInfo("mean concordance with the raters' course (CCC)", True, "a constant course", 0.0),
+    "trace_ccc": MetricInfo("concordance with the raters' course (CCC)", True, "a constant course", 0.0),
 }
 
 HEADLINES: dict[Kind, str] = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import cast
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,7 @@ from heartfelt.stats.comparison.ceilings import RankMetric, choice_ceilings, str
 from heartfelt.stats.comparison.hits import mean_hits
 from heartfelt.stats.comparison.prediction import ChoiceScores
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import LEAST_UNITS, Spread
+from heartfelt.stats.trace_scores import mean_over_stimuli
 
 
 def ceilings_of(task: Task, truth: Truth, confidence: float, seed: int) -> ChoiceScores | str:
@@ -48,22 +47,23 @@ def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
     others = (of_pair - v) / (n - 1)
     # A rater who sees no difference is half right whatever the other chose.
     agreed = v * others + (1.0 - v) * (1.0 - others)
-    difference = mean_hits(rater_of(table), table["pair"], agreed, np.zeros(v.size), confidence=confidence)
+    difference = mean_hits(
+        rater_of(table), table["first"], table["second"], agreed, np.zeros(v.size), confidence=confidence
+    )
     return replace(difference.estimate, method=name)
 
 
-def ceiling_of_strengths(task: Task, metric: str, truth: Truth, options: ScoreOptions) -> Estimate:
-    """The correlation that the true strengths of these stimuli can be expected to have with the estimated ones."""
-    name = f"ceiling, {metric}"
-    if metric not in ("pearson", "spearman", "kendall"):
-        return Estimate.missing("no ceiling of this metric is known", name)
-    if truth.snapshot is None:
-        return Estimate.missing(NO_RATINGS, name)
-    result = contest(truth.snapshot, task.questions[0], truth.contestants(task), options.confidence)
+def strength_ceilings(task: Task, truth: Truth, options: ScoreOptions) -> dict[str, Estimate]:
+    """The correlations that the true strengths of these contestants can be expected to have with the estimated ones."""
+    names = get_args(RankMetric)
+    result, why = None, NO_RATINGS
+    if truth.snapshot is not None:
+        result = contest(truth.snapshot, task.questions[0], truth.contestants(task), options.confidence)
+        why = "there are no comparisons"
     if result is None:
-        return Estimate.missing("there are no comparisons", name)
-    chosen = cast("RankMetric", metric)
-    return strength_ceiling(result.result, chosen, confidence=options.confidence, seed=options.seed)
+        return {name: Estimate.missing(why, f"ceiling, {name}") for name in names}
+    given: dict[str, Any] = {"confidence": options.confidence, "seed": options.seed}
+    return {name: strength_ceiling(result.result, name, **given) for name in names}
 
 
 def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estimate:
@@ -73,16 +73,3 @@ def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estim
     if not known.size:
         return Estimate.missing("no stimulus has a course of two raters that varies", name)
     return mean_over_stimuli(known, name, confidence)[0]
-
-
-def mean_over_stimuli(values: np.ndarray, name: str, confidence: float) -> tuple[Estimate, Spread | None]:
-    """A mean with Student's interval over stimuli."""
-    plain = Estimate(float(values.mean()), method=name, counts={"pairs": int(values.size)})
-    if values.size < LEAST_UNITS:
-        why = f"{values.size} stimuli; at least {LEAST_UNITS} are needed"
-        return plain.without_interval(why), None
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    if error <= 0:
-        return plain.without_interval("all stimuli have the same value"), None
-    spread = Spread(float(values.mean()), "identity", int(values.size), error, values.size - 1.0)
-    return spread.estimate(plain, confidence), spread

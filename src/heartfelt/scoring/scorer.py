@@ -77,6 +77,8 @@ def score(
         )
     present = set(truth.items["question"].unique())
     every_task, unscored = tasks_of(study, [q.id for q in study.asked if q.id in present])
+    every_task, without = _with_strengths(every_task, truth)
+    unscored += without
     able = {task.id: _attempted(task, known) for task in every_task}
     tasks = [task for task in every_task if able[task.id]]
     notes = [*truth.notes, *unscored]
@@ -142,6 +144,22 @@ def score(
     )
 
 
+def _with_strengths(tasks: Sequence[Task], truth: Truth) -> tuple[list[Task], list[str]]:
+    """The tasks without those of strengths that nothing has, and a note on each of these."""
+    none = [
+        task
+        for task in tasks
+        if task.kind == "strengths"
+        and truth.contestants(task) == "stimulus"
+        and not truth.items_of(task)["label"].count()
+    ]
+    notes = [
+        f"No strengths are scored for '{task.questions[0]}': no chain of comparisons links its stimuli, nor three of its systems."
+        for task in none
+    ]
+    return [task for task in tasks if task not in none], notes
+
+
 def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
     """The models that predict a task; degrees are predicted by values, answers or shares, not by scores."""
     mine = known.filter(pl.col("question").is_in(task.questions))
@@ -188,7 +206,7 @@ def _entrant(sheet: Sheet, rows: pl.DataFrame, marked: Marked, measure: Measure)
     answers = None
     if marked.right is not None:
         answers = answers_to(sheet, measure).table.with_row_index("place")
-        answers = answers.select("rater", "pair", "place", pl.Series("right", marked.right))
+        answers = answers.select("rater", "first", "second", "place", pl.Series("right", marked.right))
     return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers)
 
 

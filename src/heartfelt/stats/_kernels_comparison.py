@@ -11,19 +11,92 @@ from heartfelt.stats._kernels_resample import compiled
 
 
 @compiled
-def logistic_pass(first: Any, second: Any, won: Any, total: Any, strengths: Any) -> Any:
-    """Slope by each strength and the Laplacian of the information, for pairs with ``won`` of ``total`` comparisons."""
+def first_odd(value: Any) -> int:
+    """The place of the first value other than 1, 0 and 0.5; -1 where there is none."""
+    for k in range(value.size):
+        if value[k] != 1.0 and value[k] != 0.0 and value[k] != 0.5:
+            return k
+    return -1
+
+
+@compiled
+def count_pairs(first: Any, second: Any, value: Any, size: int, ordered: bool) -> Any:
+    """The pairs that occur, in order, and how often the first won, tied and lost; both orders together unless ``ordered``."""
+    table = np.zeros((size * size, 3), np.int32)
+    for k in range(first.size):
+        i, j = first[k], second[k]
+        outcome = 0 if value[k] == 1.0 else (1 if value[k] == 0.5 else 2)
+        if i > j and not ordered:
+            i, j, outcome = j, i, 2 - outcome
+        table[i * size + j, outcome] += 1
+    occurring = 0
+    for cell in range(size * size):
+        if table[cell, 0] + table[cell, 1] + table[cell, 2] > 0:
+            occurring += 1
+    left, right = np.empty(occurring, np.int64), np.empty(occurring, np.int64)
+    sums = np.empty((occurring, 3))
+    row = 0
+    for cell in range(size * size):
+        if table[cell, 0] + table[cell, 1] + table[cell, 2] > 0:
+            left[row], right[row] = cell // size, cell % size
+            for outcome in range(3):
+                sums[row, outcome] = table[cell, outcome]
+            row += 1
+    return left, right, sums
+
+
+@compiled
+def davidson_pass(first: Any, second: Any, sums: Any, strengths: Any, tie: float) -> Any:
+    """Slope by each strength and the Laplacian of the information of Davidson's model without order effect, then slope, cross terms
+    and information of its log nu.
+    """
+    size = strengths.size
+    slope, crosses = np.zeros(size), np.zeros(size)
+    matrix = np.zeros((size, size))
+    tie_slope, tie_own = 0.0, 0.0
+    nu = math.exp(tie)
+    for k in range(first.size):
+        i, j = first[k], second[k]
+        won, tied, lost = sums[k, 0], sums[k, 1], sums[k, 2]
+        total = won + tied + lost
+        d = strengths[i] - strengths[j]
+        # The larger of win and loss is scaled to 1, so that nothing overflows.
+        e = math.exp(-abs(d))
+        draw = nu * math.sqrt(e)
+        z = 1.0 + e + draw
+        draw /= z
+        lead = (1.0 - e) / z if d >= 0 else (e - 1.0) / z
+        g = (won - lost - total * lead) / 2
+        h = total * ((1.0 + e) / z - lead * lead) / 4
+        cross = -total * lead * draw / 2
+        slope[i] += g
+        slope[j] -= g
+        crosses[i] += cross
+        crosses[j] -= cross
+        matrix[i, i] += h
+        matrix[j, j] += h
+        matrix[i, j] -= h
+        matrix[j, i] -= h
+        tie_slope += tied - total * draw
+        tie_own += total * draw * (1 - draw)
+    return slope, matrix, tie_slope, crosses, tie_own
+
+
+@compiled
+def logistic_pass(first: Any, second: Any, sums: Any, strengths: Any) -> Any:
+    """Slope by each strength and the Laplacian of the information of pairs, ties as half a win each."""
     size = strengths.size
     slope = np.zeros(size)
     diagonal = np.zeros(size)
     matrix = np.zeros((size, size))
     for k in range(first.size):
         i, j = first[k], second[k]
+        total = sums[k, 0] + sums[k, 1] + sums[k, 2]
         d = strengths[i] - strengths[j]
         e = math.exp(-abs(d))
-        p = 1.0 / (1.0 + e) if d >= 0 else e / (1.0 + e)
-        h = total[k] * e / ((1.0 + e) * (1.0 + e))
-        g = won[k] - total[k] * p
+        q = 1.0 / (1.0 + e)
+        h = total * e * q * q
+        g = sums[k, 0] + sums[k, 1] / 2 - total * (q if d >= 0 else e * q)
         slope[i] += g
         slope[j] -= g
         diagonal[i] += h
@@ -33,6 +106,37 @@ def logistic_pass(first: Any, second: Any, won: Any, total: Any, strengths: Any)
     for i in range(size):
         matrix[i, i] = diagonal[i]
     return slope, matrix
+
+
+@compiled
+def pair_likelihood(first: Any, second: Any, sums: Any, strengths: Any, ties: bool, tie: float) -> float:
+    """Log-likelihood of Davidson's model with its log nu or, without ``ties``, of Bradley and Terry's."""
+    out = 0.0
+    nu = math.exp(tie) if ties else 0.0
+    for k in range(first.size):
+        d = strengths[first[k]] - strengths[second[k]]
+        total = sums[k, 0] + sums[k, 1] + sums[k, 2]
+        e = math.exp(-abs(d))
+        out += (sums[k, 0] - sums[k, 2]) * d / 2 - total * (
+            abs(d) / 2 + math.log(1.0 + e + nu * math.sqrt(e))
+        )
+        if ties:
+            out += sums[k, 1] * tie
+    return out
+
+
+@compiled
+def pair_totals(first: Any, second: Any, sums: Any, size: int) -> Any:
+    """Each contestant's wins less losses, and its comparisons."""
+    lead, total = np.zeros(size), np.zeros(size)
+    for k in range(first.size):
+        i, j = first[k], second[k]
+        ahead, count = sums[k, 0] - sums[k, 2], sums[k, 0] + sums[k, 1] + sums[k, 2]
+        lead[i] += ahead
+        lead[j] -= ahead
+        total[i] += count
+        total[j] += count
+    return lead, total
 
 
 @compiled

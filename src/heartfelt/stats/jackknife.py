@@ -216,7 +216,7 @@ def metric_spread(basis: Basis, units: Units) -> Spread:
     if why:
         return Spread(value, scale, count, why_none=why)
     df = degrees(units) if units.codes is None else min(degrees(units), count / 2)
-    df = max(min(df, _df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
+    df = max(min(df, df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
     if scale != "logit":
         return Spread(value, scale, count, error, df, how=how)
     size = _size_at_the_end(metric, data) * count / data.n if end else value * (1 - value) / error**2
@@ -283,7 +283,7 @@ def _at_its_end(scale: Transform, value: float) -> str | None:
     return "there is no error to be uncertain about" if scale == "log" and value <= 0 else None
 
 
-def _df_of_spread(moved: Floats) -> float:
+def df_of_spread(moved: Floats) -> float:
     """Degrees of freedom that the heaviness of the tails leaves."""
     squares = (moved - moved.mean()) ** 2
     variance = float(squares.mean())

@@ -133,15 +133,13 @@ def concordance(x: Floats, y: Floats) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _correlation(x: Floats, y: Floats) -> float:
-    """Pearson's correlation, 0 where one of the two does not vary."""
-    a, b = x - x.mean(), y - y.mean()
-    spread = math.sqrt(float(a @ a) * float(b @ b))
-    return (
-        float(a @ b) / spread
-        if spread > 1e-12 * max(float(np.abs(x).max()), float(np.abs(y).max()), 1e-300) ** 2
-        else 0.0
-    )
+def _correlation(x: Floats, y: Floats) -> Floats:
+    """Pearson's correlation along the last axis, 0 where one of the two does not vary."""
+    a, b = x - x.mean(axis=-1, keepdims=True), y - y.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((a * a).sum(axis=-1) * (b * b).sum(axis=-1))
+    size = np.maximum(np.abs(x).max(axis=-1), np.abs(y).max(axis=-1))
+    varies = spread > 1e-12 * np.maximum(size, 1e-300) ** 2
+    return np.asarray(np.where(varies, (a * b).sum(axis=-1) / np.where(varies, spread, 1.0), 0.0))
 
 
 # --- consensus --------------------------------------------------------------------------------------------------------
@@ -175,7 +173,7 @@ def consensus(
     check_confidence(confidence)
     weights = np.full(len(data.raters), 1.0)
     if method == "evaluator-weighted":
-        weights = np.maximum([_with_others(data.values, r) for r in range(len(data.raters))], 0.0)
+        weights = np.maximum(_with_others(data.values), 0.0)
         if not weights.any():
             weights = np.full(len(data.raters), 1.0)
     shares = weights / weights.sum() if weights.size else weights
@@ -192,9 +190,12 @@ def consensus(
     return Consensus(data.seconds, value, low, high, names, method, interval, confidence, data.counts, why)
 
 
-def _with_others(values: Floats, rater: int) -> float:
-    others = np.delete(values, rater, axis=0)
-    return _correlation(values[rater], others.mean(axis=0)) if others.size else 0.0
+def _with_others(values: Floats) -> Floats:
+    """Each rater's correlation with the mean of the others."""
+    raters = values.shape[0]
+    if raters < 2 or not values.size:
+        return np.zeros(raters)
+    return _correlation(values, (values.sum(axis=0) - values) / (raters - 1))
 
 
 def _band(values: Floats, weights: Floats, confidence: float, seed: int) -> Floats:
@@ -244,9 +245,11 @@ def trace_agreement(data: Traces, *, confidence: float = 0.95) -> TraceAgreement
     why = _why_not(data)
     if why:
         return TraceAgreement(*(Estimate.missing(why, method, data.counts) for method in methods))
-    values, raters = data.values, len(data.raters)
-    without = [_figures(np.delete(values, r, axis=0)) for r in range(raters)] if raters > 3 else []
-    columns = zip(methods, _figures(values), zip(*without, strict=True) if without else [()] * 4, strict=True)
+    level = data.values.mean(axis=1)
+    centred = data.values - level[:, None]
+    moments = data.values.shape[1]
+    every, without = _figures(centred @ centred.T / moments, level, moments)
+    columns = zip(methods, every, without if len(data.raters) > 3 else [()] * 4, strict=True)
     return TraceAgreement(*(_jackknifed(*column, data.counts, confidence) for column in columns))
 
 
@@ -260,44 +263,63 @@ def _why_not(data: Traces) -> str | None:
     return None
 
 
-def _figures(values: Floats) -> tuple[float | None, ...]:
-    """Mean concordance of two raters, of a rater with the mean of the others, and the two ceilings."""
-    raters = values.shape[0]
-    centred, mean, variance = values - values.mean(axis=1)[:, None], values.mean(axis=1), values.var(axis=1)
-    pairs = np.triu_indices(raters, 1)
-    shared = (centred @ centred.T / values.shape[1])[pairs]
-    between = _ccc(shared, variance[pairs[0]], variance[pairs[1]], mean[pairs[0]] - mean[pairs[1]])
-    others = (values.sum(axis=0) - values) / (raters - 1)
-    with_others = _ccc(
-        (centred * others).mean(axis=1), variance, others.var(axis=1), mean - others.mean(axis=1)
+def _figures(
+    shared: Floats, level: Floats, moments: int
+) -> tuple[list[float | None], list[list[float | None]]]:
+    """Mean concordance of two raters, of a rater with the mean of the others, and the two ceilings: of all raters, and
+    without each of them in turn.
+
+    All follow from the covariances of the raters' traces (``shared``) and their means (``level``).
+    """
+    raters = level.size
+    level = level - level.mean()
+    variance = np.diagonal(shared)
+    # One row for all raters, from which nobody is taken, and one without each.
+    taken = np.vstack([np.zeros(raters), shared])
+    own = np.append(0.0, variance)
+    size = np.append(raters, np.full(raters, raters - 1))
+    inside = np.vstack([np.ones(raters, bool), ~np.eye(raters, dtype=bool)])
+    pairs = _ccc(shared, variance[:, None], variance, level[:, None] - level)
+    np.fill_diagonal(pairs, np.nan)
+    known, pairs = np.isfinite(pairs), np.nan_to_num(pairs)
+    between = _ratio(
+        pairs.sum() / 2 - np.append(0.0, pairs.sum(axis=1)), known.sum() / 2 - np.append(0, known.sum(axis=1))
     )
-    course, rest = variances(values)
-    ceilings = (course_ceiling(course, rest, raters), course_ceiling(course, rest, 1))
-    return _mean_known(between), _mean_known(with_others), *ceilings
+    sums = shared.sum(axis=0) - taken
+    total = shared.sum() - 2.0 * taken.sum(axis=1) + own
+    others = np.maximum(size - 1, 1)[:, None]
+    of_others = (total[:, None] - 2.0 * sums + variance) / others**2
+    of_others = np.where(of_others > 1e-14 * variance.max(initial=0.0), of_others, 0.0)
+    together = (inside * level).sum(axis=1)[:, None]
+    apart = level - (together - level) / others
+    concord = np.where(inside, _ccc((sums - variance) / others, variance, of_others, apart), np.nan)
+    with_others = _ratio(np.nansum(concord, axis=1), np.isfinite(concord).sum(axis=1))
+    spread = (inside * (level - together / size[:, None]) ** 2).sum(axis=1)
+    course, rest = _variances(total, variance.sum() - own, spread, size, moments)
+    ceilings = [_ratio(2.0 * course, 2.0 * course + rest / count) for count in (size, 1)]
+    columns = [
+        [None if math.isnan(value) else value for value in column.tolist()]
+        for column in (between, with_others, *ceilings)
+    ]
+    return [column[0] for column in columns], [column[1:] for column in columns]
 
 
-def _mean_known(numbers: Floats) -> float | None:
-    known = numbers[np.isfinite(numbers)]
-    return float(known.mean()) if known.size else None
+def _ratio(of: Floats, by: Floats) -> Floats:
+    """A ratio; NaN where there is nothing to divide by."""
+    return np.where(by > 0, of / np.where(by > 0, by, 1.0), np.nan)
 
 
-def variances(values: Floats) -> tuple[float, float]:
-    """Variance of the shared course, and of everything else about a single rater, by mean squares."""
-    raters, moments = values.shape
-    grand = float(values.mean())
-    course, level = values.mean(axis=0), values.mean(axis=1)
-    of_course = raters * float(np.sum((course - grand) ** 2)) / max(moments - 1, 1)
-    of_level = moments * float(np.sum((level - grand) ** 2)) / max(raters - 1, 1)
-    rest = values - course - level[:, None] + grand
-    residual = float(np.sum(rest**2)) / max((raters - 1) * (moments - 1), 1)
-    shared = max((of_course - residual) / raters, 0.0)
-    return shared, residual + max((of_level - residual) / moments, 0.0)
+def _variances(shared: Any, each: Any, level: Any, raters: Any, moments: int) -> tuple[Floats, Floats]:
+    """Variance of the shared course, and of everything else about a single rater, by mean squares.
 
-
-def course_ceiling(course: float, rest: float, raters: float) -> float | None:
-    """Expected concordance of the shared course with the mean of so many raters."""
-    total = 2.0 * course + rest / raters
-    return None if total <= 0 else 2.0 * course / total
+    Of the raters' traces: the sum of all covariances, the sum of variances, and the sum of squares of the means.
+    """
+    between = np.maximum(raters - 1, 1)
+    of_course = moments * shared / raters / max(moments - 1, 1)
+    residual = moments * np.maximum(each - shared / raters, 0.0) / (between * max(moments - 1, 1))
+    of_level = moments * level / between
+    course = np.maximum((of_course - residual) / raters, 0.0)
+    return course, residual + np.maximum((of_level - residual) / moments, 0.0)
 
 
 def _jackknifed(
@@ -339,25 +361,31 @@ def agreement_over_time(data: Traces, window: float = 10.0) -> tuple[Floats, Flo
 def best_lag(trace: Floats, reference: Floats, rate: float, longest: float = LONGEST_LAG) -> float | None:
     """The shift, in seconds, at which a trace follows a reference best (positive: later); None where one does not vary."""
     moments = min(trace.size, reference.size)
+    return _best_lags(trace[None, :moments], reference[None, :moments], rate, longest)[0]
+
+
+def _best_lags(rows: Floats, references: Floats, rate: float, longest: float) -> list[float | None]:
+    """The best lag of each row behind its reference; of equally good ones the shortest."""
+    moments = rows.shape[1]
     most = min(round(longest * rate), moments // 2)
-    best, where = 0.0, None
+    best, where = np.zeros(rows.shape[0]), np.full(rows.shape[0], math.nan)
     for shift in sorted(range(-most, most + 1), key=abs):
-        a = trace[max(shift, 0) : moments + min(shift, 0)]
-        b = reference[max(-shift, 0) : moments - max(shift, 0)]
-        r = _correlation(a, b) if a.size > 2 else 0.0
-        if r > best + 1e-12:
-            best, where = r, shift
-    return None if where is None else where / rate
+        if moments - abs(shift) <= 2:
+            continue
+        a = rows[:, max(shift, 0) : moments + min(shift, 0)]
+        b = references[:, max(-shift, 0) : moments - max(shift, 0)]
+        r = _correlation(a, b)
+        better = r > best + 1e-12
+        best, where = np.where(better, r, best), np.where(better, shift, where)
+    return [None if math.isnan(shift) else shift / rate for shift in where.tolist()]
 
 
 def rater_lags(data: Traces, longest: float = LONGEST_LAG) -> dict[Any, float | None]:
     """Each rater's lag behind the mean of the others, in seconds."""
-    others = (data.values.sum(axis=0) - data.values) / max(len(data.raters) - 1, 1)
     if len(data.raters) < 2:
         return dict.fromkeys(data.raters)
-    return {
-        rater: best_lag(data.values[r], others[r], data.rate, longest) for r, rater in enumerate(data.raters)
-    }
+    others = (data.values.sum(axis=0) - data.values) / (len(data.raters) - 1)
+    return dict(zip(data.raters, _best_lags(data.values, others, data.rate, longest), strict=True))
 
 
 def shifted(data: Traces, lags: Mapping[Any, float | None]) -> Traces:

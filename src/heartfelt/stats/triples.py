@@ -74,9 +74,9 @@ def as_floats(column: Any, name: str = "value") -> Floats:
 
 def code(column: Any) -> Codes:
     """Code ids as integers. Small non-negative integers are taken almost as they are."""
-    quick = _polars_text(column)
+    quick = text_series(column)
     if quick is not None:
-        return quick
+        return _series_codes(quick)
     array = as_array(column)
     if array.dtype.kind in "iub" and array.size and not _beyond_int64(array):
         array = array.astype(np.int64, copy=False)
@@ -118,13 +118,25 @@ def _beyond_int64(array: npt.NDArray[Any]) -> bool:
 
 def _polars_text(column: Any) -> Codes | None:
     """Codes of a Polars column of text or categories without gaps, which need not become Python strings."""
-    if not type(column).__module__.startswith("polars"):
+    series = None if isinstance(column, list) else text_series(column)
+    return None if series is None else _series_codes(series)
+
+
+def text_series(column: Any) -> Any:
+    """A Polars column of text or categories without gaps, also from a long list of text; None for anything else."""
+    listed = isinstance(column, list) and len(column) > 256 and type(column[0]) is str
+    if not listed and not type(column).__module__.startswith("polars"):
         return None
     import polars as pl
 
+    if listed:
+        try:
+            column = pl.Series(column, dtype=pl.String)
+        except TypeError:
+            return None
     if not isinstance(column, pl.Series) or column.null_count() or not column.len():
         return None
-    return _series_codes(column) if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
+    return column if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
 
 
 def _text_codes(texts: list[str]) -> Codes:

@@ -133,6 +133,9 @@ class Question(Part):
                 (*place, "scale"),
                 f"the scale '{self.scale}' compares stimuli. Say which are presented together: add 'sets'",
             )
+        if study.scales[self.scale].type == "trace" and (study.media == "image" or self.machine_first):
+            why = "a picture does not play" if study.media == "image" else "no machine can fill one in first"
+            raise ReferenceProblem((*place, "scale"), f"a trace is recorded while a clip plays, and {why}")
         axes = {axis for intent in study.intents for axis in intent.reference}
         if self.axis and axes:
             check_name((*place, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")

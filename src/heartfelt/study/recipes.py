@@ -20,7 +20,7 @@ class Recipe:
     file: Traversable
 
 
-RECIPES: Registry[Recipe] = Registry("recipe", homes=("heartfelt.datasets.*",))
+RECIPES: Registry[Recipe] = Registry("recipe", homes=("heartfelt.datasets.*", "heartfelt.make.methods"))
 
 
 def recipe_text(name: str) -> str:

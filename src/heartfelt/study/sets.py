@@ -249,7 +249,7 @@ def _pairs(sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: s
     across = sets.rule in {"by-prompt", "across-systems"}
 
     def allowed(first: str, second: str) -> bool:
-        if sets.type == "reference":
+        if sets.reference is not None:
             return (systems[first] == sets.reference) != (systems[second] == sets.reference)
         return not across or systems[first] != systems[second]
 

@@ -19,9 +19,12 @@ from heartfelt.collect.commands import (
     Step,
     TrialLog,
 )
+from heartfelt.collect.errors import StudyClosed
 from heartfelt.errors import HeartfeltError
 from heartfelt.web.rater.presentation import STEPS, Blinding
 
+_TURNED_AWAY = frozenset({409, 503})
+"""Full or closed; busy for the moment."""
 _LOGGED = tuple(field.name for field in fields(TrialLog))
 
 
@@ -83,8 +86,9 @@ class HttpClient:
         self._client = httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False)
 
     def arrive(self) -> Step:
-        """Open the study's link, and ask for the first step."""
-        self._request("GET", "/")
+        """Open the study's link, and ask for the first step; raises ``StudyClosed`` if the study admits nobody."""
+        if self._client.get("/").status_code in _TURNED_AWAY:
+            raise StudyClosed("The study admits no new raters now.", "Raise its quota, or send fewer raters.")
         return self._decoded(self._request("GET", "/rate/step").json())
 
     def send(self, command: Command[Any]) -> Step:

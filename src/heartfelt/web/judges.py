@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ import polars as pl
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import ShowTrial
 from heartfelt.collect.simulation import Departure, SimulatedRater, TrialReply, simulated_answer
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.simulate import Habits, RaterMix, StrengthOptions, judge, match, raters, strengths, trace
 from heartfelt.streams import stream
-from heartfelt.study import Scale
+from heartfelt.study import Scale, Study
 from heartfelt.study.model import AttentionProbe, say
-from heartfelt.study.set_scale import Choice, Preference, SetScale, Trace
+from heartfelt.study.set_scale import TIE, Choice, Preference, SetScale, Trace
 
 _ATTENTION_SECONDS = 2.0
+_LAG_SPREAD = 0.3
 _LOOKING = frozenset({"honest", "extreme"})
 
 
@@ -54,14 +56,8 @@ class _Judge:
         """A rater who perceives with noise of their own."""
         rng = stream(self._seed, "rehearsal", row["rater"])
         stays = None if not row["hazard"] else int(rng.geometric(row["hazard"]))
-        noise = self._habits.noise * row["noise"]
-        habits = Habits(
-            noise,
-            self._habits.side_bias,
-            self._habits.tie_width,
-            self._habits.step_width,
-            max(0.0, self._habits.lag + 0.3 * float(rng.standard_normal())),
-        )
+        lag = max(0.0, self._habits.lag + _LAG_SPREAD * float(rng.standard_normal()))
+        habits = replace(self._habits, noise=self._habits.noise * row["noise"], lag=lag)
 
         def answer(trial: ShowTrial) -> TrialReply | Departure:
             if stays is not None and trial.number > stays:
@@ -73,7 +69,7 @@ class _Judge:
             }
             seconds = float(row["pace"] * np.exp(0.2 * rng.standard_normal()))
             if trial.words is not None:
-                values, seconds = values | self._instructed(trial.words), _ATTENTION_SECONDS
+                values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
             heard = sum(self._durations.get(name) or 0.0 for name in names)
             return TrialReply(values, seconds, heard + seconds)
 
@@ -114,15 +110,19 @@ class _Judge:
             return judge(scale, planted, rng, habits)
         return simulated_answer(scale, rng)
 
-    def _instructed(self, words: str) -> dict[str, Any]:
-        """The question an attention trial is about, and what the page sends for the answer it asks for."""
-        for probe in self._study.probes:
-            if isinstance(probe, AttentionProbe) and words in {
-                say(probe.text, language) for language in self._study.languages
-            }:
-                place = isinstance(self._study.scale_of(probe.question), Choice) and probe.answer != "tie"
-                return {probe.question: int(float(probe.answer)) - 1 if place else probe.answer}
-        return {}
+
+def attention_answer(study: Study, words: str) -> dict[str, Any]:
+    """The question an attention trial is about, and what the page sends for the answer it asks for."""
+    for probe in study.probes:
+        if isinstance(probe, AttentionProbe) and words in {
+            say(probe.text, language) for language in study.languages
+        }:
+            # The researcher counts places from 1, the page from 0.
+            place = isinstance(study.scale_of(probe.question), Choice) and probe.answer != TIE
+            return {probe.question: int(float(probe.answer)) - 1 if place else probe.answer}
+    raise HeartfeltError(
+        "An attention trial came that matches no probe of the study.", "Check the study's probes."
+    )
 
 
 def _media(trial: ShowTrial) -> list[str | None]:

@@ -27,7 +27,7 @@ from heartfelt.collect.simulation import (
     run_visits,
     visit,
 )
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 from heartfelt.simulate import (
     DesignOptions,
@@ -42,9 +42,8 @@ from heartfelt.simulate import (
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
-from heartfelt.study.model import AttentionProbe, say
 from heartfelt.study.set_scale import Trace
-from heartfelt.web.judges import judges
+from heartfelt.web.judges import attention_answer, judges
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -177,22 +176,11 @@ class _Crowd:
             number = 0 if trial.kind == "practice" or trial.words is not None else trial.number
             values, seconds = self._reply(row, rng, file.stimulus, number)
             if trial.words is not None:
-                values, seconds = values | self._attention(trial.words), _ATTENTION_SECONDS
+                values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
             asked = {name: values[name] for name in trial.questions}
             return TrialReply(asked, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
 
         return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS)
-
-    def _attention(self, words: str) -> dict[str, Any]:
-        """The question an attention trial is about, and the answer it asks for."""
-        for probe in self._study.probes:
-            if isinstance(probe, AttentionProbe) and words in {
-                say(probe.text, language) for language in self._study.languages
-            }:
-                return {probe.question: probe.answer}
-        raise HeartfeltError(
-            "An attention trial came that matches no probe of the study.", "Check the study's probes."
-        )
 
     def _reply(
         self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int

@@ -79,6 +79,15 @@ def test_the_scores_of_the_true_shares_reach_the_ceilings() -> None:
         assert float(getattr(scores, name)) == pytest.approx(number, abs=0.012), name
 
 
+def test_without_raters_every_answer_is_another_persons() -> None:
+    rng = np.random.default_rng(3)
+    rater, *rest = _answers(rng, _shares(rng.normal(0, 1, 100), 0.0), 5, 10)
+    known, unknown = choice_ceilings(rater, *rest), choice_ceilings(None, *rest)
+    assert float(known.accuracy) == float(unknown.accuracy)
+    assert unknown.accuracy.low is not None
+    assert "raters" not in unknown.accuracy.counts
+
+
 def test_a_larger_majority_is_easier_to_predict() -> None:
     rng = np.random.default_rng(3)
     columns = _answers(rng, _shares(rng.normal(0, 1, 400), 0.0), 7, 30)

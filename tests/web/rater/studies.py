@@ -12,6 +12,7 @@ from PIL import Image
 
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.manifest import open_study
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.study import Study, load_study, study_text
 from heartfelt.study.load import STUDY_FILE
@@ -36,10 +37,14 @@ def picture(path: Path, shade: int = 120) -> None:
 def small_study(
     recipe: str, folder: Path, *, count: int = 4, design: dict[str, Any] | None = None, **parts: Any
 ) -> Study:
-    """The recipe with ``count`` stimuli, one practice trial and other ``parts``, in ``folder``."""
+    """The recipe with ``count`` stimuli or the stimuli of ``count`` sets, one practice trial and other ``parts``, in ``folder``."""
     started = start_study(recipe, folder, StarterOptions(media=False))
     study = load_study(folder)
     stimuli = started.stimuli.head(count)
+    made = open_study(folder).sets
+    if made is not None:
+        members = {name for each in made.sets[:count] for name in each.stimuli}
+        stimuli = started.stimuli.filter(pl.col("stimulus").is_in(list(members)))
     if recipe == "aigiemo":
         stimuli = stimuli.with_columns(pl.col("path").str.replace(r"\..*$", ".png"))
     else:

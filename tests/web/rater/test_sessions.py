@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 import pytest
 
-from heartfelt.study.recipes import RECIPES
+from heartfelt.study.recipes import RECIPES, recipe_study
+from heartfelt.study.set_scale import Trace
 from tests.web.rater.leaks import leaks_of
 from tests.web.rater.serving import Served
 from tests.web.rater.visitor import Visitor
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 COUNT = 1
+ONE_AT_A_TIME = [
+    name
+    for name in RECIPES
+    if recipe_study(name).sets is None
+    and not any(isinstance(s, Trace) for s in recipe_study(name).scales.values())
+]
+"""Recipes whose trials present one stimulus with its questions; sets and traces have pages and tests of their own."""
 SCREENS = ("consent", "demographics", "instructions", "trial", "end")
 MACHINE = {
     "style": "flat shapes", "scene": "none", "objects": "star; ring", "facial_expression": "none", "human_action": "none",
@@ -65,7 +73,7 @@ def stored_as_sent(served: Served, visitor: Visitor) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hand", ["keyboard", "touch"])
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", ONE_AT_A_TIME)
 def test_a_whole_session(
     browser: Browser, serve: Callable[..., Served], recipe: str, hand: Literal["keyboard", "touch"]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.web.rater.leaks import leaks_of
 from tests.web.rater.serving import Served
-from tests.web.rater.sets import SECONDS, SYSTEMS, Judge
+from tests.web.rater.sets import SYSTEMS, Judge
 from tests.web.rater.test_pages import BUDGET
 from tests.web.rater.test_resilience import QUEUED
 
@@ -79,7 +79,7 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
     page.tap("[data-does=loop]")
     assert page.inner_text("#announcement") == "The part between the two handles is repeated."
     visitor.fits()
-    line = page.locator(".rail .line").bounding_box()
+    line = page.locator(".timeline .line").bounding_box()
     assert line is not None
     for end, share in (("from", 0.25), ("to", 0.4)):
         x, y = visitor.middle(page.locator(f".edge.{end}"))
@@ -103,7 +103,7 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
     assert [len(part) >= 2 for part in played] == [True, True], "rounds are counted one by one"
     for begin, end in [part for parts in played for part in parts]:
         assert at[0] - 0.002 <= begin < end <= at[0] + 0.252
-    assert sum(end - begin for begin, end in played[0]) == pytest.approx(0.7, abs=0.25)
+    assert sum(end - begin for begin, end in played[0]) > 0.5
     last, first = played[0][-1][1], played[1][0][0]
     assert last == pytest.approx(first, abs=0.005), "the second goes on where the first was"
 
@@ -123,7 +123,7 @@ def test_a_tab_in_the_background_is_counted(serve_sets: Serve, judge: Judges) ->
     page.keyboard.press("1")
     visitor.send()
     heard = visitor.sent[0]["heard"]
-    assert heard["away"] == pytest.approx(0.5, abs=0.3)
+    assert 0.4 < heard["away"] <= 1.3, "no longer than the clip went on"
     assert heard["focus_losses"] == 1
     assert heard["seconds"] < 20
     stored = served.collection.trials(served.collection.raters()["rater"][0])
@@ -134,7 +134,7 @@ def test_parts_of_several_visits_make_a_whole_and_a_reload_keeps_them(
     serve_sets: Serve, judge: Judges
 ) -> None:
     """Changing back and forth: each member has to be heard to the end, in whatever pieces."""
-    served = serve_sets("mushra", "grade", systems=2, seconds=1.0)
+    served = serve_sets("mushra", "grade", systems=2, seconds=1.2)
     visitor = judge(served)
     visitor.enter()
     page = visitor.page
@@ -208,6 +208,32 @@ def test_sets_are_fetched_ahead_and_answered_offline(serve_sets: Serve, judge: J
     assert (ratings["heard"] >= 0.95).all()
 
 
+def test_several_questions_about_a_pair(serve_sets: Serve, judge: Judges) -> None:
+    served = serve_sets("pair", "wide", "grade", "rank", seconds=8.0, design=FREE)
+    visitor = judge(served)
+    visitor.enter()
+    page = visitor.page
+    opened(visitor)
+    page.keyboard.press("9")
+    assert page.input_value(".amount") == "8"
+    page.keyboard.press("b")
+    page.wait_for_selector('.member.sounding:has(b:text-is("B"))')
+    page.keyboard.press("6")
+    page.keyboard.press("a")
+    page.keyboard.press("End")
+    assert page.locator(".member.sounding").count() == 3, "above the questions, and in the row of each"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ranking:visible")
+    page.keyboard.press("2")
+    visitor.send()
+    assert visitor.sent[0]["values"] == {"wide": 8, "grade": [100, 60], "rank": [1, 0]}
+    assert len(visitor.sent[0]["heard"]["played"]) == 2
+    stored = served.collection.ratings().sort("question", "place").rows_by_key("question", named=True)
+    assert {name: [row["value"] for row in rows] for name, rows in stored.items()} == {
+        "grade": [100, 60], "rank": [2, 1], "wide": [-8, 8],
+    }  # fmt: skip
+
+
 def test_practice_and_attention_present_sets_too(serve_sets: Serve, judge: Judges) -> None:
     probe = {"type": "attention", "id": "look", "text": "Please choose B.", "question": "ties", "answer": 1}
     design = {**FREE, "practice": 1, "stimuli_per_rater": 3}
@@ -231,7 +257,7 @@ def test_practice_and_attention_present_sets_too(serve_sets: Serve, judge: Judge
 
 
 def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges) -> None:
-    served = serve_sets("pair", "forced", design={"replays": 0, "listening": "full"})
+    served = serve_sets("pair", "forced", seconds=0.8, design={"replays": 0, "listening": "full"})
     visitor = judge(served)
     visitor.enter()
     page = visitor.page
@@ -250,7 +276,7 @@ def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges)
     visitor.send()
     assert visitor.sent[0]["heard"]["plays"] == 3
     for parts in visitor.sent[0]["heard"]["played"]:
-        assert parts[-1] == [0, pytest.approx(SECONDS, abs=0.002)]
+        assert parts[-1] == [0, pytest.approx(0.8, abs=0.002)]
 
 
 def test_keys_are_told_and_letters_work_on_other_keyboards(serve_sets: Serve, judge: Judges) -> None:

@@ -167,7 +167,7 @@ def test_ranking(serve_sets: Callable[..., Served], judge: Callable[..., Judge])
             assert page.locator(".note:visible").count() == 1, "nothing is an answer before it is moved"
             rows = {label: page.locator(f'.ranking .row:has(b:text-is("{label}"))') for label in "ABCD"}
             x, y = visitor.middle(rows["D"].locator(".grip"))
-            visitor.swipe((x, y), (x, visitor.middle(page.locator(".ranking .end").first)[1]))
+            visitor.swipe((x, y), (x, visitor.middle(page.locator(".ranking .extreme").first)[1]))
             rows["A"].locator("[aria-label='Move A up']").tap()
             rows["B"].locator("[aria-label='Move B up']").tap()
             rows["B"].locator("[aria-label='Move B up']").tap()

@@ -90,7 +90,6 @@ def traces(connection: Connection, answered: pl.DataFrame) -> pl.DataFrame | Non
     table = about.join(table, on=["trial", "question"], how="inner", maintain_order="left")
     if not table.height:
         return None
-    samples = pl.Series(
-        "samples", [unpacked(text) for text in table["samples"].to_list()], dtype=pl.List(pl.Float32)
-    )
+    # Traces of the same length would become arrays of that length.
+    samples = pl.Series("samples", [unpacked(text) for text in table["samples"]]).cast(pl.List(pl.Float32))
     return table.with_columns(samples).select(TRACES.names)

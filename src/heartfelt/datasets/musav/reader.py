@@ -25,6 +25,7 @@ from heartfelt.formats.set_rows import (
     pair_ratings,
     repeated_rows,
     table_sets,
+    unnamed,
     usable,
     with_trials,
 )
@@ -80,8 +81,8 @@ class MusAV(Format):
         answers = pl.concat(parts).rename({**names, "type": "question"})
         answers = answers.with_columns(chosen("higher_value", {}).alias("value"))
         faults = {
-            "the track, the annotator or the question is not named": pl.any_horizontal(
-                pl.col("first", "second", "rater", "question").is_null()
+            "the track, the annotator or the question is not named": unnamed(
+                "first", "second", "rater", "question"
             ),
             SELF_PAIR: pl.col("first") == pl.col("second"),
             NO_ANSWER: pl.col("higher_value").is_null() | (pl.col("higher_value") == "not_selected"),

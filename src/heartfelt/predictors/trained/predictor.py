@@ -80,9 +80,7 @@ class TrainedPredictor(Predictor):
         values = {} if left_out is None else left_out.values
         doubt = doubt_of(self.model, features)
         return [
-            failed
-            if output is None
-            else _prediction(ask, output, features, doubt, values.get(output.question))
+            failed if output is None else answer_of(ask, output, features, doubt, values.get(output.question))
             for ask, output, failed in zip(case.asks, outputs, unknown, strict=True)
         ]
 
@@ -109,9 +107,8 @@ def doubt_of(model: TrainedModel, features: Features) -> Doubt:
     return Doubt(place, "; ".join(flags) or None, words)
 
 
-def _prediction(
-    ask: Ask, out: Output, features: Features, doubt: Doubt, left_out: float | None
-) -> Prediction:
+def answer_of(ask: Ask, out: Output, features: Features, doubt: Doubt, left_out: float | None) -> Prediction:
+    """The prediction for one question; ``left_out`` is the value predicted while the stimulus was left out of training."""
     value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
     notes = [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from markupsafe import Markup
 
-from heartfelt.report.page import Section, bullets, joined
+from heartfelt.report.page import Section, absent, bullets, joined
 from heartfelt.report.tables import CellValue, Columns, PValue, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.details import ChoiceDetails, TraceDetails
@@ -27,7 +27,7 @@ def judges(scores: Scores) -> Section:
         chosen = [(model, each) for model, each in held.items() if isinstance(each, ChoiceDetails)]
         traced = [(model, each) for model, each in held.items() if isinstance(each, TraceDetails)]
         if chosen:
-            parts += [_choices(task, chosen), bullets(_sentences(task, chosen))]
+            parts += [_calibrations(task, chosen), _biases(task, chosen), bullets(_sentences(task, chosen))]
         if traced:
             parts.append(_traces(scores, task, traced))
     lead = (
@@ -40,41 +40,46 @@ def judges(scores: Scores) -> Section:
     return Section("judges", "Choices and traces in detail", lead, joined(*parts), "Judges")
 
 
-def _choices(task: Task, rows: list[_Choice]) -> Markup:
-    def calibrated(row: _Choice, part: str) -> CellValue:
-        held = row[1].choice_calibration
-        if not isinstance(held, ChoiceCalibration):
-            return held.why_missing if part == "slope" else None
-        if part == "error":
-            return None if held.table is None else held.table.error
-        return held.slope if part == "slope" else held.intercept
-
-    def biased(row: _Choice, part: str) -> CellValue:
-        held: PositionBias | None = row[1].position_bias
-        if held is None:
-            return "not judged in both orders" if part == "inconsistent" else None
-        if part == "p":
-            return PValue(held.p_value)
-        return held.inconsistent if part == "inconsistent" else held.favours_first
-
-    columns: Columns[_Choice] = {
+def _calibrations(task: Task, rows: list[_Choice]) -> Markup:
+    known = [
+        (model, each.choice_calibration)
+        for model, each in rows
+        if isinstance(each.choice_calibration, ChoiceCalibration)
+    ]
+    if not known:
+        return absent(f"{spaced(task.id)}: no model gives probabilities, so there is no calibration to show.")
+    columns: Columns[tuple[str, ChoiceCalibration]] = {
         "model": lambda row: row[0],
-        "decided by": lambda row: row[1].decided_by,
-        "calibration slope": lambda row: calibrated(row, "slope"),
-        "calibration intercept": lambda row: calibrated(row, "intercept"),
-        "calibration error": lambda row: calibrated(row, "error"),
-        "inconsistent pairs": lambda row: biased(row, "inconsistent"),
-        "of these in favour of the first": lambda row: biased(row, "favours"),
-        "p (no position bias)": lambda row: biased(row, "p"),
+        "slope": lambda row: row[1].slope,
+        "intercept": lambda row: row[1].intercept,
+        "calibration error": lambda row: None if row[1].table is None else row[1].table.error,
     }
-    return table_of(f"{spaced(task.id)}: calibration and position bias", rows, columns)
+    return table_of(f"{spaced(task.id)}: calibration", known, columns)
+
+
+def _biases(task: Task, rows: list[_Choice]) -> Markup:
+    known = [(model, each.position_bias) for model, each in rows if each.position_bias is not None]
+    if not known:
+        return absent(
+            f"{spaced(task.id)}: no model judged pairs in both orders, so position bias is not known."
+        )
+    columns: Columns[tuple[str, PositionBias]] = {
+        "model": lambda row: row[0],
+        "inconsistent pairs": lambda row: row[1].inconsistent,
+        "of these in favour of the first": lambda row: row[1].favours_first,
+        "p (no position bias)": lambda row: PValue(row[1].p_value),
+    }
+    return table_of(f"{spaced(task.id)}: position bias", known, columns)
 
 
 def _sentences(task: Task, rows: list[_Choice]) -> list[str]:
     """How often raters chose the first, and the position bias of every judge."""
     out = [
         f"{spaced(task.id)}: raters chose the stimulus presented first in {interval(rows[0][1].always_first)} of their answers,"
-        " which is the accuracy of always predicting it (a tie counts half)."
+        " which is the accuracy of always predicting it (a tie counts half).",
+        f"{spaced(task.id)}: decided by "
+        + "; ".join(f"{details.decided_by} ({model})" for model, details in rows)
+        + ".",
     ]
     for model, details in rows:
         bias = details.position_bias
@@ -89,8 +94,8 @@ def _sentences(task: Task, rows: list[_Choice]) -> list[str]:
 
 def _traces(scores: Scores, task: Task, rows: list[_Trace]) -> Markup:
     def score(row: _Trace, place: int) -> CellValue:
-        found = [each for each in scores.scores if (each.task, each.model) == (task.id, row[0])]
-        return found[place].with_failures if len(found) > place else None
+        mine = [each for each in scores.scores if (each.task, each.model) == (task.id, row[0])]
+        return mine[place].with_failures if len(mine) > place else None
 
     columns: Columns[_Trace] = {
         "model": lambda row: row[0],

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import polars as pl
 from markupsafe import Markup
 
+from heartfelt.predictors.sets import SEPARATOR
 from heartfelt.report.bench.figures import bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices
@@ -217,6 +218,9 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
         "chance": lambda row: row[1].chance,
         SHARE: lambda row: rank_text(row[0]) if row[0].below_chance else row[1].of_ceiling,
     }
+    if task.kind in ("choices", "traces"):
+        # A pair lies between systems, and courses are compared stimulus by stimulus.
+        del columns["rank for other systems"], columns["over systems"]
     for key in FURTHER[task.kind]:
         metric, by, at = key
         if any(scores.find(task.id, model, *key) is not None for model in scores.models):
@@ -253,8 +257,11 @@ def _miss_table(scores: Scores, task: Task, media: Mapping[str, str]) -> Markup:
         label = number(row["truth"], 2)
         if task.kind == "binary":
             label = {1.0: "present", 0.0: "absent"}.get(row["truth"], label)
-        words = f"{name}\nlabel {label}, {model} predicted {answer or number(predicted, 2)}"
-        shown = Markup("{}{}").format(PLAY.format(name, words) if name in media else "", name)
+        words = f"label {label}, {model} predicted {answer or number(predicted, 2)}"
+        # A pair is named by its two stimuli.
+        stimuli = name.split(SEPARATOR) if task.kind == "choices" else [name]
+        plays = Markup("").join(PLAY.format(each, f"{each}\n{words}") for each in stimuli if each in media)
+        shown = Markup("{}{}").format(plays, " and ".join(stimuli))
         given = answer if answer is not None and task.kind == "categories" else predicted
         question = [row["question"]] if several else []
         lines.append([shown, model, *question, label, given, row["off"], row["system"], row["intent"]])

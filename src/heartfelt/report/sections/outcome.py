@@ -10,9 +10,10 @@ from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.naming import questions, system_names
-from heartfelt.report.page import KINDS, Section, bullets, file_links, folded, joined, paragraph
+from heartfelt.report.page import KINDS, Section, bullets, figure_block, file_links, folded, joined, paragraph
 from heartfelt.report.tables import CellValue, Columns, Verdict, table, table_of
-from heartfelt.wording import number
+from heartfelt.study.model import say
+from heartfelt.wording import number, spaced
 
 TABLES = {
     "summary.json": "every number of this page, with methods and intervals",
@@ -42,6 +43,20 @@ def verdict(analysis: Analysis, _: Charts) -> Section:
             )
     title = "What you can and cannot conclude from these ratings"
     return Section("verdict", title, html=joined(*parts), short="Verdict")
+
+
+def related(analysis: Analysis, folder: str, charts: Charts) -> Section:
+    """Another study of the same subject: its bottom line, its main figures, and the way to its own report."""
+    study, groups = analysis.snapshot.study, analysis.summary.verdict_groups
+    drawn = [name for name, chart in charts.items() if isinstance(chart, Chart)]
+    html = joined(
+        bullets([groups.bottom_line, *groups.systems, *groups.raters], "verdict"),
+        *(figure_block(name, charts, files=False) for name in drawn),
+        Markup('<p>All of it: <a href="{0}/report.html">{0}/report.html</a></p>').format(folder),
+    )
+    return Section(
+        folder, say(study.title) or study.name, say(study.description), html, spaced(folder).capitalize()
+    )
 
 
 def published(analysis: Analysis, _: Charts) -> Section | None:

@@ -33,15 +33,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt import stats
 from heartfelt.screening.norm import Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.rules.informativeness import RESCUE, Effects, judged_as_two_kinds
 from heartfelt.screening.view import RatingsView, remembered
 from heartfelt.snapshot.comparisons import choices, contests, members
-from heartfelt.stats.comparison.consistency import RaterConsistency, strengths_without
+from heartfelt.stats.comparison.consistency import count_triads, strengths_without_each
 from heartfelt.stats.comparison.mushra import LIMIT, MOST_ITEMS
-from heartfelt.stats.comparison.pairs import as_comparisons
+from heartfelt.stats.comparison.pairs import Comparisons, as_comparisons
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import number, p_value, percent
 
@@ -52,6 +51,7 @@ NARROW = 0.75
 DEVIATIONS = 2.33
 ROBUST = 1.4826
 """Standard deviations per median absolute deviation."""
+MANY_RATERS = 500
 LEAST_SIDE_SPREAD = 0.3
 """Log odds by which careful raters may differ in their preference for a side, at least."""
 NOTHING = "no question compares stimuli in pairs or ranks"
@@ -71,6 +71,11 @@ class Compared:
     def count(self, raters: int, rows: npt.NDArray[np.bool_] | None = None) -> Ints:
         """How many comparisons each rater has, of all or of some."""
         return np.bincount(self.rater if rows is None else self.rater[rows], minlength=raters)
+
+    @property
+    def coded(self) -> Comparisons:
+        """The comparisons for statistics."""
+        return as_comparisons(self.rater, self.table["first"], self.table["second"], self.table["value"])
 
     @property
     def value(self) -> Floats:
@@ -150,13 +155,17 @@ def _sides(each: Compared, n: Ints, limit: float, at_least: float, size: int) ->
 
 def _side_chances(firsts: Ints, n: Ints) -> Floats:
     """The chance of so one-sided answers, or more so, from a careful rater with a strong preference for that side."""
-    from scipy.special import expit
-    from scipy.stats import binom
+    from scipy.special import bdtr, expit
 
     low, high = _careful_range(firsts, n, LEAST_SIDE_SPREAD)
-    return np.minimum(
-        2.0 * np.minimum(binom.sf(firsts - 1, n, expit(high)), binom.cdf(firsts, n, expit(low))), 1.0
-    )
+    return np.minimum(2.0 * np.minimum(_at_least(firsts, n, expit(high)), bdtr(firsts, n, expit(low))), 1.0)
+
+
+def _at_least(hits: Ints, n: Ints, rate: Floats) -> Floats:
+    """The binomial chance of so many hits or more."""
+    from scipy.special import bdtrc
+
+    return np.asarray(np.where(hits > 0, bdtrc(np.maximum(hits - 1, 0), n, rate), 1.0), np.float64)
 
 
 def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Floats]:
@@ -165,11 +174,16 @@ def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Fl
 
     place = logit((hits + 0.5) / (n + 1.0))
     centre, spread = np.zeros(n.size), np.full(n.size, least_spread)
-    for r in np.flatnonzero(n).tolist():
-        others = place[(n >= LEAST) & (np.arange(n.size) != r)]
+    enough = n >= LEAST
+    many = int(enough.sum()) > MANY_RATERS
+    for r in (None,) if many else np.flatnonzero(n).tolist():
+        # Among many raters, leaving the rater out does not move the median.
+        others = place[enough if r is None else enough & (np.arange(n.size) != r)]
         if others.size > 1:
-            centre[r] = np.median(others)
-            spread[r] = max(least_spread, ROBUST * float(np.median(np.abs(others - centre[r]))))
+            own = slice(None) if r is None else r
+            middle = float(np.median(others))
+            centre[own] = middle
+            spread[own] = max(least_spread, ROBUST * float(np.median(np.abs(others - middle))))
     return centre - DEVIATIONS * spread, centre + DEVIATIONS * spread
 
 
@@ -185,12 +199,11 @@ def _always_tie(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str
 
 def _ties(each: Compared, limit: float, at_least: float, size: int) -> Verdicts:
     from scipy.special import expit
-    from scipy.stats import binom
 
     n, tied = each.count(size), each.count(size, each.value == 0.5)
     share, asked = tied / np.maximum(n, 1), np.flatnonzero(n)
     _, high = _careful_range(tied, n, 0.0)
-    p = np.asarray(binom.sf(tied - 1, n, np.maximum(NARROW, expit(high))))
+    p = _at_least(tied, n, np.maximum(NARROW, expit(high)))
 
     def words(row: int) -> str:
         r = int(asked[row])
@@ -219,21 +232,6 @@ def _arcsine(share: Floats) -> Floats:
 
 def _share(angle: Floats) -> Floats:
     return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
-
-
-@remembered
-def _consistencies(view: RatingsView) -> list[dict[int, RaterConsistency]]:
-    """For every question, the consistency of each rater; empty where contestants are many or the work is too large."""
-    out: list[dict[int, RaterConsistency]] = []
-    codes = {name: code for code, name in enumerate(view.raters)}
-    for each in compared(view):
-        table = each.table
-        if not _is_small(view, each):
-            out.append({})
-            continue
-        made = stats.rater_consistency(table["rater"], table["first"], table["second"], table["value"])
-        out.append({codes[row.rater]: row for row in made})
-    return out
 
 
 def _choice_agreement(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
@@ -284,12 +282,9 @@ def _is_small(view: RatingsView, each: Compared) -> bool:
 
 def _by_strengths(each: Compared) -> Floats:
     """How far each comparison favours the first, from the strengths that the other raters' answers give: -1 to 1."""
-    table = each.table
-    data = as_comparisons(each.rater, table["first"], table["second"], table["value"])
-    out = np.zeros(table.height)
-    assert data.rater is not None  # they were given
-    for rater in range(data.raters):
-        strengths = strengths_without(data, rater)
+    data = each.coded
+    out = np.zeros(data.size)
+    for rater, strengths in enumerate(strengths_without_each(data)):
         if strengths is not None:
             own = data.rater == rater
             out[own] = np.tanh((strengths[data.first[own]] - strengths[data.second[own]]) / 2.0)
@@ -320,14 +315,18 @@ def _circular_triads(view: RatingsView, options: RuleOptions) -> list[Verdicts] 
     if not every:
         return NOTHING
     size, measures = len(view.raters), []
-    for each, known in zip(every, _consistencies(view), strict=True):
-        if not known or not any(row.triads for row in known.values()):
+    for each in every:
+        if not _is_small(view, each):
             continue
-        triads, circular = (
-            np.array([getattr(known[r], name) if r in known else 0 for r in range(size)], dtype=np.int64)
-            for name in ("triads", "circular")
-        )
-        measures.append(_triad_measure(each, triads, circular))
+        data = each.coded
+        triads, circular = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        for rater in np.unique(each.rater).tolist():
+            complete, triads_circular, _ = count_triads(
+                data, np.flatnonzero((each.rater == rater) & (data.value != 0.5))
+            )
+            triads[rater], circular[rater] = complete.shape[0], triads_circular
+        if triads.any():
+            measures.append(_triad_measure(each, triads, circular))
     if not measures:
         return "no rater judged three contestants in all three pairs"
     return compare_with_norm(measures, "high", options.alpha)

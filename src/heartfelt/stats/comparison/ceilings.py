@@ -55,7 +55,7 @@ DRAWS, AGAIN = 120, 20
 
 
 def choice_ceilings(
-    rater: Ids,
+    rater: Ids | None,
     first: Ids,
     second: Ids,
     value: Values,
@@ -67,18 +67,21 @@ def choice_ceilings(
 ) -> ChoiceScores:
     """The best expected scores of a prediction of choices; columns as in :func:`bradley_terry`.
 
-    ``answers`` is the number of answers per pair that a majority is formed of; as many as each pair has unless given.
+    Without raters (None) the bounds take every answer as another person's. ``answers`` is the number of answers per pair that a
+    majority is formed of; as many as each pair has unless given.
     """
     check_confidence(confidence)
     if answers is not None and answers < 1:
         raise InputError(f"answers must be at least 1; got {answers}.", "Pass how many people judge a pair.")
     data = as_comparisons(rater, first, second, value, stimulus)
     check_choices(data.value)
-    assert data.rater is not None  # a column of raters is required
     sets = judged_sets(data)
     counts = data.counts | {"pairs": sets.count}
     votes = np.rint(2.0 - 2.0 * sets.value)
-    d = Ratings(data.rater, sets.codes, votes, data.rater_names, range(sets.count))
+    # Without raters every answer is taken as another person's.
+    rater_of = np.arange(data.size) if data.rater is None else data.rater
+    names = range(data.size) if data.rater is None else data.rater_names
+    d = Ratings(rater_of, sets.codes, votes, names, range(sets.count))
     per_pair = d.per_item
     if not data.size or per_pair.max() < 2:
         why = "no pair was judged twice" if data.size else "there are no comparisons"

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,14 @@ import numpy as np
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.comparison.fit import Problem, fit
 from heartfelt.stats.comparison.links import BRADLEY_TERRY
-from heartfelt.stats.comparison.pairs import Comparisons, add_up, as_comparisons, check_choices, connection
+from heartfelt.stats.comparison.pairs import (
+    Cells,
+    Comparisons,
+    add_up,
+    as_comparisons,
+    check_choices,
+    connection,
+)
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
 from heartfelt.streams import stream
@@ -71,12 +78,12 @@ def rater_consistency(
     firsts = np.bincount(data.rater[decided], data.value[decided], minlength=data.raters)
     decisions = np.bincount(data.rater[decided], minlength=data.raters)
     out = []
-    for number in range(data.raters):
+    for number, strengths in enumerate(strengths_without_each(data)):
         rows = order[starts[number] : starts[number + 1]]
         own = rows[decided[rows]]
         triads, circular, p_guessing = circular_triads(data, own, seed + number)
         share = float(firsts[number] / decisions[number]) if decisions[number] else None
-        agreement, p_chance = _with_others(data, number, own)
+        agreement, p_chance = _with_others(data, strengths, own)
         out.append(
             RaterConsistency(
                 data.rater_names[number],
@@ -95,15 +102,22 @@ def rater_consistency(
     return out
 
 
-def circular_triads(data: Comparisons, rows: Ints, seed: int) -> tuple[int, int, float | None]:
-    """Complete triads, circular ones, and the probability of so few by guessing."""
+def count_triads(data: Comparisons, rows: Ints) -> tuple[Ints, int, list[tuple[int, int]]]:
+    """The complete triads of a rater, how many are circular, and the pairs they are made of."""
     wins, pairs = _majorities(data, rows)
     triads = _triads(pairs, wins.shape[0])
     if not triads.size:
-        return 0, 0, None
+        return triads, 0, pairs
     sign = np.where(wins > wins.T, 1, -1)
     a, b, c = triads.T
-    circular = int(_is_circular(sign[a, b], sign[b, c], sign[c, a]).sum())
+    return triads, int(_is_circular(sign[a, b], sign[b, c], sign[c, a]).sum()), pairs
+
+
+def circular_triads(data: Comparisons, rows: Ints, seed: int) -> tuple[int, int, float | None]:
+    """Complete triads, circular ones, and the probability of so few by guessing."""
+    triads, circular, pairs = count_triads(data, rows)
+    if not triads.size:
+        return 0, 0, None
     edges = {pair: number for number, pair in enumerate(pairs)}
     index = np.array([[edges[i, j], edges[j, k], edges[i, k]] for i, j, k in triads.tolist()])
     rng = stream(seed, "comparison", "triads")
@@ -161,25 +175,37 @@ def _side(firsts: Any, decisions: Ints, number: int) -> float | None:
     return float(fisher_exact(np.array([[own, all_own - own], [rest, all_rest - rest]])).pvalue)
 
 
-def strengths_without(data: Comparisons, number: int) -> Floats | None:
-    """Strengths of the contestants from everybody but one rater, with a tie with an average contestant added to each; None if
-    nobody else compared anything.
+def strengths_without_each(data: Comparisons) -> Iterator[Floats | None]:
+    """For each rater, the strengths of the contestants from everybody else, with a tie with an average contestant added to each;
+    None where nobody else compared anything.
     """
+    from heartfelt.stats._kernels_reliability import group
+
     assert data.rater is not None  # a column of raters is required
-    rest = data.rater != number
-    others = Comparisons(data.first[rest], data.second[rest], data.value[rest], data.names)
-    if not others.size:
-        return None
-    result = fit(Problem(add_up(others), BRADLEY_TERRY, len(data.names), False, False, penalty=1.0))
-    return result.strengths
+    size = len(data.names)
+    swapped = data.first > data.second
+    low, high = np.minimum(data.first, data.second), np.maximum(data.first, data.second)
+    value = np.where(swapped, 1.0 - data.value, data.value)
+    pairs, cell = np.unique(low * size + high, return_inverse=True)
+    outcome = cell * 3 + np.where(value == 1.0, 0, np.where(value == 0.5, 1, 2))
+    total = np.bincount(outcome, minlength=3 * pairs.size)
+    starts, order = group(data.rater, data.raters)
+    for number in range(data.raters):
+        own = np.bincount(outcome[order[starts[number] : starts[number + 1]]], minlength=total.size)
+        sums = (total - own).reshape(-1, 3).astype(np.float64)
+        held = sums.sum(axis=1) > 0
+        if not held.any():
+            yield None
+            continue
+        cells = Cells(pairs[held] // size, pairs[held] % size, sums[held])
+        yield fit(Problem(cells, BRADLEY_TERRY, size, False, False, penalty=1.0)).strengths
 
 
-def _with_others(data: Comparisons, number: int, own: Ints) -> tuple[float | None, float | None]:
+def _with_others(data: Comparisons, strengths: Floats | None, own: Ints) -> tuple[float | None, float | None]:
     """Share of decided comparisons in line with the strengths of the others, and how likely guessing gives as much."""
     from scipy.special import bdtrc
 
-    strengths = strengths_without(data, number) if own.size else None
-    if strengths is None:
+    if strengths is None or not own.size:
         return None, None
     difference = strengths[data.first[own]] - strengths[data.second[own]]
     known = np.abs(difference) > 1e-9

@@ -7,13 +7,14 @@ tie parameter border the system.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from heartfelt.stats.comparison.links import Derivatives, Link
+from heartfelt.stats.comparison.links import DAVIDSON, Derivatives, Link
 from heartfelt.stats.comparison.pairs import Cells
 from heartfelt.stats.triples import Floats
 
@@ -49,6 +50,12 @@ class Problem:
     with_order: bool
     with_tie: bool
     penalty: float = 0.0
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the model has a compiled pass over the cells."""
+        known = self.link.logistic or (self.link is DAVIDSON and self.with_tie)
+        return known and not self.with_order
 
     @property
     def borders(self) -> int:
@@ -101,7 +108,8 @@ def regularised(penalty: float, strengths: Floats, slope: Floats, matrix: Floats
     """Slope and information with the penalty's part; without one, information made invertible along equal strengths."""
     size = strengths.size
     if not penalty:
-        return slope, matrix + np.trace(matrix) / size**2
+        matrix += np.trace(matrix) / size**2
+        return slope, matrix
     matrix = matrix + np.diag(penalty / (4.0 * np.cosh(strengths / 2.0) ** 2))
     return slope - penalty * np.tanh(strengths / 2.0) / 2.0, matrix
 
@@ -200,7 +208,7 @@ def fit(problem: Problem) -> Fit:
     """The strengths, order effect and tie parameter of highest likelihood."""
     borders = np.zeros(problem.borders)
     if problem.with_tie:
-        borders[-1] = problem.link.start
+        borders[-1] = _tie_start(problem) if problem.compiled else problem.link.start
     start = np.concatenate([_start(problem), borders])
     least = problem.link.least if problem.with_tie else -np.inf
     point, converged = ascend(
@@ -213,8 +221,17 @@ def fit(problem: Problem) -> Fit:
     strengths, order, tie = _parameters(problem, point.at)
     if converged:
         strengths = strengths - strengths.mean()
-    parts = problem.link.evaluate(problem.differences(strengths, order), problem.cells.sums, tie)
-    return Fit(strengths, order, tie, float(parts.likelihood.sum()), converged)
+    return Fit(strengths, order, tie, _likelihood(problem, strengths, order, tie), converged)
+
+
+def _likelihood(problem: Problem, strengths: Floats, order: float, tie: float) -> float:
+    cells = problem.cells
+    if problem.compiled:
+        from heartfelt.stats._kernels_comparison import pair_likelihood
+
+        return float(pair_likelihood(cells.first, cells.second, cells.sums, strengths, problem.with_tie, tie))
+    parts = problem.link.evaluate(problem.differences(strengths, order), cells.sums, tie)
+    return float(parts.likelihood.sum())
 
 
 def _parameters(problem: Problem, at: Floats) -> tuple[Floats, float, float]:
@@ -225,12 +242,18 @@ def _parameters(problem: Problem, at: Floats) -> tuple[Floats, float, float]:
 def _point(problem: Problem, at: Floats) -> _Point:
     strengths, order, tie = _parameters(problem, at)
     cells = problem.cells
-    if problem.link.logistic and not problem.with_order:
+    if problem.compiled and not problem.with_tie:
         from heartfelt.stats._kernels_comparison import logistic_pass
 
-        won, total = cells.sums[:, 0] + cells.sums[:, 1] / 2, cells.sums.sum(axis=1)
-        slope, matrix = logistic_pass(cells.first, cells.second, won, total, strengths)
+        slope, matrix = logistic_pass(cells.first, cells.second, cells.sums, strengths)
         slopes, crosses, own = np.zeros(0), np.zeros((0, problem.size)), np.zeros((0, 0))
+    elif problem.compiled:
+        from heartfelt.stats._kernels_comparison import davidson_pass
+
+        slope, matrix, by_tie, cross, tie_own = davidson_pass(
+            cells.first, cells.second, cells.sums, strengths, tie
+        )
+        slopes, crosses, own = np.array([by_tie]), cross[None], np.array([[tie_own]])
     else:
         parts = problem.link.evaluate(problem.differences(strengths, order), cells.sums, tie)
         slope, matrix = scatter(problem, parts.slope), laplacian(cells, parts.curvature, problem.size)
@@ -241,14 +264,20 @@ def _point(problem: Problem, at: Floats) -> _Point:
 
 def _start(problem: Problem) -> Floats:
     """Log odds of each contestant's share of wins, a little short of where the maximum will be."""
-    if not problem.link.logistic:
+    if not problem.compiled:
         return np.zeros(problem.size)
-    sums = problem.cells.sums
-    lead = scatter(problem, sums[:, 0] - sums[:, 2])
-    total = np.bincount(problem.cells.first, sums.sum(axis=1), minlength=problem.size)
-    total += np.bincount(problem.cells.second, sums.sum(axis=1), minlength=problem.size)
+    from heartfelt.stats._kernels_comparison import pair_totals
+
+    cells = problem.cells
+    lead, total = pair_totals(cells.first, cells.second, cells.sums, problem.size)
     start = 2.0 * np.arctanh(lead / (total + 1.0))
     return np.asarray(start - start.mean())
+
+
+def _tie_start(problem: Problem) -> float:
+    """Davidson's log nu if all contestants were equal."""
+    won, tied, lost = problem.cells.sums.sum(axis=0).tolist()
+    return math.log(2.0 * tied / max(won + lost, 1.0))
 
 
 def _step(problem: Problem, point: _Point) -> Floats:

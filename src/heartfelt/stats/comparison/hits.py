@@ -13,11 +13,12 @@ import numpy as np
 
 from heartfelt.stats._bounds import check_confidence
 from heartfelt.stats.association import Difference
-from heartfelt.stats.comparison.spread import crossed_spread
+from heartfelt.stats.comparison.pairs import Comparisons, Sets, as_comparisons, judged_sets
+from heartfelt.stats.comparison.spread import shared_members, without_units
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, Spread
 from heartfelt.stats.metrics import METRICS
-from heartfelt.stats.triples import Floats, Ids, code
+from heartfelt.stats.triples import Floats, Ids, Ints
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 
 
@@ -27,46 +28,52 @@ def hits(lean: Floats, value: Floats) -> Floats:
 
 
 def mean_hits(
-    rater: Ids | None, pair: Ids, one: Floats, other: Floats, *, confidence: float = 0.95
+    rater: Ids | None, first: Ids, second: Ids, score: Floats, other: Floats, *, confidence: float = 0.95
 ) -> Difference:
-    """The mean of ``one`` less that of ``other``, each a number per comparison, with its test."""
+    """The mean of ``score`` less that of ``other``, each a number per comparison, with its test."""
     check_confidence(confidence)
     name = "difference of accuracy"
-    moved = np.asarray(one - other, np.float64)
-    pairs = code(pair)
-    count, of_pair = pairs.count, pairs.codes
-    counts = {"comparisons": int(moved.size), "pairs": count}
+    moved = np.asarray(score - other, np.float64)
     if not moved.size:
-        missing = Estimate.missing("there are no comparisons", name, counts)
+        missing = Estimate.missing("there are no comparisons", name, {"comparisons": 0})
         return Difference(missing, missing, None, 0)
-    each = np.ones(moved.size)
-    if rater is None:
-        sums, sizes = np.bincount(of_pair, moved), np.bincount(of_pair)
-        left = (moved.sum() - sums) / np.maximum(moved.size - sizes, 1)
-        spread = TwoWaySpread(jackknife_variance(left), 0.0, 0.0, effective(sizes), 1.0)
-    else:
-        raters = code(rater)
-        counts["raters"] = raters.count
-        spread = crossed_spread(moved, each, (of_pair, count), (raters.codes, raters.count))
+    data = as_comparisons(rater, first, second, np.ones(moved.size))
+    pairs = judged_sets(data)
+    counts = {"comparisons": int(moved.size), "pairs": pairs.count}
+    counts |= {} if data.rater is None else {"raters": data.raters}
+    spread = _spread(moved, data, pairs)
     value = float(moved.mean())
     plain = Estimate(value, method=name, counts=counts)
-    units = min(count, counts.get("raters", count))
+    units = min(pairs.count, counts.get("raters", pairs.count))
     test = f"p-value of the {name}"
     why = None
     if units < LEAST_UNITS:
-        what = "pairs" if count <= counts.get("raters", count) else "raters"
+        what = "pairs" if pairs.count == units else "raters"
         why = f"{units} {what}; at least {LEAST_UNITS} are needed"
     elif spread.variance <= 0:
         why = "the two predictions do not differ" if value == 0 else "the difference does not vary"
     if why is not None:
-        return Difference(plain.without_interval(why), Estimate.missing(why, test, counts), None, count)
+        return Difference(plain.without_interval(why), Estimate.missing(why, test, counts), None, pairs.count)
     how = "jackknife over pairs" + ("" if rater is None else " and raters")
     result = Spread(value, "identity", units, math.sqrt(spread.variance), spread.df, how=how)
-    p = Estimate(
-        float(result.p(0.0) or 0.0),
-        method=f"{test}, {result.name}",
-        counts=counts,
-        why_no_interval="a p-value",
-    )
+    p = float(result.p(0.0) or 0.0)
+    tested = Estimate(p, method=f"{test}, {result.name}", counts=counts, why_no_interval="a p-value")
     metric = METRICS["accuracy"]
-    return Difference(result.estimate(plain, confidence), p, result.error, count, result.df, result, metric)
+    estimate = result.estimate(plain, confidence)
+    return Difference(estimate, tested, result.error, pairs.count, result.df, result, metric)
+
+
+def _spread(moved: Floats, data: Comparisons, pairs: Sets) -> TwoWaySpread:
+    """How far the mean varies with pairs and raters."""
+
+    def variance(codes: Ints, count: int) -> float:
+        return jackknife_variance(without_units(moved, np.ones(moved.size), codes, count))
+
+    members = np.vstack([data.first, data.second])
+    of_pairs = shared_members(variance(pairs.codes, pairs.count), variance(members, len(data.names)))
+    units = min(effective(np.bincount(part)) for part in (pairs.codes, members.ravel()))
+    if data.rater is None:
+        return TwoWaySpread(of_pairs, 0.0, 0.0, units, 1.0)
+    answers = variance(np.arange(moved.size), moved.size)
+    raters = effective(np.bincount(data.rater))
+    return TwoWaySpread(of_pairs, variance(data.rater, data.raters), answers, units, raters)

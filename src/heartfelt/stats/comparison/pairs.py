@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code, text_series
 
 NAMED_AT_MOST = 5
 DENSE_AT_MOST = 3_000
@@ -104,6 +104,9 @@ def as_comparisons(
 
 def code_together(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints]:
     """Code two columns by one list of names, sorted where they can be sorted."""
+    quick = _code_texts(first, second)
+    if quick is not None:
+        return quick
     a, b = code(first), code(second)
     place = {name: number for number, name in enumerate(a.names)}
     for name in b.names:
@@ -119,12 +122,34 @@ def code_together(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints]:
     return [names[i] for i in order], rank[: len(a.names)][a.codes], of_b[b.codes]
 
 
+def _code_texts(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints] | None:
+    """The same for two columns of text, in one pass over both; None for anything else."""
+    columns = [text_series(column) for column in (first, second)]
+    if any(column is None for column in columns):
+        return None
+    import polars as pl
+
+    both = pl.concat([column.cast(pl.String) for column in columns]).cast(pl.Categorical)
+    codes = both.to_physical().to_numpy()
+    last = np.full(int(codes.max()) + 1, -1)
+    last[codes] = np.arange(codes.size)
+    seen = np.flatnonzero(last >= 0)
+    names = np.array(both.gather(last[seen]).cast(pl.String).to_list(), object)
+    order = np.argsort(names)
+    rank = np.empty(last.size, np.int64)
+    rank[seen[order]] = np.arange(seen.size)
+    ranks, size = rank[codes], len(columns[0])
+    return names[order].tolist(), ranks[:size], ranks[size:]
+
+
 def check_choices(value: Floats) -> None:
     """Refuse values other than 1, 0 and 0.5."""
-    odd = np.flatnonzero((value != 1.0) & (value != 0.0) & (value != 0.5))
-    if odd.size:
+    from heartfelt.stats._kernels_comparison import first_odd
+
+    odd = first_odd(value)
+    if odd >= 0:
         raise InputError(
-            f"{value[odd[0]]:g} is not an outcome of a comparison.",
+            f"{value[odd]:g} is not an outcome of a comparison.",
             "Code 1 where the first was chosen, 0 where the second was, 0.5 for a tie; use `cmos` for graded comparisons.",
         )
 
@@ -168,6 +193,11 @@ class Cells:
 def add_up(data: Comparisons, *, graded: bool = False, ordered: bool = False) -> Cells:
     """Add up the outcomes of each pair that occurs, both orders together unless ``ordered``."""
     size, value = len(data.names), data.value
+    if not graded and size <= DENSE_AT_MOST and size * size <= max(4 * data.size, 1_000_000):
+        from heartfelt.stats._kernels_comparison import count_pairs
+
+        first, second, sums = count_pairs(data.first, data.second, value, size, ordered)
+        return Cells(first, second, sums)
     key = data.first * size + data.second
     if not ordered:
         swapped = data.first > data.second

@@ -16,7 +16,8 @@ p the probability of the first and t that of a tie:
 | outcome Brier | half the sum of squares over the three outcomes; needs t | an outcome |
 
 Intervals are over raters and pairs (:mod:`heartfelt.stats.two_way_jackknife`): shares by Wilson's score interval at the
-effective sample size, losses on the log scale. Without raters they are over pairs.
+effective sample size, losses on the log scale. Without raters they are over pairs. What a prediction gets wrong about a stimulus it
+gets wrong in all its pairs, so pairs that share one are not taken as independent (``shared_members``).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats._bounds import Transform, check_confidence
 from heartfelt.stats.comparison.hits import hits
 from heartfelt.stats.comparison.pairs import Comparisons, Sets, as_comparisons, check_choices, judged_sets
-from heartfelt.stats.comparison.spread import crossed_spread, without_each
+from heartfelt.stats.comparison.spread import shared_members, without_each, without_units
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import Spread
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
@@ -67,6 +68,15 @@ class Predicted:
     first: Floats
     tie: Floats | None
     confidence: float
+
+    @property
+    def members(self) -> tuple[Ints, int]:
+        """The two members of every comparison as codes, in two rows, and how many members there are."""
+        both = np.vstack([self.data.first, self.data.second])
+        if self.data.stimulus is not None:
+            both = both * max(self.data.stimuli, 1) + self.data.stimulus
+        names, codes = np.unique(both, return_inverse=True)
+        return codes.reshape(both.shape).astype(np.int64), int(names.size)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -209,37 +219,31 @@ def _mean(given: Predicted, name: str, top: Floats, bottom: Floats, scale: Trans
     if total <= 0:
         return Estimate.missing("no comparison was decided", name, given.counts)
     plain = Estimate(float(top.sum()) / total, method=name, counts=given.counts)
-    item = given.sets.codes, given.sets.count
-    if given.data.rater is not None:
-        spread = crossed_spread(top, bottom, item, (given.data.rater, given.data.raters))
-    else:
-        spread = _over_pairs(
-            jackknife_variance(_without(top, bottom, *item)), given.sets.codes[bottom > 0], item[1]
-        )
-    return with_spread(plain, spread, scale, given)
 
+    def without(codes: Ints, count: int) -> Floats:
+        return without_units(top, bottom, codes, count)
 
-def _without(top: Floats, bottom: Floats, codes: Ints, count: int) -> Floats:
-    above, below = (np.bincount(codes, part, minlength=count) for part in (top, bottom))
-    return without_each(above[below > 0], below[below > 0])
-
-
-def _over_pairs(variance: float, codes: Ints, count: int) -> TwoWaySpread:
-    return TwoWaySpread(variance, 0.0, 0.0, effective(np.bincount(codes, minlength=count)), 1.0)
+    return with_spread(plain, crossed(given, without, bottom > 0), scale, given)
 
 
 def crossed(given: Predicted, without: Any, used: Any) -> TwoWaySpread:
     """The spread of a statistic; ``without`` gives it without each unit, from codes of units and their number."""
     rows = np.flatnonzero(used)
-    of_pairs = jackknife_variance(without(given.sets.codes, given.sets.count))
+    members, count = given.members
+    of_pairs, of_members = (
+        jackknife_variance(without(*units))
+        for units in ((given.sets.codes, given.sets.count), (members, count))
+    )
+    pairs = shared_members(of_pairs, of_members)
+    units = min(effective(np.bincount(part)) for part in (given.sets.codes[rows], members[:, rows].ravel()))
     if given.data.rater is None:
-        return _over_pairs(of_pairs, given.sets.codes[rows], given.sets.count)
+        return TwoWaySpread(pairs, 0.0, 0.0, units, 1.0)
     rater, raters = given.data.rater, given.data.raters
     return TwoWaySpread(
-        of_pairs,
+        pairs,
         jackknife_variance(without(rater, raters)),
         jackknife_variance(without(np.arange(given.data.size), given.data.size)),
-        effective(np.bincount(given.sets.codes[rows])),
+        units,
         effective(np.bincount(rater[rows])),
     )
 
@@ -284,6 +288,9 @@ def _majority(given: Predicted, name: str) -> Estimate:
     def without(codes: Ints, count: int) -> Floats:
         if codes is sets.codes:
             return without_each(hit[label > 0], label[label > 0])
+        if codes.ndim == 2:
+            of_pair = codes[:, np.unique(sets.codes, return_index=True)[1]]
+            return without_units(hit, label, of_pair, count)
         keys, place = np.unique(codes * sets.count + sets.codes, return_inverse=True)
         pair = keys % sets.count
         hit_then, label_then = _labelled(lead[pair] - np.bincount(place, leads), lean[pair])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.stats.comparison.prediction import crossed, predictions, with_spread
+from heartfelt.stats.comparison.spread import sums_by
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import Calibration, calibration
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
@@ -93,7 +94,7 @@ class _Recalibrated:
     def without(self, codes: Ints, count: int) -> Floats:
         """Intercept and slope without each unit, by one Newton step."""
         score, own = (
-            np.column_stack([np.bincount(codes, column, minlength=count) for column in part.T])
+            np.column_stack([sums_by(codes, column, count) for column in part.T])
             for part in (self.scores, self.information)
         )
         a, b, c = (self.information.sum(axis=0) - own).T

@@ -4,7 +4,8 @@ Leaving a unit (a rater, a stimulus) out moves the estimates by about (I - I_u)^
 part of it and s_u the unit's score: the step of Newton's method that removes the unit. The sum of squared moves is the jackknife
 covariance. With very many units or contestants I_u is left out of the inverse, which matters little then, and the
 sum is multiplied by n / (n - 1).
-Raters and stimuli are combined as in :mod:`heartfelt.stats.two_way_jackknife`.
+Raters and stimuli are combined as in :mod:`heartfelt.stats.two_way_jackknife`. A few stimuli that happen to agree would
+make intervals too short, so the variance over stimuli is never taken to be below that of independent answers.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Covariance:
     model: Floats
     df: float
     answers: Floats | None = None
+    answer_count: float = 0.0
     raters: Floats | None = None
     rater_count: float = 0.0
     stimuli: Floats | None = None
@@ -58,7 +60,9 @@ class Covariance:
             stimuli, raters, alone = (
                 _form(part, contrast) for part in (self.stimuli, self.raters, self.answers)
             )
-            spread = TwoWaySpread(stimuli, raters, alone, self.stimulus_count, self.rater_count)
+            # Where stimuli vary less than independent answers would, the answers are what the variance is known from.
+            count = self.stimulus_count if stimuli >= alone else max(self.answer_count, self.stimulus_count)
+            spread = TwoWaySpread(max(stimuli, alone), raters, alone, count, self.rater_count)
             return spread.variance, spread.df
         if self.raters is not None:
             return _form(self.raters, contrast), max(self.rater_count - 1.0, 1.0)
@@ -79,9 +83,11 @@ class Covariance:
         if self.raters is None or self.stimuli is None or self.answers is None:
             known = self.raters if self.raters is not None else self.stimuli
             return self.model if known is None else known
-        values, vectors = np.linalg.eigh(self.raters - self.answers)
-        beyond = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return np.asarray(self.stimuli + (1.0 + 4.0 / max(self.rater_count, 1.0)) * beyond)
+        beyond, missing = (
+            _positive(part - whole)
+            for part, whole in ((self.raters, self.answers), (self.answers, self.stimuli))
+        )
+        return np.asarray(self.stimuli + missing + (1.0 + 4.0 / max(self.rater_count, 1.0)) * beyond)
 
     def bounds(
         self, value: float, contrast: Mapping[int, float], confidence: float
@@ -100,6 +106,12 @@ class Covariance:
 
         variance, df = self.variance(contrast)
         return None if variance <= 0 else float(2.0 * stdtr(df, -abs(value) / np.sqrt(variance)))
+
+
+def _positive(matrix: Floats) -> Floats:
+    """The positive part of a symmetric matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _form(matrix: Floats, contrast: Mapping[int, float]) -> float:
@@ -147,7 +159,7 @@ def covariance(
     alone = None
     if raters[0] is not None and stimuli[0] is not None:
         alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
-    return Covariance(dispersion * _centred(inverse, answers), df, alone, *raters, *stimuli)
+    return Covariance(dispersion * _centred(inverse, answers), df, alone, float(count), *raters, *stimuli)
 
 
 def _centred(inverse: Floats, answers: Contributions) -> Floats:
@@ -206,6 +218,31 @@ def ratio_over_raters(
     return replace(
         wide, low=max(float(wide.low or 0.0), scale[0]), high=min(float(wide.high or 0.0), scale[1])
     )
+
+
+def sums_by(codes: Ints, part: Any, count: int) -> Floats:
+    """The sums of a part by unit; with two rows of codes, a part belongs to both its units."""
+    if codes.ndim == 1:
+        return np.asarray(np.bincount(codes, part, minlength=count), np.float64)
+    return sums_by(codes[0], part, count) + sums_by(codes[1], part, count)
+
+
+def without_units(top: Any, bottom: Any, codes: Ints, count: int) -> Floats:
+    """The ratio of two sums without each unit that is in it, where others remain."""
+    above, below = (sums_by(codes, part, count) for part in (top, bottom))
+    left = bottom.sum() - below
+    known = (below > 0) & (left > 1e-9)
+    return np.asarray((top.sum() - above)[known] / left[known])
+
+
+def shared_members(of_pairs: float, of_members: float) -> float:
+    """The variance of a statistic of pairs some of which share a member, from leaving out each pair and each member.
+
+    Leaving out a member removes all its pairs and counts every pair twice, once for each member: less the variance of the
+    pairs alone, it has the products of all pairs that share a member, as robust variances of dyads do (Fafchamps and Gubert
+    2007; Aronow, Samii and Assenova 2015). Where no pair shares a member it is that of the pairs.
+    """
+    return max(of_members - of_pairs, of_pairs)
 
 
 def crossed_spread(top: Any, bottom: Any, item: tuple[Ints, int], rater: tuple[Ints, int]) -> TwoWaySpread:

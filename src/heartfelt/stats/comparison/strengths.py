@@ -147,6 +147,7 @@ class PairModel:
         stimulus: Ids | None = None,
         order_effect: bool = False,
         penalty: float = 0.0,
+        intervals: bool = True,
         confidence: float = 0.95,
     ) -> Strengths:
         """The strengths.
@@ -154,12 +155,13 @@ class PairModel:
         ``value`` is 1 where the first was chosen, 0 where the second was, 0.5 for a tie. Intervals are over raters, and over
         stimuli as well if ``stimulus`` names what was presented (such as the prompt two systems were compared on); with
         neither, from the model's information. ``order_effect`` adds the advantage of being first to the model.
+        ``intervals=False`` gives the values alone, sooner.
         """
         if penalty < 0:
             raise InputError(f"penalty must be at least 0; got {penalty:g}.", "Use 1, or leave it out.")
         data = as_comparisons(rater, first, second, value, stimulus)
         check_choices(data.value)
-        return _estimate(self._link, data, order_effect, penalty, confidence)
+        return _estimate(self._link, data, order_effect, penalty, confidence, intervals)
 
     def __repr__(self) -> str:
         return f"<{self._link.name}: strengths from paired comparisons>"
@@ -206,7 +208,12 @@ def method_name(model: str, penalty: float) -> str:
 
 
 def _estimate(
-    link: Link, data: Comparisons, with_order: bool, penalty: float, confidence: float
+    link: Link,
+    data: Comparisons,
+    with_order: bool,
+    penalty: float,
+    confidence: float,
+    intervals: bool = True,
 ) -> Strengths:
     check_confidence(confidence)
     method = method_name(link.name, penalty)
@@ -229,6 +236,9 @@ def _estimate(
         inner = _within(data, core)
         cells = add_up(inner, graded=link is GRADED, ordered=with_order)
     with_tie = link.ties and bool((inner.value == 0.5).any())
+    if with_tie and not penalty and bool((inner.value == 0.5).all()):
+        tied = [why or "every comparison within its connected group was a tie" for why in linked.why]
+        return no_strengths(link.name, method, data.names, data.counts, "", tied)
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
     problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
@@ -240,7 +250,7 @@ def _estimate(
         why = _divergence(result, [data.names[i] for i in core.tolist()], with_order)
         return no_strengths(link.name, method, data.names, data.counts, why)
     reasons = (None,) * len(data.names) if penalty else linked.why
-    return _result(link, problem, result, inner, data.names, core, reasons, method, confidence)
+    return _result(link, problem, result, inner, data.names, core, reasons, method, confidence, intervals)
 
 
 def _order_is_fixed(problem: Problem) -> bool:
@@ -287,10 +297,12 @@ def no_strengths(
     reasons: Sequence[str | None] = (),
 ) -> Strengths:
     """The result where no contestant has a strength."""
-    missing = [
-        Estimate.missing(reason or why or "fewer than two contestants are connected", method, counts)
-        for reason in (reasons or [why] * len(names))
+    texts = [
+        reason or why or "fewer than two contestants are connected"
+        for reason in reasons or [why] * len(names)
     ]
+    by_reason = {text: Estimate.missing(text, method, counts) for text in dict.fromkeys(texts)}
+    missing = [by_reason[text] for text in texts]
     none = Estimate.missing(why or "there are no strengths", method, counts)
     return Strengths(model, tuple(names), tuple(missing), Effect(none), none, None, counts)
 
@@ -334,7 +346,7 @@ def bounded(
 ) -> Estimate:
     """The estimate of one parameter with its interval."""
     if spread is None:
-        why = f"more than {COVARIANCE_AT_MOST:,} contestants"
+        why = f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
         return Estimate(value, method=method, counts=counts, why_no_interval=why)
     bounds = spread.bounds(value, {place: 1.0}, confidence)
     if bounds is None:
@@ -352,8 +364,9 @@ def _result(
     reasons: Sequence[str | None],
     method: str,
     confidence: float,
+    intervals: bool,
 ) -> Strengths:
-    spread = _covariance(problem, result, data) if core.size <= COVARIANCE_AT_MOST else None
+    spread = _covariance(problem, result, data) if intervals and core.size <= COVARIANCE_AT_MOST else None
     counts, size = data.counts, problem.size
     out = gather(
         link.name,

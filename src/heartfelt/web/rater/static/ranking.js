@@ -25,8 +25,8 @@ export class Ranking {
     this.rest = [...this.rows];
     this.line = make("p", { class: "unranked", text: words("unranked") });
     this.list = make("div", { class: "members-rows", role: "group", "aria-label": form.text });
-    this.top = make("p", { class: "end", text: scale.best });
-    this.bottom = make("p", { class: "end", text: scale.worst });
+    this.top = make("p", { class: "extreme", text: scale.best });
+    this.bottom = make("p", { class: "extreme", text: scale.worst });
     this.body = [this.top, this.list, this.bottom];
     this.locked = false;
     this.#lay();
@@ -59,6 +59,10 @@ export class Ranking {
       for (const node of nodes.slice(0, at)) this.list.insertBefore(node, held.node);
       this.list.append(...nodes.slice(at + 1));
     } else this.list.append(...nodes);
+    this.#number();
+  }
+
+  #number() {
     for (const row of this.rows) {
       const rank = this.order.indexOf(row);
       row.rank.textContent = rank < 0 ? "–" : rank + 1;
@@ -80,9 +84,9 @@ export class Ranking {
     tell(words("ranked", { member: this.members.labels[row.place], rank: this.order.indexOf(row) + 1, of: this.rows.length }));
   }
 
-  #settled() {
+  #settled(row) {
     if (this.rest.length === 1 && this.order.length) this.order.push(...this.rest.splice(0));
-    this.#lay();
+    this.#lay(row);
     this.changed(this, this.draft, false, this.value === undefined);
   }
 
@@ -128,7 +132,7 @@ export class Ranking {
       on(kind, () => {
         ends.abort();
         node.classList.remove("dragged");
-        if (moved) this.#settled();
+        if (moved) this.#settled(row);
       });
     }
   }
@@ -154,7 +158,7 @@ export class Ranking {
   lock(locked) {
     this.locked = locked;
     for (const row of this.rows) row.grip.setAttribute("aria-disabled", locked);
-    this.#lay();
+    this.#number();
   }
 
   // A member that was chosen by its letter: the arrow keys move it.

@@ -10,6 +10,7 @@ import { words } from "./words.js";
 const SHORTEST = 0.25; // seconds of the shortest loop
 const SLACK = 0.02; // seconds that may be missing from a member heard in full
 const JOIN = 0.01; // seconds between two stretches that are one
+const MOST_PARTS = 2000;
 const STEPS = { ArrowLeft: -0.1, ArrowDown: -0.1, ArrowRight: 0.1, ArrowUp: 0.1, PageDown: -1, PageUp: 1, Home: -1e9, End: 1e9 };
 
 export class SetPlayer {
@@ -198,6 +199,8 @@ export class SetPlayer {
       if (last && Math.abs(last[1] - start) < JOIN && end > last[1]) last[1] = end;
       else if (end > start) heard.push([start, end]);
     }
+    // Hours of a short loop would be more than an answer can hold: what was heard stays, how often does not.
+    if (heard.length > MOST_PARTS) this.played[this.selected] = merged(heard);
     this.since = Math.max(now, this.since);
   }
 
@@ -233,7 +236,7 @@ export class SetPlayer {
 
   #edge(end) {
     const node = part(end, this.root);
-    const rail = part("rail", this.root);
+    const timeline = part("timeline", this.root);
     let grip = null;
     node.addEventListener("keydown", (event) => {
       const step = STEPS[event.key];
@@ -245,7 +248,7 @@ export class SetPlayer {
     node.addEventListener("pointerdown", (event) => {
       if (!this.mixer) return;
       node.setPointerCapture(event.pointerId);
-      const box = find(".line", rail).getBoundingClientRect();
+      const box = find(".line", timeline).getBoundingClientRect();
       grip = { box, off: event.clientX - box.left - (this.region[end] / this.mixer.seconds) * box.width };
     });
     node.addEventListener("pointermove", (event) => {
@@ -276,12 +279,12 @@ export class SetPlayer {
     does("restart", root).disabled = !mixer || !this.#mayBegin;
     root.classList.toggle("looping", this.looping);
     does("loop", root).setAttribute("aria-pressed", this.looping);
-    const rail = part("rail", root);
-    rail.style.setProperty("--share", Math.min(1, place / most));
+    const timeline = part("timeline", root);
+    timeline.style.setProperty("--share", Math.min(1, place / most));
     for (const end of ["from", "to"]) {
       const node = part(end, root);
       node.hidden = !this.looping;
-      rail.style.setProperty(`--${end}`, this.region[end] / most);
+      timeline.style.setProperty(`--${end}`, this.region[end] / most);
       node.setAttribute("aria-valuemax", round(most));
       node.setAttribute("aria-valuenow", round(this.region[end]));
       node.setAttribute("aria-valuetext", words("at_second", { seconds: this.region[end].toFixed(1) }));
@@ -314,12 +317,15 @@ export class SetPlayer {
   }
 }
 
-// Seconds of the clip in at least one of the stretches.
-function covered(parts) {
-  let [sum, reach] = [0, 0];
+// The stretches without what they share.
+function merged(parts) {
+  const out = [];
   for (const [from, to] of [...parts].sort((a, b) => a[0] - b[0])) {
-    sum += Math.max(0, to - Math.max(from, reach));
-    reach = Math.max(reach, to);
+    const last = out.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else out.push([from, to]);
   }
-  return sum;
+  return out;
 }
+
+const covered = (parts) => merged(parts).reduce((sum, [from, to]) => sum + to - from, 0);

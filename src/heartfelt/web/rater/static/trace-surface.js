@@ -9,7 +9,7 @@ const PEN = 0.82; // how far right the marker of one axis is: its trail runs to 
 
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-const end = (side, text) => make("span", { class: `end ${side}`, "aria-hidden": "true", text });
+const end = (side, text) => make("span", { class: `trace-end ${side}`, "aria-hidden": "true", text });
 
 export class Surface {
   constructor(course) {
@@ -33,7 +33,7 @@ export class Surface {
     const [field] = this.course.fields;
     const [low, high] = field.ends;
     this.area = field.slider;
-    this.area.classList.add("strip");
+    this.area.classList.add("trace-strip");
     this.area.setAttribute("aria-orientation", "vertical");
     this.area.prepend(end("top", high), end("bottom", low), this.canvas);
     field.body = [this.area, this.course.status];
@@ -43,9 +43,27 @@ export class Surface {
     const [across, up] = this.course.fields;
     const [left, right] = across.ends;
     const [bottom, top] = up.ends;
-    this.marker = make("i", { class: "marker" });
-    this.area = make("div", { class: "plane", "aria-hidden": "true" },
+    this.marker = make("i", { class: "trace-marker" });
+    this.area = make("div", { class: "trace-plane", "aria-hidden": "true" },
       end("top", top), end("left", left), end("right", right), end("bottom", bottom), this.canvas, this.marker);
+    for (const field of this.course.fields) this.#rail(field);
+  }
+
+  // A slider next to the plane can be dragged as well.
+  #rail(field) {
+    const follow = ({ clientX, timeStamp }) => {
+      const box = field.slider.getBoundingClientRect();
+      this.course.put(field, (clientX - box.left) / box.width, timeStamp);
+      this.run();
+    };
+    field.slider.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      field.slider.setPointerCapture(event.pointerId);
+      follow(event);
+    });
+    field.slider.addEventListener("pointermove", (event) => {
+      if (event.buttons && field.slider.hasPointerCapture(event.pointerId)) follow(event);
+    });
   }
 
   // --- pointers --------------------------------------------------------------------------------------------------------

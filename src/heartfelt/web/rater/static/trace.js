@@ -15,8 +15,8 @@ export class Trace {
   constructor(id, form, scale, changed) {
     Object.assign(this, { id, form, scale, changed, samples: null, empty: false, spoken: 0 });
     this.slider = make("div", {
-      class: "rail", role: "slider", tabindex: "0", "aria-label": form.text, "aria-valuemin": scale.low, "aria-valuemax": scale.high,
-    }, make("i", { class: "marker" }));
+      class: "trace-rail", role: "slider", tabindex: "0", "aria-label": form.text, "aria-valuemin": scale.low, "aria-valuemax": scale.high,
+    }, make("i", { class: "trace-marker" }));
     this.body = [this.slider];
     this.show(null);
   }

@@ -370,7 +370,8 @@ export class Trial {
     const used = field.key(key);
     this.keyed = false;
     // The focus follows: left on the play button, it would take Enter and the space bar.
-    if (used && this.set && !field.node.contains(document.activeElement)) field.node.focus({ preventScroll: true });
+    const { node } = this.form.active ?? field;
+    if (used && this.set && !node.contains(document.activeElement)) node.focus({ preventScroll: true });
     if (!used && field.entry && document.activeElement !== field.entry) {
       // The digit goes on into the field that is now in focus.
       field.entry.focus({ preventScroll: true });

@@ -1,0 +1,149 @@
+"""What a study with sets will do: how many sets, how many raters, who is compared with whom how often.
+
+Two things can only be ranked against each other where a chain of comparisons leads from one to the other. Systems are
+looked at where the manifest names them, else stimuli.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from heartfelt.formats.manifest import OpenStudy
+from heartfelt.study.sets import StimulusSet
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SetPlan:
+    """The sets of a study, and what collecting the wanted answers takes."""
+
+    type: str
+    sets: int
+    sizes: tuple[int, int]
+    """The fewest and the most stimuli of a set."""
+    answers: int
+    """Answers wanted for each set."""
+    per_rater: int
+    raters: int
+    """The fewest raters who can give all answers."""
+    of: str
+    """What is compared: system or stimulus."""
+    comparisons: Mapping[tuple[str, str], int]
+    """How often two are judged in the same set, over all answers."""
+    groups: tuple[tuple[str, ...], ...]
+    """Those that comparisons connect; one group where everything can be ranked."""
+    left_out: tuple[str, ...]
+    adaptive: bool
+    """Whether pairs are chosen as answers come in."""
+    warnings: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """The plan in words, a line each."""
+        low, high = self.sizes
+        size = f"{low}" if low == high else f"{low} to {high}"
+        out = [
+            f"{self.sets:,} sets of {size} stimuli ({self.type}), {self.answers} answers each:"
+            f" {self.per_rater:,} trials per rater, at least {self.raters:,} raters."
+        ]
+        if self.comparisons:
+            counts = self.comparisons.values()
+            most, least = max(counts), min(counts)
+            times = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            mean = "on average " if self.adaptive else ""
+            out.append(
+                f"Every two {self.of}s that meet are compared {mean}{times} times ({len(self.comparisons):,} pairs)."
+            )
+        if len(self.groups) == 1 and len(self.groups[0]) > 1:
+            out.append(f"Comparisons connect all {len(self.groups[0]):,} {self.of}s.")
+        return out
+
+
+def plan_sets(opened: OpenStudy) -> SetPlan | None:
+    """The plan of a study with sets; None for one without."""
+    study = opened.study
+    if study.sets is None or opened.sets is None:
+        return None
+    aside = study.set_aside
+    sets = [each for each in opened.sets.sets if not any(name in aside for name in each.stimuli)]
+    names = opened.stimuli["stimulus"].to_list()
+    of = "system" if "system" in opened.stimuli.columns else "stimulus"
+    label = dict(zip(names, opened.stimuli[of].to_list(), strict=True))
+    answers = study.design.ratings_per_item
+    met = _met(sets, label)
+    nodes = sorted({label[name] for each in sets for name in each.stimuli if label[name] is not None})
+    groups = _groups(nodes, met)
+    per_rater = min(study.design.stimuli_per_rater or len(sets), len(sets))
+    raters = max(answers, math.ceil(len(sets) * answers / per_rater)) if sets else 0
+    left_out = tuple(name for name in opened.sets.left_out if name not in aside)
+    never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met] if of == "system" else []
+    judged = [sum(role != "reference" for _, role in each.members) for each in sets] or [0]
+    return SetPlan(
+        study.sets.type,
+        len(sets),
+        (min(judged), max(judged)),
+        answers,
+        per_rater,
+        raters,
+        of,
+        {pair: count * answers for pair, count in sorted(met.items())},
+        groups,
+        left_out,
+        study.design.adaptive,
+        tuple(_warnings(opened, groups, of, left_out, never, raters)),
+    )
+
+
+def _met(sets: Iterable[StimulusSet], label: Mapping[str, str | None]) -> Counter[tuple[str, str]]:
+    """In how many sets two are together; two stimuli of the same system say nothing about systems."""
+    met: Counter[tuple[str, str]] = Counter()
+    for each in sets:
+        own = sorted({name for stimulus in each.stimuli if (name := label[stimulus]) is not None})
+        met.update(itertools.combinations(own, 2))
+    return met
+
+
+def _groups(nodes: Iterable[str], met: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
+    part = {name: {name} for name in nodes}
+    for first, second in met:
+        if part[first] is not part[second]:
+            joined = part[first] | part[second]
+            part |= dict.fromkeys(joined, joined)
+    return tuple(
+        sorted({tuple(sorted(group)) for group in part.values()}, key=lambda group: (-len(group), group))
+    )
+
+
+def _warnings(
+    opened: OpenStudy,
+    groups: tuple[tuple[str, ...], ...],
+    of: str,
+    left_out: tuple[str, ...],
+    never: list[tuple[str, str]],
+    raters: int,
+) -> Iterable[str]:
+    study = opened.study
+    if len(groups) > 1:
+        parts = "; ".join(_listed(group) for group in groups[:MOST_NAMED])
+        yield (
+            f"The {of}s fall into {len(groups)} groups that are never compared with each other ({parts})."
+            " Nothing can be said across groups: add sets that join them."
+        )
+    elif never and opened.study.sets is not None and opened.study.sets.reference is None:
+        yield f"{len(never)} pairs of systems never meet in a set, such as {never[0][0]} and {never[0][1]}."
+    if left_out:
+        yield f"{len(left_out)} stimuli are in no set: {_listed(left_out)}."
+    cap = study.recruiting.cap
+    if cap is not None and cap < raters:
+        yield f"The study takes {cap} raters at most, and needs {raters} for all answers."
+    if study.design.ratings_per_item < 2:
+        yield "Every set is judged by one rater: agreement between raters cannot be estimated."
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")

@@ -1,0 +1,140 @@
+"""Small studies after established methods, with media by the built-in synthesiser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from heartfelt.make.generators import SynthMusic, SynthVoice
+from heartfelt.make.methods.clips import Moving, Versions
+from heartfelt.make.prompts import Prompt, prompts_for
+from heartfelt.make.starter import MUSIC_STYLES, STARTERS, ClipMaker, Planned, Sketch, SmallClips
+from heartfelt.study.recipes import recipe_study
+
+MUSIC_SECONDS = 6.0
+SPEECH_SECONDS = 3.0
+MUSHRA_SECONDS = 8.0
+MOVING_SECONDS = 20.0
+VOICE_STYLES = {"Cellar": "a low voice", "Parlour": "a middle voice", "Attic": "a high voice"}
+VERSION_STYLES = {
+    "original": "the music as rendered",
+    "narrowband": "low-passed at 5 kHz",
+    "eightbit": "8 bits per sample",
+    "anchor35": "low-passed at 3.5 kHz",
+    "anchor70": "low-passed at 7 kHz",
+}
+INSTRUMENTS = {"brass": "Brassline", "chip": "Chipling", "strings": "Pluckbox", "warm": "Sinewood"}
+# What the synthesiser is told in place of the text, which it cannot read: valence and arousal on 1 to 9.
+UTTERANCES: Mapping[str, tuple[float, float]] = {
+    "s1": (6.0, 3.0),
+    "s2": (8.0, 6.0),
+    "s3": (2.4, 3.0),
+    "s4": (2.2, 8.0),
+    "s5": (7.6, 8.2),
+    "s6": (4.0, 1.8),
+}
+EXCERPTS: Mapping[str, tuple[float, float]] = {
+    "brass": (6.4, 7.6),
+    "chip": (7.6, 8.2),
+    "strings": (6.6, 3.0),
+    "warm": (4.0, 2.4),
+}
+
+
+@STARTERS.register("cmos")
+def cmos(per_cell: int) -> Sketch:
+    """``per_cell`` utterances by every voice for every prompt."""
+    maker = SmallClips(SynthVoice(seconds=SPEECH_SECONDS))
+    stimuli = tuple(
+        Planned(
+            Prompt(
+                f"{system}_{name}_{number}", system, name, name, {"valence": place[0], "arousal": place[1]}
+            ),
+            maker,
+            {"system": system, "prompt": name},
+        )
+        for system in VOICE_STYLES
+        for name, place in UTTERANCES.items()
+        for number in range(1, per_cell + 1)
+    )
+    return Sketch(
+        VOICE_STYLES,
+        stimuli,
+        notes=(
+            f"Babbled speech of {SPEECH_SECONDS:g} s by three built-in voices. Cellar stands for the reference system: "
+            "every trial compares another voice with it on the same utterance."
+        ),
+    )
+
+
+@STARTERS.register("mushra")
+def mushra(per_cell: int) -> Sketch:
+    """Every version of ``per_cell`` excerpts per prompt."""
+    maker = Versions(seconds=MUSHRA_SECONDS)
+    stimuli = tuple(
+        Planned(
+            Prompt(
+                f"{system}_{name}_{number}",
+                system,
+                INSTRUMENTS[name],
+                f"{name} {number}",
+                {"valence": place[0], "arousal": place[1]},
+            ),
+            maker,
+            {"system": system, "prompt": name},
+        )
+        for system in VERSION_STYLES
+        for name, place in EXCERPTS.items()
+        for number in range(1, per_cell + 1)
+    )
+    return Sketch(
+        VERSION_STYLES,
+        stimuli,
+        notes=(
+            f"Excerpts of {MUSHRA_SECONDS:g} s by the built-in synthesiser, each in five versions of equal length: the "
+            "original, two to be graded, and the anchors low-passed at 3.5 and 7 kHz that BS.1534 asks for. They are "
+            "FLAC files, so that nothing else changes the sound."
+        ),
+    )
+
+
+@STARTERS.register("arena")
+def arena(per_cell: int) -> Sketch:
+    """``per_cell`` clips for every system and intent."""
+    notes = (
+        f"Clips of {MUSIC_SECONDS:g} s by four built-in systems for each emotion. The systems convey with different "
+        "faithfulness, so there is a ranking to find."
+    )
+    return _music("arena", SynthMusic(seconds=MUSIC_SECONDS), per_cell, notes, "music that conveys: {intent}")
+
+
+@STARTERS.register("best-worst")
+def best_worst(per_cell: int) -> Sketch:
+    """``per_cell`` clips for every system and intent."""
+    notes = f"Clips of {MUSIC_SECONDS:g} s by four built-in systems, from sad to happy."
+    return _music("best-worst", SynthMusic(seconds=MUSIC_SECONDS), per_cell, notes)
+
+
+@STARTERS.register("continuous")
+def continuous(per_cell: int) -> Sketch:
+    """``per_cell`` clips that move, for every system and intent."""
+    notes = (
+        f"Clips of {MOVING_SECONDS:g} s by the built-in synthesiser. Half-way through, each turns from the opposite place "
+        "on the plane to the coordinates of its intent, so that traces have something to follow."
+    )
+    return _music("continuous", Moving(seconds=MOVING_SECONDS), per_cell, notes)
+
+
+def _music(recipe: str, maker: ClipMaker, per_cell: int, notes: str, template: str = "") -> Sketch:
+    """A clip for every system and intent; with a ``template`` for the prompt that raters see."""
+    intents = {intent.id: intent.reference for intent in recipe_study(recipe).intents}
+    clips = SmallClips(maker)
+    asked = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=template or "{intent}")
+    rows = (
+        Planned(
+            ask,
+            clips,
+            {"system": ask.system, "intent": ask.intent, **({"prompt": ask.text} if template else {})},
+        )
+        for ask in asked
+    )
+    return Sketch(MUSIC_STYLES, tuple(rows), notes=notes)

@@ -1,0 +1,342 @@
+"""Stimuli judged together: strengths, wins, the order of presentation, raters, MUSHRA grades and ABX answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.comparison_results import Comparison, MushraCondition
+from heartfelt.analysis.results import ALL
+from heartfelt.report.charts import (
+    Absent,
+    Axis,
+    Chart,
+    HeatCell,
+    Heatmap,
+    IntervalPanels,
+    Item,
+    Line,
+    Panels,
+    Plane,
+    Point,
+    TableRow,
+    axis,
+    first_of,
+)
+from heartfelt.report.figures.registry import figure
+from heartfelt.report.naming import Names, system_names
+from heartfelt.report.palette import COLOURS, PLAIN, SOFT
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import number, percent, spaced
+
+NONE = "no question compares stimuli in pairs, ranks or best and worst"
+MOST_ROWS = 60
+MOST_CELLS = 24
+MOST_ITEMS = 7
+HALF = Line(0.5, "no preference")
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
+
+
+def _compared(analysis: Analysis) -> list[Comparison]:
+    return [each for each in analysis.summary.comparisons or () if each.contestants]
+
+
+def _names(analysis: Analysis, each: Comparison) -> Names:
+    return system_names(analysis.snapshot) if each.of == "system" else Names()
+
+
+def _unit(each: Comparison) -> str:
+    return "grades" if each.scale == "preference" else "log odds"
+
+
+@figure("strengths", "the strength of every system (or stimulus) that was compared, with its interval")
+def strengths(analysis: Analysis) -> Chart | Absent:
+    """One panel per question, the strongest first."""
+    made, most = IntervalPanels(letters=False), 0
+    for each in _compared(analysis):
+        names, ranked = _names(analysis, each), each.ranked
+        most = max(most, len(ranked))
+        items = [
+            Item(
+                names[c.name],
+                c.strength,
+                PLAIN,
+                {"question": each.question, "name": names[c.name]},
+                "" if c.rank is None else f"rank {c.rank} ({c.rank_low} to {c.rank_high})",
+                {
+                    "rank": c.rank,
+                    "rank_low": c.rank_low,
+                    "rank_high": c.rank_high,
+                    "best": c.best,
+                    "answers": c.answers,
+                },
+            )
+            for c in ranked
+        ]
+        label = f"strength ({_unit(each)}, 0 is the average)"
+        made.add(spaced(each.question), label, items[:MOST_ROWS], lines=(Line(0.0),))
+    caption = (
+        "Strengths with 95% intervals over raters and, for systems, over what they were compared on; higher is preferred."
+        + first_of(MOST_ROWS, most, "contestants")
+    )
+    return made.chart("Strengths", caption, NONE)
+
+
+@figure("win-matrix", "how often each system (or stimulus) was preferred to each other one")
+def win_matrix(analysis: Analysis) -> Chart | Absent:
+    """One shaded table per question: the row's share of the answers against the column."""
+    made = Panels()
+    for each in _compared(analysis):
+        if not each.pairs or len(each.contestants) > MOST_CELLS:
+            continue
+        names = _names(analysis, each)
+        order = [c.name for c in each.contestants]
+        wins: dict[tuple[str, str], tuple[int, int, int]] = {}
+        for pair in each.pairs:
+            wins[pair.a, pair.b] = (pair.a_wins, pair.ties, pair.b_wins)
+            wins[pair.b, pair.a] = (pair.b_wins, pair.ties, pair.a_wins)
+        cells = tuple(tuple(_win(names, a, b, wins.get((a, b))) for b in order) for a in order)
+        labels = tuple(names[name] for name in order)
+        made.panels.append(
+            Heatmap(spaced(each.question), labels, labels, cells, "preferred", "to", square=len(order) <= 12)
+        )
+        made.table += [
+            {
+                "question": each.question,
+                "a": p.a,
+                "b": p.b,
+                "a wins": p.a_wins,
+                "ties": p.ties,
+                "b wins": p.b_wins,
+            }
+            for p in each.pairs
+        ]
+    caption = (
+        "Share of the answers in which the row was preferred to the column, a tie as half; strongest first. Empty where two"
+        " did not meet."
+    )
+    return made.chart("Who was preferred to whom", caption, NONE)
+
+
+def _win(names: Names, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
+    if a == b or counts is None or not sum(counts):
+        return HeatCell(None, "", names[a] if a == b else f"{names[a]} and {names[b]} did not meet")
+    won, tied, lost = counts
+    share = (won + tied / 2) / sum(counts)
+    words = f"{names[a]} against {names[b]}\n{won} won, {tied} tied, {lost} lost"
+    return HeatCell(share, percent(share), words)
+
+
+@figure("order-effect", "how often what was presented first was chosen")
+def order_effect(analysis: Analysis) -> Chart | Absent:
+    """The share of first choices of every question answered by choosing between two."""
+    made = IntervalPanels(letters=False)
+    items = [
+        Item(
+            spaced(each.question),
+            each.order.first_share,
+            PLAIN,
+            {"question": each.question},
+            after={"p": each.order.p},
+        )
+        for each in analysis.summary.comparisons or ()
+        if each.order is not None
+    ]
+    made.add("", Axis("share of decided answers for the first", 0.0, 1.0, SHARES), items, lines=(HALF,))
+    caption = "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
+    return made.chart("Order of presentation", caption, "no question asks for a choice between two")
+
+
+@figure("comparison-raters", "each rater's agreement with the others and preference for a side")
+def comparison_raters(analysis: Analysis) -> Chart | Absent:
+    """One panel per question: share of first choices across, agreement with the others up."""
+    made = Panels()
+    flagged = analysis.summary.screening.flagged
+    for each in _compared(analysis):
+        known = [c for c in each.consistency if c.agreement is not None and c.first_share is not None]
+        if not known:
+            continue
+        points = tuple(
+            Point(
+                float(c.first_share or 0.0),
+                float(c.agreement or 0.0),
+                str(c.rater),
+                COLOURS[1] if str(c.rater) in flagged else PLAIN,
+                "diamond" if str(c.rater) in flagged else "circle",
+                f"{c.rater}\n{c.comparisons} comparisons, {c.ties} ties\n{percent(c.first_share)} for the first\n"
+                f"{percent(c.agreement)} with the others\n{c.circular} of {c.triads} triads circular",
+            )
+            for c in known
+        )
+        made.panels.append(
+            Plane(
+                spaced(each.question),
+                Axis("share of first choices", 0.0, 1.0, SHARES, (0.5,)),
+                Axis("agreement with the others", 0.0, 1.0, SHARES, (0.5,)),
+                points,
+            )
+        )
+        made.table += [_rater_row(each.question, c) for c in known]
+    caption = (
+        "Raters by how often they chose what came first, and how often they chose as the others' strengths predict; guessing is"
+        " at one half of both. Flagged raters are diamonds."
+    )
+    return made.chart(
+        "Raters in comparisons", caption, "raters are not known, or compared too few contestants"
+    )
+
+
+def _rater_row(question: str, c: object) -> TableRow:
+    columns = (
+        "rater",
+        "comparisons",
+        "ties",
+        "first_share",
+        "p_side",
+        "agreement",
+        "p_chance",
+        "triads",
+        "circular",
+        "zeta",
+    )
+    return {"question": question, **{name: getattr(c, name) for name in columns}}
+
+
+@figure("best-worst", "how often each system (or stimulus) was best less how often it was worst")
+def best_worst(analysis: Analysis) -> Chart | Absent:
+    """One panel per question."""
+    made = IntervalPanels(letters=False)
+    for each in _compared(analysis):
+        names = _names(analysis, each)
+        scored = [c for c in each.contestants if c.score is not None]
+        items = [
+            Item(
+                names[c.name],
+                c.score or Estimate.missing("none"),
+                PLAIN,
+                {"question": each.question, "name": names[c.name]},
+            )
+            for c in scored[:MOST_ROWS]
+        ]
+        made.add(
+            spaced(each.question), "times best less times worst, per time shown", items, lines=(Line(0.0),)
+        )
+    caption = "Best-worst scores with 95% intervals over raters: 1 if always best, -1 if always worst."
+    return made.chart("Best and worst", caption, "no question asks for the best and the worst")
+
+
+# --- MUSHRA and ABX ---------------------------------------------------------------------------------------------------
+
+
+def _mushra(analysis: Analysis) -> Iterator[tuple[str, tuple[MushraCondition, ...]]]:
+    for each in analysis.summary.comparisons or ():
+        if each.mushra is not None:
+            yield each.question, each.mushra.conditions
+
+
+NO_MUSHRA = "no question has grades of a hidden reference"
+GRADES = Axis("grade", -2.0, 102.0, (0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
+
+
+@figure("mushra", "mean grades of every condition with intervals: over all items, and item by item")
+def mushra(analysis: Analysis) -> Chart | Absent:
+    """All items first, then a panel per item."""
+    made, most, names = IntervalPanels(), 0, system_names(analysis.snapshot)
+    for question, conditions in _mushra(analysis):
+        items = [
+            Item(
+                names[c.name],
+                c.mean,
+                ROLES.get(c.role, PLAIN),
+                {"question": question, "item": ALL, "condition": c.name},
+            )
+            for c in conditions
+        ]
+        made.add(f"{spaced(question)}, all items", GRADES, items)
+        every = [item.item for item in conditions[0].items] if conditions else []
+        most = max(most, len(every))
+        for place, name in enumerate(every):
+            own = [(c, next((i for i in c.items if i.item == name), None)) for c in conditions]
+            items = [
+                Item(
+                    names[c.name],
+                    i.mean,
+                    ROLES.get(c.role, PLAIN),
+                    {"question": question, "item": name, "condition": c.name},
+                )
+                for c, i in own
+                if i is not None
+            ]
+            made.add(name, GRADES, items, drawn=place < MOST_ITEMS)
+    caption = (
+        "Mean grades with 95% intervals after post-screening (ITU-R BS.1534): over all items, with listeners and items as samples,"
+        " and of each item, with listeners as a sample." + first_of(MOST_ITEMS, most, "items")
+    )
+    return made.chart("MUSHRA grades", caption, NO_MUSHRA)
+
+
+@figure("mushra-medians", "median and quartiles of the grades of every condition")
+def mushra_medians(analysis: Analysis) -> Chart | Absent:
+    """The display that BS.1534 recommends."""
+    made, names = IntervalPanels("median", letters=False), system_names(analysis.snapshot)
+    for question, conditions in _mushra(analysis):
+        items = [
+            Item(
+                names[c.name],
+                Estimate(c.median, *c.quartiles, method="median", interval="quartiles"),
+                ROLES.get(c.role, PLAIN),
+                {"question": question, "condition": c.name},
+                f"from {number(c.lowest)} to {number(c.highest)}",
+                {"lowest": c.lowest, "highest": c.highest},
+            )
+            for c in conditions
+        ]
+        made.add(spaced(question), GRADES, items)
+    caption = "Median grade and quartiles of every condition over listeners and items, after post-screening (ITU-R BS.1534)."
+    return made.chart("MUSHRA medians and quartiles", caption, NO_MUSHRA)
+
+
+@figure("abx", "share of correct ABX answers by pair of systems, next to guessing")
+def abx(analysis: Analysis) -> Chart | Absent:
+    """One panel per question: all answers, then each pair of systems."""
+    made, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
+    for each in analysis.summary.comparisons or ():
+        items = [
+            Item(
+                "all pairs" if pair.a == ALL else f"{names[pair.a]} / {names[pair.b]}",
+                pair.share,
+                SOFT if pair.a == ALL else PLAIN,
+                {"question": each.question, "a": pair.a, "b": pair.b},
+                after={
+                    "p": pair.p_corrected,
+                    "d_prime": pair.d_prime.value,
+                    "equivalence_p": pair.equivalence_p,
+                },
+            )
+            for pair in each.abx[: MOST_ROWS + 1]
+        ]
+        made.add(
+            spaced(each.question),
+            Axis("share correct", 0.0, 1.0, SHARES),
+            items,
+            lines=(Line(0.5, "guessing"),),
+        )
+    caption = "Share of correct answers with 95% intervals; guessing gives one half."
+    return made.chart("Telling systems apart", caption, "no question was asked as an ABX test")
+
+
+@figure("against-reference", "mean of every system judged next to a reference")
+def against_reference(analysis: Analysis) -> Chart | Absent:
+    """One panel per question."""
+    made, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
+    for each in analysis.summary.comparisons or ():
+        ordered = sorted(each.reference, key=lambda row: -(row.mean.value or 0.0))
+        items = [
+            Item(names[row.system], row.mean, PLAIN, {"question": each.question, "system": row.system})
+            for row in ordered[:MOST_ROWS]
+        ]
+        bounds = analysis.snapshot.study.scale_of(each.question).bounds() or (0.0, 1.0)
+        made.add(spaced(each.question), axis("mean", bounds, include=bounds), items)
+    caption = "Mean rating next to the reference, with 95% intervals over raters and stimuli."
+    return made.chart("Next to the reference", caption, "no question was asked next to a reference")

@@ -1,0 +1,243 @@
+"""Stimuli judged together: strengths and pairs, order, agreement and ceilings, raters; MUSHRA, ABX and reference tests."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.comparison_results import (
+    AbxPair,
+    AgainstReference,
+    ComparedPair,
+    Comparison,
+    Contestant,
+    MushraCondition,
+    MushraListener,
+)
+from heartfelt.analysis.results import ALL
+from heartfelt.report.charts import Charts
+from heartfelt.report.naming import Names, system_names
+from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph, side_by_side
+from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
+from heartfelt.stats.comparison.consistency import RaterConsistency
+from heartfelt.wording import number, plural, spaced
+
+LEAD = (
+    "Stimuli were judged next to each other. A strength says how readily something is preferred: a difference of 1 on the log-odds"
+    " scale is a preference of 73 to 27. Intervals take raters, and what systems were compared on, as samples."
+)
+MUSHRA_LEAD = (
+    "Listeners graded every condition of an item next to the open reference. Grades are those after post-screening by ITU-R"
+    " BS.1534: who grades the hidden reference below 90 in more than 15% of the items is left out of them."
+)
+CEILINGS = {
+    "accuracy": "One person's choice, a tie as half right",
+    "decided_accuracy": "One person's choice, ties left out",
+    "majority_accuracy": "The majority's choice",
+    "log_loss": "Log loss of one person's choice (lowest to expect)",
+    "strength": "Correlation with the strengths",
+    "strength_ranks": "Rank correlation with the strengths",
+}
+
+
+def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
+    """Strengths, pairs, order, agreement, ceilings and raters of every question that compares stimuli."""
+    every = [each for each in analysis.summary.comparisons or () if each.mushra is None]
+    if not every:
+        return None
+    compared = any(each.contestants for each in every)
+    html = joined(
+        *(absent(f"{spaced(each.question)}: {each.why_missing}.") for each in every if each.why_missing),
+        *(figure_block(name, charts) for name in ("strengths", "win-matrix") if compared),
+        *(_question(analysis, each) for each in every),
+        figure_block("best-worst", charts)
+        if any(each.scale == "best-worst" for each in every)
+        else Markup(""),
+        figure_block("abx", charts) if any(each.abx for each in every) else Markup(""),
+        figure_block("against-reference", charts) if any(each.reference for each in every) else Markup(""),
+        _sides(charts, every),
+        *(_raters(each) for each in every),
+    )
+    lead = LEAD if compared else ""
+    return Section("comparisons", "How stimuli compare", lead, html, "Comparisons")
+
+
+def _sides(charts: Charts, every: list[Comparison]) -> Markup:
+    """The order of presentation and the raters, where there is something to show of each."""
+    names = ["order-effect"] if any(each.order for each in every) else []
+    names += ["comparison-raters"] if any(each.consistency for each in every) else []
+    return side_by_side(*(figure_block(name, charts) for name in names)) if names else Markup("")
+
+
+def mushra(analysis: Analysis, charts: Charts) -> Section | None:
+    """Conditions and listeners of a MUSHRA test."""
+    every = [each for each in analysis.summary.comparisons or () if each.mushra is not None]
+    if not every:
+        return None
+    html = joined(
+        figure_block("mushra", charts),
+        figure_block("mushra-medians", charts),
+        *(_conditions(analysis, each) for each in every),
+        *(_listeners(each) for each in every),
+    )
+    return Section("mushra", "MUSHRA grades", MUSHRA_LEAD, html, "MUSHRA")
+
+
+def _question(analysis: Analysis, each: Comparison) -> Markup:
+    names = system_names(analysis.snapshot) if each.of == "system" else Names()
+    about = spaced(each.question)
+    if each.why_missing:
+        return Markup("")
+    notes = (
+        [paragraph(f"{about}: no strengths, because {each.why_no_strengths}.")]
+        if each.why_no_strengths
+        else []
+    )
+    return joined(
+        *notes,
+        *(paragraph(note) for note in each.notes),
+        _contestants(about, each, names),
+        _pairs(about, each, names),
+        _tests(about, each),
+        _agreement(about, each),
+        _abx(about, each, names),
+        _reference(about, each, names),
+    )
+
+
+def _contestants(about: str, each: Comparison, names: Names) -> Markup:
+    columns: Columns[Contestant] = {
+        each.of: lambda row: names[row.name],
+        "strength": lambda row: row.strength,
+        "rank": lambda row: row.rank,
+        "plausible ranks": lambda row: None if row.rank_low is None else f"{row.rank_low} to {row.rank_high}",
+        "probability of being first": lambda row: row.best,
+        "answers": lambda row: row.answers,
+    }
+    if any(row.score is not None for row in each.contestants):
+        columns = {**columns, "best less worst": lambda row: row.score}
+    caption = f"{about}: strengths ({each.model}), with 95% intervals"
+    return table_of(caption, each.contestants, columns)
+
+
+def _pairs(about: str, each: Comparison, names: Names) -> Markup:
+    mean = "mean grade for a" if each.scale == "preference" else "share for a"
+    columns: Columns[ComparedPair] = {
+        "a": lambda row: names[row.a],
+        "b": lambda row: names[row.b],
+        "comparisons": lambda row: row.comparisons,
+        "a preferred": lambda row: row.a_wins,
+        "ties": lambda row: row.ties,
+        "b preferred": lambda row: row.b_wins,
+        mean: lambda row: row.preference,
+        "a less b": lambda row: row.difference,
+        "p (Holm)": lambda row: PValue(row.p_corrected),
+        "differ": lambda row: row.significant,
+    }
+    content = table_of(f"{about}: pairs, with 95% intervals", each.pairs, columns)
+    return folded(f"{about}: all {plural(len(each.pairs), 'pair')}", content)
+
+
+def _tests(about: str, each: Comparison) -> Markup:
+    """The order effect, ties and transitivity in a small table."""
+    lines: list[list[CellValue]] = []
+    if each.order is not None:
+        lines.append(["share of first choices", each.order.first_share, PValue(None)])
+        lines.append(["advantage of being first", each.order.effect, PValue(each.order.p)])
+    if each.tie is not None and not each.tie.is_missing:
+        lines.append(["Davidson's tie parameter", each.tie, PValue(None)])
+    line = each.transitivity
+    if line is not None:
+        what = f"one order for all pairs: deviance on {line.df} df"
+        shown = number(line.deviance, 2) if line.deviance is not None else line.why_missing
+        lines.append([what, shown, PValue(line.p_value)])
+    return table(f"{about}: order, ties and transitivity", ["what", "value", "p"], lines)
+
+
+def _agreement(about: str, each: Comparison) -> Markup:
+    own = each.agreement
+    lines: list[list[CellValue]] = []
+    if own is not None:
+        lines += [
+            ["pairs of stimuli compared", own.pairs],
+            ["compared by several raters", own.judged_twice],
+            ["of these with a majority", own.with_majority],
+            ["all answers to a pair are the same", own.unanimous],
+            ["two answers to a pair are the same", own.two_answers],
+            ["an answer is that of the majority of the others", own.with_the_others],
+            ["Krippendorff's alpha (nominal)", own.alpha],
+        ]
+    lines += [
+        [f"ceiling: {CEILINGS[name]}", value] for name, value in each.ceilings.items() if name in CEILINGS
+    ]
+    return table(f"{about}: agreement on pairs, and what a predictor can expect", ["what", "value"], lines)
+
+
+def _abx(about: str, each: Comparison, names: Names) -> Markup:
+    columns: Columns[AbxPair] = {
+        "systems": lambda row: "all pairs" if row.a == ALL else f"{names[row.a]}, {names[row.b]}",
+        "share correct": lambda row: row.share,
+        "d'": lambda row: row.d_prime,
+        "p of guessing (Holm)": lambda row: PValue(row.p_corrected),
+        f"p of {number(100 * (0.5 + each.abx[0].margin)) if each.abx else ''}% or more": lambda row: PValue(
+            row.equivalence_p
+        ),
+    }
+    return table_of(f"{about}: ABX, exact tests", each.abx, columns)
+
+
+def _reference(about: str, each: Comparison, names: Names) -> Markup:
+    columns: Columns[AgainstReference] = {
+        "system": lambda row: names[row.system],
+        "mean": lambda row: row.mean,
+        "less the top of the scale": lambda row: row.below_top,
+    }
+    return table_of(f"{about}: next to the reference, with 95% intervals", each.reference, columns)
+
+
+def _raters(each: Comparison) -> Markup:
+    columns: Columns[RaterConsistency] = {
+        "rater": lambda row: str(row.rater),
+        "comparisons": lambda row: row.comparisons,
+        "ties": lambda row: row.ties,
+        "first chosen": lambda row: row.first_share,
+        "p against the others": lambda row: PValue(row.p_side),
+        "with the others": lambda row: row.agreement,
+        "p of guessing": lambda row: PValue(row.p_chance),
+        "triads": lambda row: row.triads,
+        "circular": lambda row: row.circular,
+    }
+    about = spaced(each.question)
+    content = table_of(f"{about}: consistency of raters", each.consistency, columns)
+    return folded(f"{about}: every rater", content, printed=False)
+
+
+def _conditions(analysis: Analysis, each: Comparison) -> Markup:
+    names, made = system_names(analysis.snapshot), each.mushra
+    columns: Columns[MushraCondition] = {
+        "condition": lambda row: names[row.name],
+        "role": lambda row: spaced(row.role),
+        "mean": lambda row: row.mean,
+        "median": lambda row: row.median,
+        "quartiles": lambda row: f"{number(row.quartiles[0], 1)} to {number(row.quartiles[1], 1)}",
+        "below the reference": lambda row: row.below_reference,
+    }
+    return table_of(f"{spaced(each.question)}: conditions", made.conditions if made else (), columns)
+
+
+def _listeners(each: Comparison) -> Markup:
+    made = each.mushra
+    if made is None:
+        return Markup("")
+    columns: Columns[MushraListener] = {
+        "listener": lambda row: row.rater,
+        "items": lambda row: row.items,
+        "reference below 90": lambda row: row.reference_below,
+        "reference below an anchor": lambda row: row.reference_below_anchor,
+        "mid-range anchor above 90": lambda row: row.anchor_above if made.mid_anchor else None,
+        "left out": lambda row: row.excluded,
+        "why": lambda row: row.reason,
+    }
+    content = table_of("Listeners and post-screening", made.listeners, columns)
+    left = len(made.excluded)
+    return folded(f"Listeners: post-screening leaves out {left} of {len(made.listeners)}", content)

@@ -1,0 +1,130 @@
+"""Predicted courses against the raters': the concordance over time, averaged over stimuli.
+
+The score is the mean over stimuli of Lin's concordance (CCC) of the prediction with the mean of the raters' traces. People
+follow what they hear by a second or more, so the course may be compared with the prediction one lag earlier; one lag serves all
+stimuli, the median of the shifts at which courses follow predictions best. A stimulus without a prediction, or with one that
+does not vary, has a concordance of 0. Moments without a prediction (NaN) are left out.
+
+Intervals are over stimuli, and over raters too where single traces are known: the mean is taken without each stimulus, each
+rater and each trace (:mod:`heartfelt.stats.two_way_jackknife`), on Fisher's scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import LEAST_UNITS, Spread, df_of_spread
+from heartfelt.stats.traces import best_lag, concordance
+from heartfelt.stats.triples import Floats
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+
+METHOD = "mean concordance with the raters' course"
+_CONSTANT = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictedCourse:
+    """The raters' course of one stimulus and the prediction at the same moments; None without one."""
+
+    course: Floats
+    predicted: Floats | None
+    rate: float | None
+    """Samples per second; None where samples are per beat or bar."""
+    raters: Sequence[Any] = ()
+    traces: Floats | None = None
+    """The raters' own traces at these moments, raters by moments."""
+
+    def concordance(self, lag: float = 0.0, course: Floats | None = None) -> float:
+        """The concordance of the prediction with the course, which follows it by ``lag`` seconds."""
+        if self.predicted is None:
+            return 0.0
+        course = self.course if course is None else course
+        step, size = round(lag * (self.rate or 1.0)), course.size
+        follows = course[max(step, 0) : size + min(step, 0)]
+        given = self.predicted[max(-step, 0) : size - max(step, 0)]
+        known = np.isfinite(given)
+        if not known.any() or np.ptp(given[known]) <= _CONSTANT:
+            return 0.0
+        return concordance(follows[known], given[known]) or 0.0
+
+
+def course_lag(courses: Sequence[PredictedCourse]) -> float | None:
+    """By how many seconds courses follow predictions; None where no prediction varies, or none is timed."""
+    lags = []
+    for each in courses:
+        if each.predicted is None or each.rate is None:
+            continue
+        known = np.isfinite(each.predicted)
+        lag = best_lag(each.course[known], each.predicted[known], each.rate)
+        lags += [] if lag is None else [lag]
+    return float(np.median(lags)) if lags else None
+
+
+def mean_concordance(
+    courses: Sequence[PredictedCourse], lag: float = 0.0, *, confidence: float = 0.95
+) -> tuple[Estimate, Spread | None]:
+    """The mean concordance over stimuli with its interval, and its spread for tests; None where it has none."""
+    if not courses:
+        return Estimate.missing("there are no stimuli", METHOD), None
+    values = np.array([each.concordance(lag) for each in courses])
+    plain, over_stimuli = mean_over_stimuli(values, METHOD, confidence)
+    if over_stimuli is None or any(each.traces is None for each in courses):
+        return plain, over_stimuli
+    spread = _crossed(courses, values, lag)
+    if spread is None:
+        return plain, over_stimuli
+    result = _spread(values, math.sqrt(spread.variance), spread.df, "jackknife over stimuli and raters")
+    names = {name for each in courses for name in each.raters}
+    bare = replace(plain, low=None, high=None, counts={**plain.counts, "raters": len(names)})
+    return result.estimate(bare, confidence), result
+
+
+def mean_over_stimuli(values: Floats, method: str, confidence: float) -> tuple[Estimate, Spread | None]:
+    """The mean of a figure per stimulus with Student's interval on Fisher's scale, and its spread."""
+    plain = Estimate(float(values.mean()), method=method, counts={"pairs": int(values.size)})
+    if values.size < LEAST_UNITS:
+        return plain.without_interval(f"{values.size} stimuli; at least {LEAST_UNITS} are needed"), None
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    if error <= 0:
+        return plain.without_interval("all stimuli have the same value"), None
+    spread = _spread(values, error, values.size - 1.0, "jackknife over stimuli")
+    return spread.estimate(plain, confidence), spread
+
+
+def _spread(values: Floats, error: float, df: float, how: str) -> Spread:
+    """A spread on Fisher's scale, whose bounds stay within -1 and 1; a few stimuli that decide leave few degrees of freedom."""
+    mean = float(values.mean())
+    free = max(min(df, df_of_spread(values)), 1.0)
+    return Spread(mean, "fisher", int(values.size), error / max(1.0 - mean**2, 1e-12), free, how=how)
+
+
+def _crossed(courses: Sequence[PredictedCourse], values: Floats, lag: float) -> TwoWaySpread | None:
+    """How far the mean varies with stimuli, raters and single traces; None with fewer than three raters."""
+    size = values.size
+    place: dict[Any, int] = {}
+    codes, moves = [], []
+    for each, value in zip(courses, values.tolist(), strict=True):
+        assert each.traces is not None  # only such courses come here
+        count = len(each.raters)
+        if count < 2:
+            continue
+        total = each.traces.sum(axis=0)
+        for rater, trace in zip(each.raters, each.traces, strict=True):
+            codes.append(place.setdefault(rater, len(place)))
+            moves.append(each.concordance(lag, (total - trace) / (count - 1)) - value)
+    if len(place) < LEAST_UNITS:
+        return None
+    change, of_rater = np.array(moves), np.array(codes)
+    return TwoWaySpread(
+        jackknife_variance((values.sum() - values) / (size - 1)),
+        jackknife_variance(np.bincount(of_rater, change) / size),
+        jackknife_variance(change / size),
+        float(size),
+        effective(np.bincount(of_rater)),
+    )
