@@ -157,7 +157,8 @@ def _counted(codes: Ints, side: Texts, order: int, kinds: int) -> Grams:
     from heartfelt.stats._kernels_text import count_by_text
 
     starts = np.append(0, np.cumsum(np.maximum(side.lengths - order + 1, 0)))
-    return Grams(*count_by_text(codes, starts, kinds), kinds)
+    gram, times, ends = count_by_text(codes, starts, kinds)
+    return Grams(gram, times, ends, kinds)
 
 
 def bleu(
