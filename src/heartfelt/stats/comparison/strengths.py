@@ -297,10 +297,12 @@ def no_strengths(
     reasons: Sequence[str | None] = (),
 ) -> Strengths:
     """The result where no contestant has a strength."""
-    missing = [
-        Estimate.missing(reason or why or "fewer than two contestants are connected", method, counts)
-        for reason in (reasons or [why] * len(names))
+    texts = [
+        reason or why or "fewer than two contestants are connected"
+        for reason in reasons or [why] * len(names)
     ]
+    by_reason = {text: Estimate.missing(text, method, counts) for text in dict.fromkeys(texts)}
+    missing = [by_reason[text] for text in texts]
     none = Estimate.missing(why or "there are no strengths", method, counts)
     return Strengths(model, tuple(names), tuple(missing), Effect(none), none, None, counts)
 
