@@ -16,6 +16,7 @@ from heartfelt.labels.splits import SplitOptions
 from heartfelt.labels.strengths import contest
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import choices, pairs
+from heartfelt.study import Design
 from tests.compared import STRENGTHS, SYSTEMS, arena, mushra, rows_of, sets_of_four, stimuli, traced
 
 
@@ -61,6 +62,20 @@ def test_strengths_and_order_effect_are_those_of_r() -> None:
     for name, strength in expected.items():
         assert float(made.result.strength(name)) == pytest.approx(strength, abs=1e-8)
     assert made.result.order_effect.estimate.value == pytest.approx(0.6028985076, abs=1e-8)
+
+
+def test_many_contestants_after_adaptive_pairing_come_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = arena()
+    study = plain.study.changed(design=Design(adaptive=True))
+    adaptive = Snapshot.build(study, stimuli=plain.stimuli, ratings=plain.ratings)
+    for most, noted in ((4, False), (3, True)):
+        monkeypatch.setattr("heartfelt.labels.strengths.MANY_ADAPTIVE", most)
+        made = contest(adaptive, "better", "system")
+        assert made is not None
+        assert any("adaptively" in note for note in made.notes) is noted
+        other = contest(plain, "better", "system")
+        assert other is not None
+        assert not other.notes
 
 
 def test_each_prompt_by_itself_gives_stimuli_no_common_scale() -> None:
