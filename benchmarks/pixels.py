@@ -92,7 +92,7 @@ def _decode(paths: Sequence[Path]) -> None:
 
 def _script(paths: Sequence[Path], *, palette: bool) -> list[Any]:
     from scipy.cluster.vq import kmeans2
-    from skimage import color, io  # type: ignore[import-not-found,unused-ignore]
+    from skimage import color, io  # type: ignore[import-not-found,unused-ignore]  # optional
 
     rows = []
     for path in paths:

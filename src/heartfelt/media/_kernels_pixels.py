@@ -35,7 +35,7 @@ def add_pixels(
     """
     for start in range(0, pixels.size, _BLOCK):
         stop = min(start + _BLOCK, pixels.size)
-        light, light2 = 0, 0
+        light, light2 = np.int64(0), np.int64(0)
         for i in range(start, stop):
             p = pixels[i]
             code = packed[0, p & _BYTE] + packed[1, (p >> _G) & _BYTE] + packed[2, (p >> _B) & _BYTE]
