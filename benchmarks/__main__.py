@@ -11,7 +11,7 @@ import sys
 
 import benchmarks
 
-SIMULATIONS = {"ceiling_coverage", "reliability_coverage", "score_intervals", "screening"}
+SIMULATIONS = {"ceiling_coverage", "reliability_coverage", "score_intervals", "screening", "text_coverage"}
 
 
 def main() -> None:

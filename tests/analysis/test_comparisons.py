@@ -15,6 +15,7 @@ from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from tests.compared import SYSTEMS, abx, arena, mushra, referenced, sets_of_four, traced
+from tests.screening.compared_panels import panel_of_pairs
 
 
 def only(snapshot: Snapshot) -> Comparison:
@@ -59,6 +60,18 @@ def test_pairs_hold_wins_and_corrected_tests(pairs: Analysis) -> None:
     assert made.transitivity is not None
     assert len(made.consistency) == 16
     assert 0.5 < float(made.ceilings["accuracy"]) < float(made.ceilings["majority_accuracy"]) < 1.0
+
+
+def test_the_share_of_first_choices_takes_raters_as_a_sample() -> None:
+    snapshot = arena(raters=12, order=0.5)
+    made = only(snapshot)
+    assert made.order is not None
+    first = snapshot.ratings.filter(pl.col("place") == 1)
+    assert float(made.order.first_share) == pytest.approx(float(np.mean(first["value"].to_numpy())))
+    assert made.order.first_share.interval == "jackknife over raters"
+    shares = first.group_by("rater").agg(pl.mean("value"))["value"].to_numpy()
+    half = float(np.std(shares, ddof=1)) / 12**0.5 * 2.201
+    assert made.order.first_share.high == pytest.approx(float(np.mean(shares)) + half, abs=1e-3)
 
 
 def test_majorities_count_every_pair(pairs: Analysis) -> None:
@@ -206,6 +219,19 @@ def test_bad_designs_are_explained_end_to_end() -> None:
     assert "no chain of comparisons links it with" in texts["apart"]
     assert "no trial has answers about two different stimuli" in texts["alone"]
     assert not any("failed" in text for text in texts.values())
+
+
+def test_strengths_with_and_without_the_raters_in_question() -> None:
+    analysis = analyze(
+        panel_of_pairs(12, 60, careless={"r00": "first"}, seed=3), AnalyzeOptions(resamples=100)
+    )
+    assert analysis.panel.under("default").dropped == ("r00",)
+    figures = [row for row in analysis.summary.sensitivity or () if row.figure.startswith("strength of ")]
+    assert len(figures) == 6
+    (made,) = analysis.summary.comparisons or ()
+    known = {each.name: each.strength for each in made.contestants}
+    assert all(row.with_all == known[str(row.of)] for row in figures)
+    assert all(row.without != row.with_all for row in figures)
 
 
 def test_nobody_answered() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import polars as pl
@@ -301,3 +302,94 @@ def test_abx_and_reference_trials_by_rows(tmp_path: Path) -> None:
     assert rated.study.sets.type == "reference"
     assert rated.ratings["value"].to_list() == [4.0, 2.0]
     again(rated, tmp_path / "reference")
+
+
+CELLS = (
+    "x",
+    "y",
+    "z",
+    None,
+    "",
+    "tie",
+    "model_a",
+    "a",
+    "1",
+    "0",
+    "0.5",
+    "-3",
+    "nan",
+    "[1,2]",
+    "1e9",
+    "best",
+    "é",
+    "=1+1",
+)
+COLUMNS = [
+    "rater",
+    "stimulus",
+    "first",
+    "second",
+    "winner",
+    "value",
+    "trial",
+    "set",
+    "place",
+    "role",
+    "time",
+    "valence",
+    "model_a",
+    "model_b",
+    "judge",
+    "question_id",
+    "Best",
+    "Worst",
+    "m1",
+    "m2",
+    "m3",
+    "samples",
+    "repeat",
+    "at",
+    "seconds",
+    "question",
+    "system",
+]
+READINGS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("arena", {}),
+    ("arena", {"prompt": "none", "judge": "none"}),
+    ("webmushra", {"rater": "rater", "trial": "trial", "condition": "system", "score": "value"}),
+    ("long", {"first": "first", "second": "second", "winner": "winner"}),
+    ("long", {"first": "first", "second": "second", "value": "value"}),
+    ("long", {"first": "first", "second": "second", "votes": "m1,m2"}),
+    ("long", {"members": "m1,m2,m3", "best": "Best", "worst": "Worst"}),
+    ("long", {"members": "m1,m2,m3"}),
+    *(
+        ("long", {"trial": "trial", "scale": scale})
+        for scale in ("choice", "rank", "best-worst", "grade:0-100")
+    ),
+    ("long", {"time": "time", "value": "valence"}),
+    ("long", {"samples": "samples", "rate": "2"}),
+    ("long", {"samples": "m{time}"}),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "options"), READINGS)
+def test_nonsense_is_read_or_explained(format: str, options: dict[str, str], tmp_path: Path) -> None:
+    """Whatever the cells hold, there is a snapshot that survives writing, or an error in words."""
+    rng = random.Random(str(options))
+    explained: list[tuple[str, str]] = []
+    for turn in range(25):
+        size = rng.choice([0, 1, 2, 6, 12])
+        pool = rng.choice([CELLS, ("x", "y", "1", "0"), ("1", "2", "3", "0.5"), ("x", "y", "z"), (None,)])
+        cells = {c: [rng.choice(pool if rng.random() < 0.8 else CELLS) for _ in range(size)] for c in COLUMNS}
+        frame = pl.DataFrame(cells, schema=dict.fromkeys(COLUMNS, pl.String))
+        try:
+            snapshot = heartfelt.read(frame, format, **options)
+        except InputError as error:
+            explained.append((error.problem, error.fix))
+            continue
+        heartfelt.export(snapshot, "long", tmp_path / str(turn))
+        read = heartfelt.read(tmp_path / str(turn), "long")
+        assert read.ratings.height == snapshot.ratings.height
+        assert read.traces.height == snapshot.traces.height
+    assert all(problem and fix for problem, fix in explained)

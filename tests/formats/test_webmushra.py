@@ -156,3 +156,14 @@ def test_a_column_per_condition(tmp_path: Path) -> None:
         ("l2", "anchor", 10.0), ("l2", "hidden-reference", 90.0),
     ]  # fmt: skip
     assert snapshot.ledger["reason"].to_list() == ["no answer"]
+
+
+def test_trials_without_a_reference_are_read_and_counted(tmp_path: Path) -> None:
+    text = f"session_test_id,session_uuid,{GRADES}" + session("demo,u1,")
+    text += "demo,u2,t1,C1,50,1,\ndemo,u2,t1,anchor35,10,1,\n"
+    snapshot = read(tmp_path, text)
+    assert snapshot.ratings.height == 8
+    assert snapshot.source.notes == ("1 of 3 trials have no hidden reference.",)
+    text = f"session_test_id,session_uuid,{GRADES}" + "demo,u2,t1,C1,50,1,\ndemo,u2,t1,C2,10,1,\n"
+    (note,) = read(tmp_path, text).source.notes
+    assert "name it with --map hidden_reference=NAME" in note

@@ -16,6 +16,7 @@ from heartfelt.labels.splits import SplitOptions
 from heartfelt.labels.strengths import contest
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import choices, pairs
+from heartfelt.study import Design
 from tests.compared import STRENGTHS, SYSTEMS, arena, mushra, rows_of, sets_of_four, stimuli, traced
 
 
@@ -51,6 +52,30 @@ def test_systems_get_the_strengths_of_their_pairs(ties: float) -> None:
     assert [made[name]["rank"] for name in SYSTEMS] == [1, 2, 3, 4]
     assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in made.values())  # type: ignore[operator]  # numbers in a row of mixed types
     assert sum(float(str(row["best"])) for row in made.values()) == pytest.approx(1.0)
+
+
+def test_strengths_and_order_effect_are_those_of_r() -> None:
+    """SOURCE: BradleyTerry2 1.1.2 for R, BTm with ~ id + home (home is 1 for the first), strengths less their mean."""
+    made = contest(arena(raters=10, each=40, order=0.5, seed=7), "better", "system")
+    assert made is not None
+    expected = {"alpha": 0.8477075599, "beta": 0.5891581393, "delta": -1.1642142221, "gamma": -0.2726514771}
+    for name, strength in expected.items():
+        assert float(made.result.strength(name)) == pytest.approx(strength, abs=1e-8)
+    assert made.result.order_effect.estimate.value == pytest.approx(0.6028985076, abs=1e-8)
+
+
+def test_many_contestants_after_adaptive_pairing_come_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = arena()
+    study = plain.study.changed(design=Design(adaptive=True))
+    adaptive = Snapshot.build(study, stimuli=plain.stimuli, ratings=plain.ratings)
+    for most, noted in ((4, False), (3, True)):
+        monkeypatch.setattr("heartfelt.labels.strengths.MANY_ADAPTIVE", most)
+        made = contest(adaptive, "better", "system")
+        assert made is not None
+        assert any("adaptively" in note for note in made.notes) is noted
+        other = contest(plain, "better", "system")
+        assert other is not None
+        assert not other.notes
 
 
 def test_each_prompt_by_itself_gives_stimuli_no_common_scale() -> None:
@@ -213,3 +238,37 @@ def test_a_benchmark_stores_courses(tmp_path: Path) -> None:
     assert bench.courses.height == 6
     assert bench.courses["split"].null_count() == 0
     assert load_benchmark(bench.write(tmp_path / "b")).courses.equals(bench.courses)
+
+
+def test_bad_traces_are_explained() -> None:
+    """Traces of other lengths, with gaps, constant, without a sample: what is left out is named, and nothing fails."""
+    snapshot = traced(raters=4, clips=3)
+    course = [float(np.sin(t / 9)) / 2 for t in range(60)]
+    gaps: list[float | None] = [None if 20 <= t < 21 else value for t, value in enumerate(course)]
+    samples: dict[str, list[list[float | None]]] = {
+        "c0": [[*course], [*course[:40]], gaps, [None] * 60],
+        "c1": [[0.2] * 60] * 4,
+        "c2": [[*course[:20]], [*course], [*course], [*course]],
+    }
+    rows = [
+        (f"r{rater}", clip, "valence", own, 2.0, 0.0)
+        for clip, every in samples.items()
+        for rater, own in enumerate(every)
+    ]
+    table = pl.DataFrame(
+        rows,
+        schema={
+            "rater": pl.String, "stimulus": pl.String, "question": pl.String,
+            "samples": pl.List(pl.Float32), "rate": pl.Float64, "start": pl.Float64,
+        },
+        orient="row",
+    )  # fmt: skip
+    bad = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, traces=table)
+    made = {row["stimulus"]: row for row in labels(bad).courses.iter_rows(named=True)}
+    assert (made["c0"]["n"], len(made["c0"]["samples"])) == (3, 40)
+    assert made["c0"]["samples"] == pytest.approx(course[:40], abs=0.01)
+    assert made["c1"]["why_missing"] == "no trace varies"
+    assert made["c2"]["n"] == 3
+    left_out = aligned(bad, "valence")
+    assert "covers 0% of the longest trace" in str((left_out["c0"].left_out or {})["r3"])
+    assert "covers 33%" in str((left_out["c2"].left_out or {})["r0"])

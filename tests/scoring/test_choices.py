@@ -206,6 +206,18 @@ def test_always_the_first() -> None:
     assert details.decided_by == "the order of presentation"
 
 
+def test_always_the_first_of_a_ranking() -> None:
+    snapshot, _ = rankings(prompts=3)
+    rows = [
+        {"stimulus": set_name(f"{s}{k:02}" for s in "ABCD"), "question": "better", "answer": "first"}
+        for k in range(3)
+    ]
+    scores = score(snapshot, predictions("first", rows), QUICK)
+    assert value(scores, "choice_accuracy", "first") == pytest.approx(
+        answers_of(snapshot, ["better"])["value"].mean()
+    )
+
+
 def test_position_bias_of_a_judge() -> None:
     snapshot, _ = data()
     rows = []
@@ -321,6 +333,22 @@ def test_rankings_count_as_the_pairs_that_follow(best_worst: bool) -> None:
     if not best_worst:
         assert value(scores, "choice_accuracy", "sets") == value(scores, "choice_accuracy", "scalar")
     assert scores.coverage["sets"]["better"].answered == scores.coverage["sets"]["better"].items
+
+
+def test_why_a_set_failed_is_why_its_pairs_did() -> None:
+    snapshot, _ = rankings(prompts=2)
+    rows = [
+        {
+            "stimulus": "A00|B00|C00|D00",
+            "question": "better",
+            "members": json.dumps({"A00": 1, "B00": 2, "C00": 3, "D00": 4}),
+        },
+        {"stimulus": "A01|B01|C01|D01", "question": "better", "problem": "the model refused"},
+    ]
+    scores = score(snapshot, predictions("judge", rows), QUICK)
+    coverage = scores.coverage["judge"]["better"]
+    assert (coverage.items, coverage.answered) == (12, 6)
+    assert coverage.problems == {"the model refused": 6}
 
 
 def test_graded_preferences_are_scored_by_their_sign() -> None:

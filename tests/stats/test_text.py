@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stats.text import bleu, bleu_counts, cider, corpus, distinct, lexical, mtld, rouge_l, words
+from heartfelt.stats.segmentation import words
+from heartfelt.stats.text import bleu, bleu_counts, cider, corpus, distinct, lexical, mtld, rouge_l
 from heartfelt.streams import stream
 
 SOURCE = (

@@ -221,6 +221,7 @@ def _side(
         systems=guard("systems", (), system_means, scores, pairs),
         slopes=guard("slopes", (), slopes, scores),
         quadrants=guard("quadrants", None, quadrants, material, scores, seed),
+        strengths=material.labels.system_strengths,
     )
     return side, scores
 
@@ -322,5 +323,6 @@ def _reasons(material: Material) -> dict[str, str]:
     }
     if not material.questions and set_questions(material.study):
         compared = "every question compares stimuli; see the comparisons"
-        reasons |= {part: compared for part in reasons if part not in {"by", "crossfit", "published"}}
+        others = {"by", "crossfit", "published", "sensitivity"}
+        reasons |= {part: compared for part in reasons if part not in others}
     return reasons

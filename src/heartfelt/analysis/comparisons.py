@@ -8,9 +8,11 @@ how far raters agree on them, and what a predictor of choices can expect.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 
 from heartfelt import stats
@@ -40,7 +42,10 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_questions
 from heartfelt.stats.comparison.ceilings import choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.mushra import crossed_mean
+from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
+from heartfelt.stats.comparison.strengths import Effect
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.two_way_jackknife import jackknife_variance
 from heartfelt.study import Scale
 from heartfelt.study.set_scale import BestWorst, Choice, Preference
 
@@ -126,11 +131,7 @@ def _compared(
         _contestants(made) if len(result.names) <= MOST_LISTED else (),
         missing[0] if missing and not result.core else None,
         _pairs(made) if len(result.names) <= MOST_PAIRED else (),
-        OrderEffect(
-            stats.first_choices(pairs["value"]), result.order_effect.estimate, result.order_effect.p_value
-        )
-        if paired
-        else None,
+        _order(pairs, result.order_effect) if paired else None,
         result.tie if result.model == "Davidson" else None,
         stats.transitivity(pairs["first"], pairs["second"], pairs["value"])
         if paired and len(result.names) <= MOST_TRANSITIVE
@@ -140,6 +141,27 @@ def _compared(
         _ceilings(by_stimulus, made) if paired else {},
         notes=made.notes,
     )
+
+
+def _order(pairs: pl.DataFrame, effect: Effect) -> OrderEffect:
+    """The share of first choices with raters as the sample where they are known; its own test where no effect was fitted."""
+    from scipy.special import stdtr
+
+    share, p = stats.first_choices(pairs["value"]), effect.p_value
+    decided = pairs.filter((pl.col("value") != 0.5) & pl.col("rater").is_not_null())
+    by_rater = decided.group_by("rater").agg(pl.sum("value"), pl.len().alias("n")).sort("rater")
+    if (
+        share.is_missing
+        or by_rater.height < 2
+        or decided.height < pairs.filter(pl.col("value") != 0.5).height
+    ):
+        return OrderEffect(share, effect.estimate, p)
+    firsts, n = by_rater["value"].to_numpy(), by_rater["n"].to_numpy().astype(np.float64)
+    wide = ratio_over_raters(share, firsts, n, share.confidence, (0.0, 1.0))
+    variance = jackknife_variance(without_each(firsts, n))
+    if p is None and variance > 0:
+        p = float(2.0 * stdtr(by_rater.height - 1.0, -abs(float(share) - 0.5) / math.sqrt(variance)))
+    return OrderEffect(wide or share, effect.estimate, p)
 
 
 def _contestants(made: Contest) -> tuple[Contestant, ...]:

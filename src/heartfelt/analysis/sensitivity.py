@@ -12,7 +12,7 @@ figures are means of both. With half the ratings fewer raters stand out, so the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import polars as pl
@@ -54,6 +54,8 @@ class Side:
     systems: tuple[SystemMeans, ...]
     slopes: tuple[Slope, ...]
     quadrants: Quadrants | None
+    strengths: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
+    """By question and system, where systems were compared."""
 
 
 def sensitivity(with_all: Side, without: Side) -> tuple[SensitivityFigure, ...]:
@@ -92,6 +94,8 @@ def _figures(side: Side) -> dict[Key, Estimate | float | None]:
                 out[f"{words} of {system.system}", system.question, system.system, None] = figure
     for line in side.slopes:
         out[f"slope of {line.system}", line.question, line.system, None] = line.slope
+    for (question, name), strength in side.strengths.items():
+        out[f"strength of {name}", question, name, None] = strength
     if side.quadrants is not None:
         out["quadrant hit rate", None, None, None] = side.quadrants.hit_rate
     return out
@@ -126,6 +130,8 @@ def crossfit(panel: Panel, default: Panel, seed: int) -> Crossfit | str:
         return "the default policy leaves nobody out"
     if source.survey.ratings > MOST_RATINGS:
         return f"there are more than {MOST_RATINGS:,} ratings"
+    if not any(source.study.scale_of(question.id).has_values for question in source.study.asked):
+        return "alpha needs questions that are answered with numbers or categories"
     halves = _halves(source, seed)
     if halves is None:
         return f"fewer than {LEAST_STIMULI} rated stimuli"

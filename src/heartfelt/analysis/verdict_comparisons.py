@@ -88,6 +88,7 @@ def _strengths(each: Comparison) -> Iterator[str]:
     if not ranked:
         why = each.why_no_strengths or "the comparisons give no strengths"
         yield f"{what} on {each.question} give no strengths: {why}."
+        yield from _order(each)
         return
     order = [f"{c.name} {interval(c.strength, 2)}" for c in ranked]
     yield (
@@ -100,20 +101,7 @@ def _strengths(each: Comparison) -> Iterator[str]:
     missing = [c for c in each.contestants if c.strength.is_missing]
     for lost in missing[:MOST_NAMED]:
         yield f"{lost.name} has no strength in {each.question}: {lost.strength.why_missing}."
-    order_effect = each.order
-    if order_effect is not None and order_effect.p is not None:
-        shown = "is chosen more often" if float(order_effect.effect) > 0 else "is chosen less often"
-        text = (
-            f"What is presented first {shown}"
-            if order_effect.p < 0.05
-            else "No effect of the order of presentation is shown"
-        )
-        yield (
-            f"{text} ({percent_interval(order_effect.first_share)} of decided answers are for the first;"
-            f" {p_value(order_effect.p)}); the strengths allow for it."
-        )
-    elif order_effect is not None and not order_effect.first_share.is_missing:
-        yield f"What was presented first got {percent_interval(order_effect.first_share)} of the decided answers."
+    yield from _order(each)
     yield from each.notes
     line = each.transitivity
     if line is not None and line.p_value is not None and line.p_value < 0.05:
@@ -121,6 +109,22 @@ def _strengths(each: Comparison) -> Iterator[str]:
             f"One order does not describe all pairs in {each.question} (deviance {number(line.deviance, 1)} on {line.df} df,"
             f" {p_value(line.p_value)}): read the pairs one by one, not only the strengths."
         )
+
+
+def _order(each: Comparison) -> Iterator[str]:
+    """Whether what was presented first was chosen more often."""
+    order = each.order
+    if order is None or order.first_share.is_missing:
+        return
+    share_of_first = percent_interval(order.first_share)
+    if order.p is None:
+        yield f"What was presented first got {share_of_first} of the decided answers."
+        return
+    more = float(order.first_share) > 0.5 if order.effect.is_missing else float(order.effect) > 0
+    shown = f"What is presented first is chosen {'more' if more else 'less'} often"
+    text = shown if order.p < 0.05 else "No effect of the order of presentation is shown"
+    rest = "" if order.effect.is_missing else "; the strengths allow for it"
+    yield f"{text} ({share_of_first} of decided answers are for the first; {p_value(order.p)}){rest}."
 
 
 def _single_pairs(each: Comparison) -> Iterator[str]:

@@ -9,5 +9,17 @@ from heartfelt.cli.command import app
 __all__ = ["app"]
 
 # In the order in which the help lists them.
-for family in ("study", "serve", "collect", "data", "analyze", "bench", "predict", "train", "models", "demo"):
+for family in (
+    "study",
+    "serve",
+    "collect",
+    "data",
+    "analyze",
+    "bench",
+    "predict",
+    "train",
+    "models",
+    "words",
+    "demo",
+):
     import_module(f"heartfelt.cli.{family}")

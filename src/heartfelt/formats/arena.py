@@ -5,7 +5,7 @@ The stimulus of a battle is what a system made for a prompt; where the log names
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,7 +19,7 @@ from heartfelt.formats.described import COMMON_OPTIONS
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.pair_tables import PairColumns, read_pairs
-from heartfelt.formats.set_rows import free_names, write_sets
+from heartfelt.formats.set_rows import BOTH_BAD, free_names, plain_word, write_sets
 from heartfelt.formats.source_table import SYNONYMS, TABLES, SourceTable, locate, open_table
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
@@ -51,6 +51,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Usual names of the column that plays each role, in the order they are tried."""
 NEEDED = ("model_a", "model_b", "winner")
+ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
+"""Logs that say who won in three columns of 0 and 1."""
 AS_PAIR = {
     "model_a": "first_system", "model_b": "second_system", "judge": "rater", "stimulus_a": "first", "stimulus_b": "second",
 }  # fmt: skip
@@ -85,18 +87,19 @@ class Arena(Format):
         if not path.is_file() or path.suffix.lower() not in TABLES:
             return False
         if path.suffix.lower() in {".csv", ".tsv", ".txt"}:
-            return header_of(path) >= set(NEEDED)
-        if path.suffix.lower() in JSON and not has_keys(path, NEEDED):
+            return _is_log(header_of(path))
+        if path.suffix.lower() in JSON and not has_keys(path, NEEDED[:2]):
             return False
         try:
-            return set(open_table(path, {}, records=True).columns) >= set(NEEDED)
+            return _is_log(open_table(path, {}, records=True).columns)
         except InputError:
             return False
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the battles; those that cannot be used are in the ledger."""
         table = open_table(locate(source, ("battles.csv", "battles.jsonl")), options, records=True)
-        return read_pairs(self.name, table, source, progress, PairColumns(_roles(table)))
+        votes = ONE_HOT if set(ONE_HOT) <= set(table.columns) and "winner" not in options else ()
+        return read_pairs(self.name, table, source, progress, PairColumns(_roles(table, votes), votes))
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``battles.csv``, a row per trial with two stimuli, and the tables of stimuli and raters and the study."""
@@ -114,7 +117,12 @@ class Arena(Format):
         write_sets(snapshot, target)
 
 
-def _roles(table: SourceTable) -> dict[str, str]:
+def _is_log(columns: Iterable[str]) -> bool:
+    have = set(columns)
+    return have >= set(NEEDED) or have >= {*NEEDED[:2], *ONE_HOT}
+
+
+def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
     """The column of each role that has one."""
     columns, options = table.columns, table.options
     folded = {column.strip().casefold(): column for column in reversed(columns)}
@@ -133,13 +141,15 @@ def _roles(table: SourceTable) -> dict[str, str]:
             known = [folded[name] for name in names if name in folded and folded[name] not in out.values()]
             if known:
                 out[role] = known[0]
-    for role in NEEDED:
+    if votes:
+        out.pop("winner", None)
+    for role in NEEDED[:2] if votes else NEEDED:
         if role not in out:
             raise InputError(
                 f"{table.where}: no column is unmistakably {role}.",
                 f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
             )
-    asked = pl.col(out.get("question", out["winner"])).n_unique()
+    asked = pl.col(out.get("question", out["model_a"])).n_unique()
     if (
         "question" in out
         and "question" not in options
@@ -176,7 +186,8 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
         .otherwise(pl.lit("tie"))
     )  # fmt: skip
     if "answer" in table.columns:
-        winner = pl.coalesce("answer", winner)
+        both_bad = pl.when(plain_word("answer").is_in(list(BOTH_BAD))).then("answer")
+        winner = pl.coalesce(both_bad, winner)
     if "at" in table.columns:
         table = table.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00"))
     named = {"rater": "judge", "first": "stimulus_a", "second": "stimulus_b"}

@@ -7,7 +7,7 @@ the rows stream into the snapshot's own Parquet file. Columns that play no role 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -28,8 +28,9 @@ from heartfelt.formats.described import (
 )
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
+from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
-from heartfelt.formats.set_rows import write_sets
+from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,
     TRIAL_OPTIONS,
@@ -47,7 +48,6 @@ from heartfelt.formats.source_table import (
     locate,
     open_table,
     pick,
-    side_table,
 )
 from heartfelt.formats.trace_tables import (
     TRACE_OPTIONS,
@@ -63,9 +63,8 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.study import study_text
 from heartfelt.study.load import STUDY_FILE
-from heartfelt.tables import RATERS, RATINGS, STIMULI, number_schema
+from heartfelt.tables import RATINGS, number_schema
 
-ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 NUMBERS: Mapping[str, type[pl.DataType]] = {
     "position": pl.Int64,
     "seconds": pl.Float64,
@@ -77,27 +76,6 @@ OWN_COLUMNS = {"rater", "stimulus", "question", "value"}
 """In a table with these very columns, as this format writes them, ``answer`` is the answer in words."""
 _CELL = "\0cell"
 """The answers of several value columns while they are stacked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """Which column of the table plays which role."""
-
-    rater: str | None
-    """None where nobody knows who rated."""
-    stimulus: str
-    question: str | None
-    values: tuple[str, ...]
-    others: Mapping[str, str] = field(default_factory=dict)
-    """position, seconds, at, repeat, system, intent, prompt, path: by role."""
-    stimulus_columns: tuple[str, ...] = ()
-    rater_columns: tuple[str, ...] = ()
-
-    @property
-    def taken(self) -> set[str | None]:
-        """Every column that plays a role."""
-        named = (*self.values, *self.others.values(), *self.stimulus_columns, *self.rater_columns)
-        return {self.rater, self.stimulus, self.question, *named}
 
 
 class Long(Format):
@@ -185,13 +163,13 @@ class Long(Format):
             table,
             source,
             progress,
-            stimuli=_stimuli(table, roles, spooled),
+            stimuli=rated_stimuli(table, roles, spooled),
             scales=coded,
             notes=notes,
             known=known,
             sets=sets,
             ratings=spooled,
-            raters=_raters(table, roles, spooled),
+            raters=known_raters(table, roles, spooled),
             traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
             ledger=ledger,
         )
@@ -362,63 +340,6 @@ def _value(column: str, dtype: pl.DataType, *, strict: bool) -> list[pl.Expr]:
     text = pl.col(column).cast(pl.String).str.strip_chars()
     answer = pl.when(number.is_null() & ~text.is_in(MISSING)).then(text).otherwise(None)
     return [number.alias("value"), answer.alias("answer")]
-
-
-def _facts(table: SourceTable, key: str, columns: Mapping[str, str], role: str) -> pl.DataFrame:
-    """What the rows say about each stimulus or rater; two rows that contradict each other are a mistake."""
-    named = [pl.col(column).alias(name) for name, column in columns.items()]
-    own = table.rows.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *named)
-    facts = own.unique(maintain_order=True).collect()
-    doubled = facts.filter(pl.col(role).is_duplicated())
-    if doubled.height:
-        first = doubled[role][0]
-        rows = doubled.filter(pl.col(role) == first)
-        name = next(name for name in columns if rows[name].n_unique() > 1)
-        raise InputError(
-            f"{table.where}: {role} '{first}' has two values of '{columns[name]}': '{rows[name][0]}' and '{rows[name][1]}'.",
-            f"A column that describes the {role} must be the same in all of its rows.",
-        )
-    return facts
-
-
-def _stimuli(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataFrame:
-    base = pl.DataFrame({"stimulus": spooled.survey.stimuli}, schema={"stimulus": pl.String})
-    columns = {role: roles.others[role] for role in ABOUT_STIMULUS if role in roles.others}
-    columns |= {name: name for name in roles.stimulus_columns}
-    if columns:
-        facts = _facts(table, roles.stimulus, columns, "stimulus")
-        base = base.join(facts, on="stimulus", how="left", maintain_order="left")
-    companion = _companion(table, "stimuli")
-    if companion is not None:
-        listed = side_table(companion, "stimulus", table.options.get("stimuli_id"), roles.stimulus)
-        new = base.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
-        base = pl.concat([listed, new], how="diagonal_relaxed") if new.height else listed
-    return STIMULI.check(base, table.where)
-
-
-def _raters(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataFrame | None:
-    if roles.rater is None:
-        return None
-    if roles.rater_columns:
-        return _facts(table, roles.rater, {name: name for name in roles.rater_columns}, "rater")
-    companion = _companion(table, "raters")
-    if companion is None:
-        return None
-    listed = side_table(companion, "rater", table.options.get("raters_id"), roles.rater)
-    raters = spooled.survey.raters
-    if listed.height and raters and not set(listed["rater"]) & set(raters):
-        raise InputError(
-            f"No rater of {table.path.name} is in {companion.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
-            f"Use the same ids in both files, or name the id's column in {companion.name} with --map raters_id=COLUMN.",
-        )
-    return RATERS.check(listed, str(companion))
-
-
-def _companion(table: SourceTable, what: str) -> Path | None:
-    """The table of stimuli or raters that goes with the ratings: the one named, or the one this format writes."""
-    companion = table.path.parent / table.options.get(what, f"{what}.csv")
-    ours = table.path.name.startswith("ratings.") and companion.is_file()
-    return companion if what in table.options or ours else None
 
 
 FORMATS.add(Long.name, Long())

@@ -156,7 +156,10 @@ def read_pairs(
     named = {"rater": "rater", "stimulus": "first", "question": "question"}
     pairs, ledger = usable(pairs, faults, table.where, named)
     pairs = numbered_extras(pairs, "first", "second", "first_system", "second_system", "winner")
-    stimuli = _stimuli(pairs)
+    stimuli, unsure = _stimuli(pairs, table.where)
+    notes += unsure
+    if "rater" not in columns.roles:
+        notes.append("No column names the rater: results over raters are not available.")
     pairs = with_trials(
         pairs.drop("\0empty", "winner", "first_system", "second_system", "prompt", "intent", strict=False)
     )
@@ -322,14 +325,34 @@ def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFram
     return pl.concat(parts).with_columns(pl.lit(False).alias("\0empty"))
 
 
-def _stimuli(pairs: pl.DataFrame) -> pl.DataFrame:
+def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
+    """The stimuli with their systems, prompts and intents, and a note on prompts and intents that differ between rows."""
     about = [name for name in ("prompt", "intent") if name in pairs.columns]
     sides = []
     for side in ("first", "second"):
         system = f"{side}_system"
         made = [pl.col(system).alias("system")] if system in pairs.columns else []
         sides.append(pairs.select(pl.col(side).alias("stimulus"), *made, *about))
-    return pl.concat(sides).unique("stimulus", keep="first", maintain_order=True)
+    facts = pl.concat(sides, how="diagonal").unique(maintain_order=True)
+    if not facts["stimulus"].is_duplicated().any():
+        return facts, []
+    distinct = facts.group_by("stimulus").agg(pl.exclude("stimulus").drop_nulls().n_unique())
+    if "system" in facts.columns and (distinct["system"] > 1).any():
+        name = distinct.filter(pl.col("system") > 1)["stimulus"].sort()[0]
+        raise InputError(
+            f"{where}: stimulus '{name}' is by two systems.",
+            "Give every stimulus an id of its own, or one system.",
+        )
+    known = [pl.col(name).drop_nulls().first() for name in facts.columns if name != "stimulus"]
+    stimuli = facts.group_by("stimulus", maintain_order=True).agg(known)
+    notes = []
+    for name in about:
+        several = distinct.filter(pl.col(name) > 1)["stimulus"].to_list()
+        if several:
+            single = pl.when(~pl.col("stimulus").is_in(several)).then(name)
+            stimuli = stimuli.with_columns(single.alias(name))
+            notes.append(f"{len(several):,} stimuli come with more than one {name}; theirs was left empty.")
+    return stimuli, notes
 
 
 def _missing(stimuli: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:

@@ -194,6 +194,16 @@ def trace_means(traces: pl.DataFrame) -> pl.DataFrame:
     return traces.select(*columns, value=pl.col("samples").cast(pl.List(pl.Float64)).list.mean())
 
 
+def reference_notes(rows: pl.DataFrame) -> list[str]:
+    """A note where trials of a MUSHRA test lack the hidden reference."""
+    hidden = (pl.col("role") == "hidden-reference").any()
+    trials = rows.group_by("rater", "trial").agg(hidden.alias("hidden"))
+    lacking = int((~trials["hidden"]).sum())
+    if lacking == trials.height:
+        return ["No stimulus has the role of the hidden reference; name it with --map hidden_reference=NAME."]
+    return [f"{lacking:,} of {trials.height:,} trials have no hidden reference."] if lacking else []
+
+
 def write_sets(snapshot: Snapshot, target: Path) -> None:
     """Write the table of sets that the study names, as far as the ratings show them."""
     sets, ratings = snapshot.study.sets, snapshot.ratings

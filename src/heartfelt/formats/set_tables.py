@@ -22,6 +22,7 @@ from heartfelt.formats.set_rows import (
     free_names,
     numbered_extras,
     occurrence,
+    reference_notes,
     table_sets,
     usable,
     without_repeats,
@@ -136,6 +137,8 @@ def checked_trials(
         good = good.with_columns(place.alias("place"))
         if two:
             notes.append("No column says where a stimulus was presented; the order of the rows was taken.")
+    if kind == "mushra":
+        notes += reference_notes(good)
     return good.drop(ROW), ledger, notes
 
 

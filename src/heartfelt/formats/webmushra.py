@@ -103,7 +103,7 @@ class WebMushra(Format):
             progress,
             stimuli=stimuli,
             scales=page.scales,
-            notes=notes,
+            notes=[*notes, *page.notes],
             sets=page.sets,
             ratings=page.ratings.drop("system", "prompt", ROW, strict=False),
             raters=raters,

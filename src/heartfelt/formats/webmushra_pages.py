@@ -19,6 +19,7 @@ from heartfelt.formats.set_rows import (
     chosen,
     occurrence,
     pair_ratings,
+    reference_notes,
     repeated_rows,
     stated_words,
     table_sets,
@@ -57,6 +58,7 @@ class Page:
     scales: Mapping[str, AnyScale]
     sets: Sets | None
     ledger: pl.DataFrame
+    notes: Sequence[str] = ()
 
 
 def read_page(sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]) -> Page:
@@ -155,7 +157,7 @@ def _grades(base: pl.DataFrame, sheet: Sheet, roles: Mapping[str, str], options:
         pl.lit(QUESTION).alias("question"),
     ).drop("\0cell")
     sets = table_sets("mushra", reference=reference, anchors=anchors)
-    return Page(good, {QUESTION: scale}, sets, pl.concat([ledger, alone]))
+    return Page(good, {QUESTION: scale}, sets, pl.concat([ledger, alone]), reference_notes(good))
 
 
 def number(cells: pl.Series) -> pl.Series:

@@ -37,6 +37,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate import Aggregate, Consensus
+from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale, Study
 from heartfelt.tables import LEDGER, Column, Contract
 
@@ -116,6 +117,17 @@ class Labels(ShortRepr):
     courses: pl.DataFrame = field(default_factory=COURSES.empty)
     contests: tuple[Contest, ...] = ()
     """The comparisons behind the strengths."""
+
+    @property
+    def system_strengths(self) -> dict[tuple[str, str], Estimate]:
+        """The strength of every system that has one, by question and system."""
+        return {
+            (each.question, str(name)): strength
+            for each in self.contests
+            if each.of == "system"
+            for name, strength in zip(each.result.names, each.result.strengths, strict=True)
+            if not strength.is_missing
+        }
 
 
 def first_answers(snapshot: Snapshot) -> pl.DataFrame:

@@ -14,7 +14,7 @@ the vocabulary has. Source: J. Devlin et al., BERT (2019), and its ``tokenizatio
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from string import punctuation
 
@@ -47,17 +47,25 @@ def bert_score(
     candidates: Sequence[str], references: Sequence[Sequence[str]], *, model: str | Model = "minilm"
 ) -> npt.NDArray[np.float64]:
     """The BERTScore F1 of each candidate with its best reference; 0 where either has no words."""
-    pairs = [(place, text) for place, several in enumerate(references) for text in several]
-    texts = list(dict.fromkeys([*candidates, *(text for _, text in pairs)]))
+    texts = list(dict.fromkeys([*candidates, *(text for several in references for text in several)]))
     vectors: dict[str, Array] = {}
     for chosen, lengths, rows in _batches(texts, model, "token_vectors"):
         for place, length, row in zip(chosen, lengths, rows, strict=True):
             # Without the marks at both ends, which every text has.
             vectors[texts[place]] = row[1 : length - 1].copy()
+    return matched_f1(candidates, references, vectors)
+
+
+def matched_f1(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], vectors: Mapping[str, Array]
+) -> npt.NDArray[np.float64]:
+    """BERTScore's F1 of each candidate with its best reference, from the token vectors (of length one) of every text."""
     out = np.zeros(len(candidates))
-    for place, reference in pairs:
-        mine, theirs = vectors[candidates[place]], vectors[reference]
-        if len(mine) and len(theirs):
+    for place, several in enumerate(references):
+        mine = vectors[candidates[place]]
+        for theirs in (vectors[text] for text in several):
+            if not len(mine) or not len(theirs):
+                continue
             alike = mine @ theirs.T
             precision, recall = float(alike.max(axis=1).mean()), float(alike.max(axis=0).mean())
             if precision + recall > 0:

@@ -173,7 +173,7 @@ class Clap(Matcher):
         return f"clap {self._identity} windows=1 temperature={self.temperature:.9g}"
 
     def _open(self, library: Any, where: str) -> Any:
-        processor = _loaded(where, library.ClapProcessor.from_pretrained)
+        processor = loaded_from(where, library.ClapProcessor.from_pretrained)
         self._extract: Any = processor.feature_extractor
         # The text encoder counts its positions from two.
         self._longest = min(int(processor.tokenizer.model_max_length), self._longest - 2)
@@ -212,8 +212,8 @@ class Clip(Matcher):
     model_class = "CLIPModel"
 
     def _open(self, library: Any, where: str) -> Any:
-        self._prepare: Any = _loaded(where, library.CLIPImageProcessorPil.from_pretrained)
-        return _loaded(where, library.AutoTokenizer.from_pretrained)
+        self._prepare: Any = loaded_from(where, library.CLIPImageProcessorPil.from_pretrained)
+        return loaded_from(where, library.AutoTokenizer.from_pretrained)
 
     def embed_media(self, content: bytes) -> Vector:
         """The image's vector."""
@@ -268,13 +268,13 @@ def transformers_library() -> Any:
         import transformers
     except ImportError as error:
         raise MissingPartError(
-            f"This predictor needs PyTorch and Transformers, and {error.name or 'a part of them'} is not installed.",
+            f"This needs PyTorch and Transformers, and {error.name or 'a part of them'} is not installed.",
             "Install them with: pip install 'heartfelt[transformers]'",
         ) from error
     return transformers
 
 
-def _loaded(where: str, load: Callable[[str], T]) -> T:
+def loaded_from(where: str, load: Callable[[str], T]) -> T:
     """Call ``load`` with the folder or hub name; what goes wrong becomes a message with a fix."""
     folder = Path(where).expanduser()
     if folder.exists() and not folder.is_dir():
@@ -314,7 +314,7 @@ def _model_of(where: str, kind: Any) -> Any:
             raise ValueError(f"{len(missing)} of its weights are missing, such as {missing[0]}")
         return model.eval()
 
-    return _loaded(where, load)
+    return loaded_from(where, load)
 
 
 @contextmanager

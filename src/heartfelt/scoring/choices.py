@@ -93,10 +93,10 @@ class Answers:
 
     def outcome(self, *, failures: bool) -> tuple[Floats, Floats | None]:
         """Probability of the first and, where the model gives any, of a tie."""
-        one, tie = (_floats(self.sheet.rows[name])[self.row] for name in ("chance", "tie"))
+        chance, tie = (_floats(self.sheet.rows[name])[self.row] for name in ("chance", "tie"))
         with_ties = bool(np.isfinite(tie).any())
-        tie = np.where(np.isfinite(one) & ~np.isfinite(tie), 0.0, tie)
-        first = np.where(self.turned > 0, one, 1.0 - one - np.nan_to_num(tie))
+        tie = np.where(np.isfinite(chance) & ~np.isfinite(tie), 0.0, tie)
+        first = np.where(self.turned > 0, chance, 1.0 - chance - np.nan_to_num(tie))
         if failures:
             share = self.tie_share if with_ties else 0.0
             first = np.where(np.isfinite(first), first, (1.0 - share) / 2)
@@ -233,9 +233,9 @@ def _calibrated(answers: Answers, why: str | None) -> ChoiceCalibration | NoCali
     if why is not None:
         return NoCalibration(why_missing=why)
     first, tie = answers.outcome(failures=False)
-    rater, one, other, value = answers.columns()
+    rater, left, right, value = answers.columns()
     options: dict[str, Any] = {"tie": tie, "confidence": answers.confidence, "seed": answers.seed}
-    return choice_calibration(rater, one, other, value, first, **options)
+    return choice_calibration(rater, left, right, value, first, **options)
 
 
 def _bias(sheet: Sheet, confidence: float) -> PositionBias | None:

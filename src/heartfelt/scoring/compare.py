@@ -157,9 +157,9 @@ def _differences(
         shared = first.answers.join(
             second.answers, on=["rater", "first", "second", "place"], suffix="_other", nulls_equal=True
         )
-        one, other = (shared[name].to_numpy() for name in ("right", "right_other"))
+        own, rival = (shared[name].to_numpy() for name in ("right", "right_other"))
         sides = shared["first"], shared["second"]
-        plain = mean_hits(rater_of(shared), *sides, one, other, confidence=confidence)
+        plain = mean_hits(rater_of(shared), *sides, own, rival, confidence=confidence)
     known = both.filter(pl.col("said").is_not_null() & pl.col("said_other").is_not_null())
     complete = known.height == both.height
     answered = plain.estimate if complete else difference(known, ("said", "said_other")).estimate

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.labels.strengths import Of
-from heartfelt.predictors.sets import FIRST, SECOND, set_name
+from heartfelt.predictors.sets import FIRST, SECOND, SEPARATOR, set_name
 from heartfelt.scoring.scores import Task
 from heartfelt.scoring.sheet import NOT_GIVEN, NOTHING_TO_SCORE, Sheet, sheet_of
 from heartfelt.scoring.truth import Truth
@@ -58,7 +58,9 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) 
     known = dict(_of_sets(mine, scale))
     alone = _of_stimuli(mine)
     ends = items.select("stimulus", "one", "other").iter_rows()
-    made = [known[name] if name in known else _by_difference(alone, one, other) for name, one, other in ends]
+    made = [
+        known[name] if name in known else _by_difference(alone, left, right) for name, left, right in ends
+    ]
     columns: dict[str, list[float | None]] = {
         "code": [each.lean if not each.place else None for each in made],
         "chance": [each.chance for each in made],
@@ -92,35 +94,39 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
         | pl.col("answer").is_in(list(_PLACES))
     )
     failed = ~pl.col("ok")
-    found: dict[str, list[Verdict]] = {}
+    by_pair: dict[str, list[Verdict]] = {}
     columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok")
     for name, members, shares, answer, orders, note, problem, ok in (
         mine.filter(together | failed).select(columns).iter_rows()
     ):
-        if not ok:
-            found.setdefault(name, []).append(Verdict(problem=problem or NOT_GIVEN))
-            continue
-        if answer in _PLACES:
-            found.setdefault(name, []).append(Verdict(lean=0.0, place=_PLACES[answer], note=note))
+        if not ok or answer in _PLACES:
+            # A set is named by its stimuli: why it failed is why each of its pairs did, and so for a place.
+            for two in combinations(name.split(SEPARATOR), 2):
+                verdict = (
+                    Verdict(lean=0.0, place=_PLACES[answer], note=note)
+                    if ok
+                    else Verdict(problem=problem or NOT_GIVEN)
+                )
+                by_pair.setdefault(set_name(two), []).append(verdict)
             continue
         values, chances = _object(members), _object(shares)
-        for one, other in combinations(sorted((values or chances).keys() - {TIE}), 2):
-            verdict = _verdict(values, chances, (one, other), scale)
+        for left, right in combinations(sorted((values or chances).keys() - {TIE}), 2):
+            verdict = _verdict(values, chances, (left, right), scale)
             verdict.note, verdict.orders = note, _orders(orders)
-            found.setdefault(set_name((one, other)), []).append(verdict)
-    for name, verdicts in found.items():
+            by_pair.setdefault(set_name((left, right)), []).append(verdict)
+    for name, verdicts in by_pair.items():
         usable = [each for each in verdicts if each.problem is None] or verdicts[:1]
-        yield name, usable[0] if len(usable) == 1 else _mean(usable)
+        yield name, usable[0] if len(usable) == 1 or usable[0].place else _mean(usable)
 
 
 def _verdict(
     values: Mapping[str, float], chances: Mapping[str, float], pair: tuple[str, str], scale: Scale
 ) -> Verdict:
-    one, other = pair
+    left, right = pair
     if values:
-        lean = values[one] - values[other]
+        lean = values[left] - values[right]
         return Verdict(lean=-lean if isinstance(scale, Rank) else lean)
-    a, b = chances.get(one, 0.0), chances.get(other, 0.0)
+    a, b = chances.get(left, 0.0), chances.get(right, 0.0)
     if len(chances.keys() - {TIE}) > 2:
         # Shares of a larger set: the choice between two of them, by Luce's rule.
         return Verdict(lean=a - b, chance=a / (a + b) if a + b > 0 else 0.5)
@@ -160,13 +166,13 @@ def _of_stimuli(mine: pl.DataFrame) -> dict[str, tuple[float | None, str | None,
 
 
 def _by_difference(
-    alone: Mapping[str, tuple[float | None, str | None, str | None]], one: str, other: str
+    alone: Mapping[str, tuple[float | None, str | None, str | None]], left: str, right: str
 ) -> Verdict:
-    for name in (one, other):
+    for name in (left, right):
         value, problem, _ = alone.get(name, (None, NOT_GIVEN, None))
         if value is None:
             return Verdict(problem=f"{name}: {problem or NOTHING_TO_SCORE}")
-    first, second = alone[one], alone[other]
+    first, second = alone[left], alone[right]
     return Verdict(lean=_number(first[0]) - _number(second[0]), note=first[2] or BY_DIFFERENCE)
 
 

@@ -33,16 +33,16 @@ def count_pairs(first: Any, second: Any, value: Any, size: int, ordered: bool) -
     for cell in range(size * size):
         if table[cell, 0] + table[cell, 1] + table[cell, 2] > 0:
             occurring += 1
-    one, other = np.empty(occurring, np.int64), np.empty(occurring, np.int64)
+    left, right = np.empty(occurring, np.int64), np.empty(occurring, np.int64)
     sums = np.empty((occurring, 3))
     row = 0
     for cell in range(size * size):
         if table[cell, 0] + table[cell, 1] + table[cell, 2] > 0:
-            one[row], other[row] = cell // size, cell % size
+            left[row], right[row] = cell // size, cell % size
             for outcome in range(3):
                 sums[row, outcome] = table[cell, outcome]
             row += 1
-    return one, other, sums
+    return left, right, sums
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Texts: how close captions are to what raters wrote, and how rich their words are.
 
 The words of a text are in lower case, without punctuation. BLEU, ROUGE-L and CIDEr-D follow the definitions of the COCO caption
-evaluation, on these words. METEOR and SPICE need external word lists and a parser and are not included.
+evaluation, on these words. METEOR and SPICE run through their authors' programs: :mod:`heartfelt.scoring.java_captions`.
 
 *BLEU* (Papineni et al. 2002): how many n-grams of the candidates occur in a reference, over the whole corpus. Matches are
 clipped at the most often the n-gram occurs in one reference; the reference nearest in length (the shorter of two equally near)
@@ -26,15 +26,17 @@ so compare it between sets of one size only.
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.segmentation import words
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 
@@ -43,12 +45,6 @@ ORDERS = 4
 SIGMA = 6.0
 THRESHOLD = 0.72
 _BATCH = 200
-_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-
-
-def words(text: str) -> list[str]:
-    """The words of a text: lower case, no punctuation, apostrophes inside words stay."""
-    return [word.replace("\u2019", "'") for word in _WORD.findall(text.casefold())]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,36 +75,43 @@ class Corpus:
     items: int
     vocabulary: int
 
+    @property
+    def reference_starts(self) -> Ints:
+        """Where the references of each item start, and the end of the last."""
+        return np.searchsorted(self.references.item, np.arange(self.items + 1)).astype(np.int64)
+
     def grams(self, orders: int) -> Iterator[tuple[Grams, Grams]]:
         """For n-grams of one word up to ``orders``: how often each occurs in each candidate and in each reference."""
+        from heartfelt.stats._kernels_text import number_pairs
+
         sides = (self.candidates, self.references)
         cut = self.candidates.tokens.size
         tokens = np.concatenate([side.tokens for side in sides])
-        text = np.concatenate([np.repeat(np.arange(side.size), side.lengths) for side in sides])
-        last = np.concatenate([np.repeat(side.starts[1:], side.lengths) for side in sides])
-        last[cut:] += cut
-        first, codes = np.arange(tokens.size), tokens
+        text = np.repeat(
+            np.arange(sum(side.size for side in sides)), np.concatenate([s.lengths for s in sides])
+        )
+        first, codes, kinds = np.arange(tokens.size), tokens, self.vocabulary
         for order in range(1, orders + 1):
             if order > 1:
-                inside = first + order <= last[first]
+                inside = np.flatnonzero(text[first] == text[np.minimum(first + order - 1, text.size - 1)])
+                inside = inside[first[inside] + order <= tokens.size]
                 first, codes = first[inside], codes[inside]
                 # An n-gram is the one before it and one more word.
-                codes = np.unique(codes * self.vocabulary + tokens[first + order - 1], return_inverse=True)[1]
-            kinds = int(codes.max()) + 1 if codes.size else 0
-            own = first < cut
+                codes, kinds = number_pairs(codes, tokens[first + order - 1], self.vocabulary)
+            own = int(np.searchsorted(first, cut))
             yield (
-                _counted(codes[own], text[first[own]], kinds),
-                _counted(codes[~own], text[first[~own]], kinds),
+                _counted(codes[:own], self.candidates, order, kinds),
+                _counted(codes[own:], self.references, order, kinds),
             )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grams:
-    """Counts of n-grams by text, sorted by text and gram: ``times`` of ``gram`` in ``text``; ``kinds`` in all."""
+    """Counts of n-grams: those of text ``i`` are ``gram[starts[i]:starts[i + 1]]``, ``times`` each; ``kinds`` in all."""
 
-    text: Ints
     gram: Ints
     times: Ints
+    starts: Ints
     kinds: int
 
 
@@ -121,7 +124,7 @@ def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Co
         )
     if any(not own for own in references):
         raise InputError("A candidate has no reference.", "Leave out items without a text.")
-    known: dict[str, int] = {}
+    known = _vocabulary()
     first = _texts(candidates, np.arange(len(candidates)), known)
     flat = [text for own in references for text in own]
     item = np.repeat(np.arange(len(references)), [len(own) for own in references])
@@ -130,26 +133,32 @@ def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Co
 
 def texts(sentences: Sequence[str]) -> tuple[Texts, int]:
     """Texts without references, and how many words they use."""
-    known: dict[str, int] = {}
+    known = _vocabulary()
     coded = _texts(sentences, np.arange(len(sentences)), known)
     return coded, len(known)
 
 
-def _texts(sentences: Sequence[str], item: Ints, known: dict[str, int]) -> Texts:
+def _vocabulary() -> defaultdict[str, int]:
+    """Numbers a word when it is first looked up."""
+    return defaultdict(count().__next__)
+
+
+def _texts(sentences: Sequence[str], item: Ints, known: defaultdict[str, int]) -> Texts:
     tokens: list[int] = []
     starts = [0]
     for text in sentences:
-        tokens += [known.setdefault(word, len(known)) for word in words(text)]
+        tokens += map(known.__getitem__, words(text))
         starts.append(len(tokens))
     return Texts(np.array(tokens, np.int64), np.array(starts, np.int64), np.asarray(item, np.int64))
 
 
-def _counted(codes: Ints, text: Ints, kinds: int) -> Grams:
-    if not codes.size:
-        nothing = np.zeros(0, np.int64)
-        return Grams(nothing, nothing, nothing, kinds)
-    keys, times = np.unique(text * kinds + codes, return_counts=True)
-    return Grams(keys // kinds, keys % kinds, times, kinds)
+def _counted(codes: Ints, side: Texts, order: int, kinds: int) -> Grams:
+    """The n-grams of the texts on one side, counted; a text has ``order - 1`` fewer of them than words."""
+    from heartfelt.stats._kernels_text import count_by_text
+
+    starts = np.append(0, np.cumsum(np.maximum(side.lengths - order + 1, 0)))
+    gram, times, ends = count_by_text(codes, starts, kinds)
+    return Grams(gram, times, ends, kinds)
 
 
 def bleu(
@@ -189,12 +198,14 @@ def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
 
 def bleu_counts(texts: Corpus, order: int = 4) -> Floats:
     """For each item: matches by order, n-grams by order, words of the candidate, words of the nearest reference."""
-    own = texts.candidates.lengths
-    matches, totals = [], []
-    for n, (candidate, reference) in enumerate(texts.grams(order), start=1):
-        matches.append(_clipped(candidate, reference, texts))
-        totals.append(np.maximum(own - n + 1, 0))
-    return np.column_stack([*matches, *totals, own, _nearest(texts)]).astype(np.float64)
+    from heartfelt.stats._kernels_text import clipped_matches
+
+    own, other = texts.candidates, texts.references
+    matches = clipped_matches(
+        own.tokens, own.starts, other.tokens, other.starts, texts.reference_starts, texts.vocabulary, order
+    )
+    totals = np.maximum(own.lengths[:, None] - np.arange(order), 0)
+    return np.column_stack([matches, totals, own.lengths, _nearest(texts)]).astype(np.float64)
 
 
 def bleu_value(sums: Floats) -> Floats:
@@ -206,19 +217,6 @@ def bleu_value(sums: Floats) -> Floats:
     shares = np.where(some[:, None], matches / np.maximum(totals, 1), 1.0)
     brevity = np.exp(np.minimum(0.0, 1 - nearest / np.maximum(length, 1)))
     return np.asarray(np.where(some, brevity * np.exp(np.log(shares).mean(axis=1)), 0.0))
-
-
-def _clipped(candidate: Grams, reference: Grams, texts: Corpus) -> Ints:
-    """Matches of each candidate, each n-gram at most as often as in the reference that has it most."""
-    item = texts.references.item[reference.text]
-    keys = item * max(reference.kinds, 1) + reference.gram
-    order = np.lexsort((reference.times, keys))
-    keys, times = keys[order], reference.times[order]
-    last = np.flatnonzero(np.append(keys[1:] != keys[:-1], True)) if keys.size else np.zeros(0, np.int64)
-    keys, most = keys[last], times[last]
-    place, shared = _places(keys, candidate.text * max(candidate.kinds, 1) + candidate.gram)
-    hits = np.minimum(candidate.times[shared], most[place[shared]])
-    return np.bincount(candidate.text[shared], weights=hits, minlength=texts.items).astype(np.int64)
 
 
 def _nearest(texts: Corpus) -> Ints:
@@ -250,41 +248,20 @@ def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Flo
     """The CIDEr-D of each item; their mean is the corpus's. Zeros throughout for a single item."""
     if not len(candidates):
         return np.zeros(0)
+    from heartfelt.stats._kernels_text import weighted_cosines
+
     texts = corpus(candidates, references)
     item = texts.references.item
     gap = texts.candidates.lengths[item] - texts.references.lengths
     penalty = np.exp(-(gap.astype(np.float64) ** 2) / (2 * SIGMA**2))
     total = np.zeros(texts.references.size)
-    for candidate, reference in texts.grams(ORDERS):
-        total += _similarity(candidate, reference, texts) * penalty
+    for own, other in texts.grams(ORDERS):
+        total += penalty * weighted_cosines(
+            own.gram, own.times, own.starts, other.gram, other.times, other.starts,
+            texts.reference_starts, own.kinds,
+        )  # fmt: skip
     per_item = np.bincount(item, weights=total, minlength=texts.items)
     return np.asarray(per_item / np.bincount(item, minlength=texts.items) / ORDERS * 10.0)
-
-
-def _similarity(candidate: Grams, reference: Grams, texts: Corpus) -> Floats:
-    """The clipped cosine of each reference with its item's candidate."""
-    item = texts.references.item
-    kinds = max(candidate.kinds, 1)
-    seen = np.unique(item[reference.text] * kinds + reference.gram) % kinds
-    rarity = np.log(float(texts.items)) - np.log(np.maximum(np.bincount(seen, minlength=kinds), 1.0))
-    own, other = candidate.times * rarity[candidate.gram], reference.times * rarity[reference.gram]
-    own_norm = np.sqrt(np.bincount(candidate.text, weights=own**2, minlength=texts.items))
-    other_norm = np.sqrt(np.bincount(reference.text, weights=other**2, minlength=item.size))
-    place, there = _places(
-        candidate.text * kinds + candidate.gram, item[reference.text] * kinds + reference.gram
-    )
-    shared = np.minimum(own[place[there]], other[there]) * other[there]
-    dot = np.bincount(reference.text[there], weights=shared, minlength=item.size)
-    below = own_norm[item] * other_norm
-    return np.asarray(np.where(below > 0, dot / np.where(below > 0, below, 1.0), 0.0))
-
-
-def _places(sorted_keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """The place of each wanted key among the sorted ones, and which of them are present."""
-    if not sorted_keys.size:
-        return np.zeros(wanted.size, np.int64), np.zeros(0, np.int64)
-    place = np.minimum(np.searchsorted(sorted_keys, wanted), sorted_keys.size - 1)
-    return place, np.flatnonzero(sorted_keys[place] == wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +281,7 @@ class Lexical:
 def mtld(sentences: Sequence[str], threshold: float = THRESHOLD) -> Floats:
     """The MTLD of each text; NaN for a text without words, its length where no word comes twice."""
     coded, kinds = texts(sentences)
-    return _mtld(coded, kinds, threshold)
+    return mtld_of(coded, kinds, threshold)
 
 
 def distinct(sentences: Sequence[str], order: int = 1) -> float | None:
@@ -330,13 +307,14 @@ def lexical(sentences: Sequence[str]) -> Lexical:
         kinds,
         total / len(sentences),
         kinds / total,
-        float(_mtld(whole, kinds, THRESHOLD)[0]),
+        float(mtld_of(whole, kinds, THRESHOLD)[0]),
         distinct(sentences, 1),
         distinct(sentences, 2),
     )
 
 
-def _mtld(coded: Texts, kinds: int, threshold: float) -> Floats:
+def mtld_of(coded: Texts, kinds: int, threshold: float) -> Floats:
+    """The same of numbered words, ``kinds`` of them different."""
     from heartfelt.stats._kernels_text import factors
 
     lengths = coded.lengths.astype(np.float64)

@@ -59,3 +59,11 @@ def test_resamples_without_a_maximum_are_counted() -> None:
     result = bootstrap_strengths(None, first, second, value, resamples=300)
     assert result.counts["resamples_without_maximum"] > 60
     assert "of the resamples have no finite strengths" in (result.strengths[0].why_no_interval or "")
+
+
+def test_all_ties_have_no_interval() -> None:
+    result = bootstrap_strengths(
+        ["x", "y"] * 6, ["a", "b", "c"] * 4, ["b", "c", "a"] * 4, [0.5] * 12, resamples=50
+    )
+    assert [each.value for each in result.strengths] == [0.0, 0.0, 0.0]
+    assert result.strengths[0].why_no_interval == "every resample gives the same strengths"

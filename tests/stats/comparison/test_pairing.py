@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -128,19 +126,6 @@ def test_what_cannot_be_compared_is_refused(call: object, message: str) -> None:
     assert callable(call)
     with pytest.raises(InputError, match=message):
         call()
-
-
-def test_a_choice_among_100_is_quick() -> None:
-    pairing = _answered(100, 2_000)
-    every = np.column_stack(np.triu_indices(100, 1))
-    rng = np.random.default_rng(0)
-    times = []
-    for _ in range(9):
-        pairing.add(0, 1, 0.5)
-        start = time.process_time()
-        pairing.order(every, rng)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.05
 
 
 @pytest.mark.slow

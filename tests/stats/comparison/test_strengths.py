@@ -282,6 +282,35 @@ def test_all_ties_as_half_wins_make_equals_without_an_interval() -> None:
     assert result.strengths[0].why_no_interval == "nothing varies"
 
 
+def test_ties_among_all_but_a_loser_leave_models_of_ties_without_strengths() -> None:
+    result = davidson(None, ["a", "b", "c"] * 3, ["b", "c", "a"] * 3, [1, 0, 0.5] * 3)
+    why = [each.why_missing or "" for each in result.strengths]
+    assert why[0] == why[2] == "every comparison within its connected group was a tie"
+    assert why[1].startswith("it lost every comparison")
+
+
+@pytest.mark.parametrize("model", [bradley_terry, davidson])
+def test_values_alone_are_the_same_values(model: Callable[..., Strengths]) -> None:
+    rng = np.random.default_rng(8)
+    first = rng.integers(0, 5, 400)
+    second = (first + rng.integers(1, 5, 400)) % 5
+    value = rng.choice([0.0, 0.5, 1.0], 400)
+    names = np.array(["e", "d", "c", "b", "a"])
+    given = names[first].tolist(), names[second].tolist()
+    full, alone = (model(None, *given, value, intervals=each) for each in (True, False))
+    assert full.names == alone.names == ("a", "b", "c", "d", "e")
+    assert [float(each) for each in full.strengths] == [float(each) for each in alone.strengths]
+    assert alone.strengths[0].low is None
+    assert "not asked for" in (alone.strengths[0].why_no_interval or "")
+    # Lists, object arrays and numbers take different ways to the same codes.
+    objects = model(None, *(np.array(column, object) for column in given), value)
+    numbers = model(None, first, second, value)
+    assert [float(each) for each in objects.strengths] == [float(each) for each in full.strengths]
+    assert [float(each) for each in reversed(numbers.strengths)] == pytest.approx(
+        [float(each) for each in full.strengths], abs=1e-9
+    )
+
+
 def test_a_panel_that_always_answers_left_has_no_order_effect() -> None:
     result = bradley_terry(None, list("abab"), list("baba"), [1, 1, 1, 1], order_effect=True)
     assert all(each.is_missing for each in result.strengths)

@@ -1,4 +1,4 @@
-"""Changing between the members of a set: which sample it takes effect at, whether clips stay in step, and how soon."""
+"""Changing between the members of a set: which sample it takes effect at, and whether clips stay in step."""
 
 from __future__ import annotations
 
@@ -38,37 +38,6 @@ OFFLINE = """async ([clips, seconds, region, place, changes]) => {
   }
   const rendered = await context.startRendering();
   return { start: run.at, times, samples: [...rendered.getChannelData(0)], parts: mixer.run?.parts(run.at, seconds) ?? [] };
-}"""
-LIVE = """async ([rounds]) => {
-  const { Mixer } = await import("/mixer.js");
-  const context = new AudioContext();
-  await context.resume();
-  const length = context.sampleRate * 4;
-  const buffers = [0.25, -0.25].map((level) => {
-    const buffer = context.createBuffer(1, length, context.sampleRate);
-    buffer.getChannelData(0).fill(level);
-    return buffer;
-  });
-  const meter = new AnalyserNode(context, { fftSize: 32 });
-  meter.connect(context.destination);
-  const mixer = new Mixer(context, buffers, meter);
-  mixer.play({ from: 0, to: 4, loop: true });
-  const data = new Float32Array(32);
-  const level = () => { meter.getFloatTimeDomainData(data); return data[31]; };
-  const { port1, port2 } = new MessageChannel();
-  const soon = () => new Promise((resolve) => { port1.onmessage = resolve; port2.postMessage(0); });
-  while (Math.abs(level() - 0.25) > 1e-3) await soon();
-  const waits = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const wanted = round % 2 ? 0.25 : -0.25;
-    const begun = performance.now();
-    mixer.select(round % 2 ? 0 : 1);
-    while (Math.sign(level()) !== Math.sign(wanted)) await soon();
-    waits.push(performance.now() - begun);
-    await new Promise((resolve) => setTimeout(resolve, 23));
-  }
-  mixer.stop();
-  return { waits, latency: context.baseLatency * 1000 };
 }"""
 
 
@@ -169,10 +138,3 @@ def test_a_new_region_goes_on_where_it_was(page: Page) -> None:
     settled = round(out["times"][-1][2] * RATE) + RAMP
     heard = out["samples"][settled : begin + round(0.4 * RATE) - RAMP]
     assert np.abs(heard - first[settled - begin :][: len(heard)]).max() < 1e-6
-
-
-def test_a_change_is_heard_within_twenty_milliseconds(page: Page) -> None:
-    """From the call to the sample that has left the graph, and the context's own latency; half the ramp is in it."""
-    # Other work on the machine can only make it slower: the best of five counts.
-    rounds = [page.evaluate(LIVE, [15]) for _ in range(5)]
-    assert min(np.median(each["waits"]) + each["latency"] for each in rounds) < 20, rounds

@@ -94,8 +94,8 @@ def _sentences(task: Task, rows: list[_Choice]) -> list[str]:
 
 def _traces(scores: Scores, task: Task, rows: list[_Trace]) -> Markup:
     def score(row: _Trace, place: int) -> CellValue:
-        found = [each for each in scores.scores if (each.task, each.model) == (task.id, row[0])]
-        return found[place].with_failures if len(found) > place else None
+        mine = [each for each in scores.scores if (each.task, each.model) == (task.id, row[0])]
+        return mine[place].with_failures if len(mine) > place else None
 
     columns: Columns[_Trace] = {
         "model": lambda row: row[0],

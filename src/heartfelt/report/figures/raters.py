@@ -38,12 +38,19 @@ RELIABILITY = ("alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1k", "cei
 UNITS = {
     "reliability": ("Reliability", "coefficient"),
     "slope": ("Slopes", "slope"),
+    "strength": ("Strengths", "strength"),
     "deviation": ("Deviations", "signed deviation"),
     "mean": ("Means", "mean"),
     "eta": ("Effect sizes", "η²"),
     "F": ("Tests", "F"),
 }
 """The panels of the figure of sensitivity, with the units of their axes."""
+STARTS = {
+    "slope of": "slope",
+    "signed deviation of": "deviation",
+    "mean of": "mean",
+    "strength of": "strength",
+}
 
 
 @figure(
@@ -177,7 +184,7 @@ def _place(row: SensitivityFigure, names: Names) -> tuple[str, str]:
     if row.figure in RELIABILITY:
         hits = row.figure == "quadrant hit rate"
         return "reliability", ("Hits of the quadrant" if hits else coefficient(row.figure)) + after
-    for start, unit in (("slope of", "slope"), ("signed deviation of", "deviation"), ("mean of", "mean")):
+    for start, unit in STARTS.items():
         if row.figure.startswith(start):
             return unit, names[str(row.of)] + after
     return "", ""

@@ -51,6 +51,7 @@ NARROW = 0.75
 DEVIATIONS = 2.33
 ROBUST = 1.4826
 """Standard deviations per median absolute deviation."""
+MANY_RATERS = 500
 LEAST_SIDE_SPREAD = 0.3
 """Log odds by which careful raters may differ in their preference for a side, at least."""
 NOTHING = "no question compares stimuli in pairs or ranks"
@@ -173,11 +174,16 @@ def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Fl
 
     place = logit((hits + 0.5) / (n + 1.0))
     centre, spread = np.zeros(n.size), np.full(n.size, least_spread)
-    for r in np.flatnonzero(n).tolist():
-        others = place[(n >= LEAST) & (np.arange(n.size) != r)]
+    enough = n >= LEAST
+    many = int(enough.sum()) > MANY_RATERS
+    for r in (None,) if many else np.flatnonzero(n).tolist():
+        # Among many raters, leaving the rater out does not move the median.
+        others = place[enough if r is None else enough & (np.arange(n.size) != r)]
         if others.size > 1:
-            centre[r] = np.median(others)
-            spread[r] = max(least_spread, ROBUST * float(np.median(np.abs(others - centre[r]))))
+            own = slice(None) if r is None else r
+            middle = float(np.median(others))
+            centre[own] = middle
+            spread[own] = max(least_spread, ROBUST * float(np.median(np.abs(others - middle))))
     return centre - DEVIATIONS * spread, centre + DEVIATIONS * spread
 
 

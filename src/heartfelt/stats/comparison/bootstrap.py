@@ -55,6 +55,10 @@ def bootstrap_strengths(
         strengths = tuple(replace(each.without_interval(why), counts=counts) for each in result.strengths)
         return replace(result, strengths=strengths, counts=counts)
     low, high = np.quantile(fits[known][:, : len(result.names)], [tail, 1 - tail], axis=0)
+    if not (high > low).any():
+        why = "every resample gives the same strengths"
+        strengths = tuple(replace(each.without_interval(why), counts=counts) for each in result.strengths)
+        return replace(result, strengths=strengths, counts=counts)
     names = [name for name, unit in (("raters", rater), ("stimuli", stimulus)) if unit is not None]
     interval = f"bootstrap over {' and '.join(names) or 'comparisons'}, percentiles"
     strengths = tuple(

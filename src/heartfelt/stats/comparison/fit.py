@@ -7,6 +7,7 @@ tie parameter border the system.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -207,7 +208,7 @@ def fit(problem: Problem) -> Fit:
     """The strengths, order effect and tie parameter of highest likelihood."""
     borders = np.zeros(problem.borders)
     if problem.with_tie:
-        borders[-1] = problem.link.start
+        borders[-1] = _tie_start(problem) if problem.compiled else problem.link.start
     start = np.concatenate([_start(problem), borders])
     least = problem.link.least if problem.with_tie else -np.inf
     point, converged = ascend(
@@ -271,6 +272,12 @@ def _start(problem: Problem) -> Floats:
     lead, total = pair_totals(cells.first, cells.second, cells.sums, problem.size)
     start = 2.0 * np.arctanh(lead / (total + 1.0))
     return np.asarray(start - start.mean())
+
+
+def _tie_start(problem: Problem) -> float:
+    """Davidson's log nu if all contestants were equal."""
+    won, tied, lost = problem.cells.sums.sum(axis=0).tolist()
+    return math.log(2.0 * tied / max(won + lost, 1.0))
 
 
 def _step(problem: Problem, point: _Point) -> Floats:

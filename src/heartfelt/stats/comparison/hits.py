@@ -28,12 +28,12 @@ def hits(lean: Floats, value: Floats) -> Floats:
 
 
 def mean_hits(
-    rater: Ids | None, first: Ids, second: Ids, one: Floats, other: Floats, *, confidence: float = 0.95
+    rater: Ids | None, first: Ids, second: Ids, score: Floats, other: Floats, *, confidence: float = 0.95
 ) -> Difference:
-    """The mean of ``one`` less that of ``other``, each a number per comparison, with its test."""
+    """The mean of ``score`` less that of ``other``, each a number per comparison, with its test."""
     check_confidence(confidence)
     name = "difference of accuracy"
-    moved = np.asarray(one - other, np.float64)
+    moved = np.asarray(score - other, np.float64)
     if not moved.size:
         missing = Estimate.missing("there are no comparisons", name, {"comparisons": 0})
         return Difference(missing, missing, None, 0)

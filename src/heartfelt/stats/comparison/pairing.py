@@ -127,9 +127,9 @@ class Pairing:
         for _ in range(ROUNDS):
             strengths, covariance = _mode(self._won, variance)
             # A step of EM: the expected variance of the strengths about their mean.
-            found = float(strengths @ strengths + np.trace(covariance)) / (self.size - 1)
-            done = abs(found - variance) < 1e-4 * variance
-            variance = max(found, LEAST_VARIANCE)
+            expected = float(strengths @ strengths + np.trace(covariance)) / (self.size - 1)
+            done = abs(expected - variance) < 1e-4 * variance
+            variance = max(expected, LEAST_VARIANCE)
             if done:
                 break
         # The variance of the strengths is known as well as so many contestants show it.

@@ -24,7 +24,7 @@ from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife
 
 MANY = 1e12
 """Degrees of freedom that make Student's t a normal distribution."""
-STEPS_AT_MOST = 2e9
+STEPS_AT_MOST = 3e8
 """Floating-point steps that may go into leaving units out one by one."""
 
 
@@ -176,6 +176,8 @@ def _over(
     """Jackknife covariance over units: exact steps where that is affordable, first-order moves otherwise."""
     if unit is None or unit[1] < 2:
         return None, 0.0
+    from scipy.linalg import cho_factor, cho_solve
+
     from heartfelt.stats._kernels_reliability import group
 
     codes, units = unit
@@ -189,8 +191,7 @@ def _over(
     for number in range(units):
         slope, own = answers.part(order[starts[number] : starts[number + 1]])
         try:
-            factor = np.linalg.cholesky(information - own)
-            moves[number] = np.linalg.solve(factor.T, np.linalg.solve(factor, slope))
+            moves[number] = cho_solve(cho_factor(information - own, check_finite=False), slope)
         except np.linalg.LinAlgError:
             # Without this unit some contestant is not connected; its own first-order move stands in.
             moves[number] = inverse @ slope

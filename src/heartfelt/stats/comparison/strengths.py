@@ -236,6 +236,9 @@ def _estimate(
         inner = _within(data, core)
         cells = add_up(inner, graded=link is GRADED, ordered=with_order)
     with_tie = link.ties and bool((inner.value == 0.5).any())
+    if with_tie and not penalty and bool((inner.value == 0.5).all()):
+        tied = [why or "every comparison within its connected group was a tie" for why in linked.why]
+        return no_strengths(link.name, method, data.names, data.counts, "", tied)
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
     problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
@@ -294,10 +297,12 @@ def no_strengths(
     reasons: Sequence[str | None] = (),
 ) -> Strengths:
     """The result where no contestant has a strength."""
-    missing = [
-        Estimate.missing(reason or why or "fewer than two contestants are connected", method, counts)
-        for reason in (reasons or [why] * len(names))
+    texts = [
+        reason or why or "fewer than two contestants are connected"
+        for reason in reasons or [why] * len(names)
     ]
+    by_reason = {text: Estimate.missing(text, method, counts) for text in dict.fromkeys(texts)}
+    missing = [by_reason[text] for text in texts]
     none = Estimate.missing(why or "there are no strengths", method, counts)
     return Strengths(model, tuple(names), tuple(missing), Effect(none), none, None, counts)
 

@@ -1,0 +1,95 @@
+"""What a long table says about stimuli and raters besides the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.formats.set_rows import ABOUT_STIMULUS
+from heartfelt.formats.source_table import SourceTable, side_table
+from heartfelt.snapshot.snapshot import Spooled
+from heartfelt.tables import RATERS, STIMULI
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which column of the table plays which role."""
+
+    rater: str | None
+    """None where nobody knows who rated."""
+    stimulus: str
+    question: str | None
+    values: tuple[str, ...]
+    others: Mapping[str, str] = field(default_factory=dict)
+    """position, seconds, at, repeat, system, intent, prompt, path: by role."""
+    stimulus_columns: tuple[str, ...] = ()
+    rater_columns: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> set[str | None]:
+        """Every column that plays a role."""
+        named = (*self.values, *self.others.values(), *self.stimulus_columns, *self.rater_columns)
+        return {self.rater, self.stimulus, self.question, *named}
+
+
+def _facts(table: SourceTable, key: str, columns: Mapping[str, str], role: str) -> pl.DataFrame:
+    """What the rows say about each stimulus or rater; two rows that contradict each other are a mistake."""
+    named = [pl.col(column).alias(name) for name, column in columns.items()]
+    own = table.rows.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *named)
+    facts = own.unique(maintain_order=True).collect()
+    doubled = facts.filter(pl.col(role).is_duplicated())
+    if doubled.height:
+        first = doubled[role][0]
+        rows = doubled.filter(pl.col(role) == first)
+        name = next(name for name in columns if rows[name].n_unique() > 1)
+        raise InputError(
+            f"{table.where}: {role} '{first}' has two values of '{columns[name]}': '{rows[name][0]}' and '{rows[name][1]}'.",
+            f"A column that describes the {role} must be the same in all of its rows.",
+        )
+    return facts
+
+
+def rated_stimuli(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataFrame:
+    """The stimuli that were rated, with what the table and one next to it say about them."""
+    base = pl.DataFrame({"stimulus": spooled.survey.stimuli}, schema={"stimulus": pl.String})
+    columns = {role: roles.others[role] for role in ABOUT_STIMULUS if role in roles.others}
+    columns |= {name: name for name in roles.stimulus_columns}
+    if columns:
+        facts = _facts(table, roles.stimulus, columns, "stimulus")
+        base = base.join(facts, on="stimulus", how="left", maintain_order="left")
+    companion = _companion(table, "stimuli")
+    if companion is not None:
+        listed = side_table(companion, "stimulus", table.options.get("stimuli_id"), roles.stimulus)
+        new = base.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
+        base = pl.concat([listed, new], how="diagonal_relaxed") if new.height else listed
+    return STIMULI.check(base, table.where)
+
+
+def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataFrame | None:
+    """What the table, or one next to it, says about raters."""
+    if roles.rater is None:
+        return None
+    if roles.rater_columns:
+        return _facts(table, roles.rater, {name: name for name in roles.rater_columns}, "rater")
+    companion = _companion(table, "raters")
+    if companion is None:
+        return None
+    listed = side_table(companion, "rater", table.options.get("raters_id"), roles.rater)
+    raters = spooled.survey.raters
+    if listed.height and raters and not set(listed["rater"]) & set(raters):
+        raise InputError(
+            f"No rater of {table.path.name} is in {companion.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
+            f"Use the same ids in both files, or name the id's column in {companion.name} with --map raters_id=COLUMN.",
+        )
+    return RATERS.check(listed, str(companion))
+
+
+def _companion(table: SourceTable, what: str) -> Path | None:
+    """The table of stimuli or raters that goes with the ratings: the one named, or the one this format writes."""
+    companion = table.path.parent / table.options.get(what, f"{what}.csv")
+    ours = table.path.name.startswith("ratings.") and companion.is_file()
+    return companion if what in table.options or ours else None
