@@ -65,14 +65,14 @@ def add_pixels(
 
 @compiled
 def cluster(cells: Floats, centres: Floats) -> Floats:
-    """Move ``centres`` to a k-means solution (Lloyd's rounds, 20 at most) of cells (a colour and a weight); return the weights.
+    """Move ``centres`` to a k-means solution (Lloyd's rounds, 10 at most) of cells (a colour and a weight); return the weights.
 
     A colour as near to two centres belongs to the first; a centre without colours stays where it is.
     """
     k = centres.shape[0]
     member = np.full(cells.shape[0], -1, np.int64)
     moved = np.zeros((k, 4))
-    for _ in range(20):
+    for _ in range(10):
         changed = False
         moved[:] = 0.0
         for i in range(cells.shape[0]):
@@ -93,27 +93,37 @@ def cluster(cells: Floats, centres: Floats) -> Floats:
             moved[best, 3] += weight
         for c in range(k):
             if moved[c, 3] > 0:
-                centres[c] = moved[c, :3] / moved[c, 3]
+                for d in range(3):
+                    centres[c, d] = moved[c, d] / moved[c, 3]
         if not changed:
             break
     return moved[:, 3].copy()
 
 
 @compiled
-def main_colours(bins: Counts, lab: Floats, warmth: Floats, name_of: Ints, cell_of: Ints, most: int) -> Any:
+def main_colours(
+    bins: Counts,
+    lab: npt.NDArray[np.float32],
+    warmth: npt.NDArray[np.float32],
+    name_of: npt.NDArray[np.uint8],
+    names: int,
+    most: int,
+) -> Any:
     """The sum of warmth over the pixels, and the centres and pixels of at most ``most`` clusters.
 
     Bins are first merged into cells with the mean of their pixels' colours. The clusters start at the means of the most
     frequent names, the first in the list of equally frequent ones.
     """
     cells = np.zeros((4096, 4))
-    named = np.zeros((name_of.max() + 1, 4))
+    named = np.zeros((names, 4))
     warm = 0.0
     for i in range(bins.size):
         weight = bins[i]
         if weight > 0:
             warm += weight * warmth[i]
-            cell, name = cell_of[i], name_of[i]
+            # Two steps of each channel to a cell.
+            cell = ((i >> 11) << 8) | (((i >> 6) & 15) << 4) | ((i >> 1) & 15)
+            name = name_of[i]
             cells[cell, 3] += weight
             named[name, 3] += weight
             for d in range(3):

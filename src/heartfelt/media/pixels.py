@@ -110,11 +110,10 @@ class _Tables(NamedTuple):
 
     packed: npt.NDArray[np.uint64]
     lightness: npt.NDArray[np.uint16]
-    lab: Floats
-    warmth: Floats
+    lab: npt.NDArray[np.float32]
+    warmth: npt.NDArray[np.float32]
     name_lab: Floats
-    name_of: Ints
-    cell_of: Ints
+    name_of: npt.NDArray[np.uint8]
 
 
 def lab_of(rgb: npt.ArrayLike) -> Floats:
@@ -151,7 +150,7 @@ def measure_image(source: Path | str | bytes | Image) -> PixelMeasures:
     light, light2, saturation, rg, rg2, yb, yb2 = (int(value) / count for value in sums)
     spread = max(rg2 - rg**2, 0.0) + max(yb2 - yb**2, 0.0) / 4
     warmth, centres, weights = main_colours(
-        bins, tables.lab, tables.warmth, tables.name_of, tables.cell_of, MOST_COLOURS
+        bins, tables.lab, tables.warmth, tables.name_of, len(NAMES), MOST_COLOURS
     )
     return PixelMeasures(
         width=image.width,
@@ -213,11 +212,10 @@ def _tables() -> _Tables:
     return _Tables(
         packed=((luminance << 15) + steps * np.array([[_STEPS**2], [_STEPS], [1]])).astype(np.uint64),
         lightness=np.rint(lightness * 655.35).astype(np.uint16),
-        lab=lab,
-        warmth=warmth_of(lab),
+        lab=lab.astype(np.float32),
+        warmth=warmth_of(lab).astype(np.float32),
         name_lab=name_lab,
-        name_of=_nearest(lab, name_lab),
-        cell_of=places // 2 @ np.array([256, 16, 1]),
+        name_of=_nearest(lab, name_lab).astype(np.uint8),
     )
 
 
