@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
+_OPENING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,16 +60,21 @@ def decode_image(source: Path | str | bytes) -> Image:
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"There is no image at {name}.", "Check the path, and that the media were fetched.")
     try:
-        with warnings.catch_warnings():
-            # Pillow warns before it refuses; an image of that size is refused outright.
+        # Pillow warns before it refuses; an image of that size is refused outright. What a warning does is decided for the
+        # whole process, so headers are read in turn; pixels are decoded by as many threads as ask.
+        with _OPENING, warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
-                return _on_white(ImageOps.exif_transpose(image))
+            opened = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
+        with opened as image:
+            if not image.width * image.height:
+                raise ValueError("it has no pixels")
+            ImageOps.exif_transpose(image, in_place=True)
+            return _on_white(image)
     except UnidentifiedImageError:
         problem = "its content is in no known image format"
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         problem = f"it has more than {Image.MAX_IMAGE_PIXELS:,} pixels"
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, EOFError, SyntaxError, ValueError, struct.error) as error:
         problem = str(error).strip().rstrip(".") or type(error).__name__
     raise InputError(
         f"{name} cannot be read as an image: {problem}.", "Replace it with a complete PNG, JPEG or WebP file."
@@ -79,7 +87,8 @@ def _on_white(image: Image) -> Image:
     if image.mode in {"I", "I;16", "F"}:
         raise ValueError(f"its pixels are single numbers of mode {image.mode}, not colours")
     if not image.has_transparency_data:
-        return image.convert("RGB")
+        image.load()
+        return image if image.mode == "RGB" else image.convert("RGB")
     page = Image.new("RGBA", image.size, "white")
     page.alpha_composite(image.convert("RGBA"))
     return page.convert("RGB")

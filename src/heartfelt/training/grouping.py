@@ -7,11 +7,10 @@ grouping that has ten groups or more, none with over a third of the stimuli, and
 which have readings of their own. Near-duplicates stay together whatever the grouping.
 
 *Near-duplicates*: the same file, the same picture saved again, the same sound cut or re-encoded. Three signs, any of which is
-enough: equal content; pictures whose difference hashes (16 x 16 comparisons of neighbouring grey values) differ in at most
-``HASH_BITS`` of 256 bits; embeddings, each column standardised, with a cosine of at least what the embedding gives as its
-``near_duplicate``. On OASIS the closest strangers differ in 48 bits and have a cosine of .80; pictures saved again at a third of
-the quality differ in at most 17 bits, mirrored or cropped ones have a cosine of .85 or more. On AImoclips the closest strangers
-have a cosine of .966; the same clip at half the level or as MP3 mostly has .99, without its first 0.3 s .965 or more.
+enough: equal content; pictures whose difference hashes are close (:mod:`heartfelt.media.duplicates`); embeddings, each column
+standardised, with a cosine of at least what the embedding gives as its ``near_duplicate``. On OASIS the closest strangers have a
+cosine of .80; mirrored or cropped pictures have .85 or more. On AImoclips the closest strangers have a cosine of .966; the same
+clip at half the level or as MP3 mostly has .99, without its first 0.3 s .965 or more.
 """
 
 from __future__ import annotations
@@ -21,26 +20,22 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
 from heartfelt.training.fitting import Ints
 from heartfelt.wording import plural
-
-Bits: TypeAlias = npt.NDArray[np.uint8]
 
 AUTO, NONE = "auto", "none"
 COLUMNS = ("theme", "group", "scene", "source", "song", "track", "speaker", "prompt")
 FILE_NAME = "file name"
 LEAST_GROUPS = 10
-HASH_BITS = 32
 _LARGEST_SHARE = 1 / 3
 _NUMBERED = re.compile(r"^(?P<stem>.*?\D)[\s_.\-]*\(?\d+\)?$")
-_SIDE = 16
 _MOST_STIMULI = 20_000
 _BLOCK = 512
 
@@ -179,17 +174,11 @@ def _usable(values: Sequence[str], cells: Sequence[tuple[str, ...]]) -> bool:
 
 
 def picture_hash(path: Path) -> Bits | None:
-    """The difference hash of a picture as 32 bytes; None where it cannot be read."""
-    from PIL import Image
-
-    from heartfelt.media.image import decode_image
-
+    """The difference hash of a picture; None where it cannot be read."""
     try:
-        grey = decode_image(path.read_bytes()).convert("L")
+        return image_hash(path)
     except (HeartfeltError, OSError):
         return None
-    small = np.asarray(grey.resize((_SIDE + 1, _SIDE), Image.Resampling.LANCZOS), dtype=np.int16)
-    return np.packbits((small[:, 1:] > small[:, :-1]).ravel())
 
 
 def near_duplicates(
@@ -201,7 +190,8 @@ def near_duplicates(
     """A number for each stimulus, the same for those that are nearly the same, over any number of steps."""
     first: dict[str, int] = {}
     equal = [(first.setdefault(content, at), at) for at, content in enumerate(contents)]
-    return _connected(len(contents), [*equal, *_close_embeddings(embedding, cosine), *_close_hashes(hashes)])
+    same = enumerate(duplicate_groups(hashes).tolist())
+    return _connected(len(contents), [*equal, *_close_embeddings(embedding, cosine), *same])
 
 
 def _close_embeddings(embedding: npt.NDArray[np.float32], cosine: float | None) -> list[tuple[int, int]]:
@@ -211,16 +201,6 @@ def _close_embeddings(embedding: npt.NDArray[np.float32], cosine: float | None) 
     whole = (embedding - embedding.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0)
     length = np.linalg.norm(whole, axis=1, keepdims=True)
     return _close((whole / np.where(length > 1e-9, length, 1.0)).astype(np.float32), cosine)
-
-
-def _close_hashes(hashes: Sequence[Bits | None]) -> list[tuple[int, int]]:
-    known = [(at, bits) for at, bits in enumerate(hashes) if bits is not None]
-    if not 2 <= len(known) <= _MOST_STIMULI:
-        return []
-    signs = np.unpackbits(np.stack([bits for _, bits in known]), axis=1).astype(np.float32) * 2 - 1
-    # A bit that differs lowers the product of +1 and -1 by two.
-    pairs = _close(signs, signs.shape[1] - 2 * HASH_BITS)
-    return [(known[first][0], known[other][0]) for first, other in pairs]
 
 
 def _close(rows: npt.NDArray[np.float32], least: float) -> list[tuple[int, int]]:

@@ -21,6 +21,7 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import inside
 from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.media.duplicates import Bits
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
 from heartfelt.progress import Progress
@@ -32,7 +33,7 @@ from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.calibrating import Domains
 from heartfelt.training.fitting import Floats, Ints, Rows
-from heartfelt.training.grouping import AUTO, Bits, Grouping, grouping_of, picture_hash
+from heartfelt.training.grouping import AUTO, Grouping, grouping_of, picture_hash
 
 LEAST_RATINGS = 2
 LEAST_STIMULI = 20

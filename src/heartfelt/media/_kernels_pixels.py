@@ -1,0 +1,209 @@
+"""Compiled loops over pixels, colour bins and hashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.stats._kernels_resample import compiled
+from heartfelt.stats.triples import Floats, Ints
+
+Counts = npt.NDArray[np.int32]
+Words = npt.NDArray[np.uint64]
+
+_BLOCK = 4096
+_BYTE, _G, _B = np.uint32(255), np.uint32(8), np.uint32(16)
+_ONE, _FULL, _HALF = np.int32(1), np.float32(65_536), np.float32(0.5)
+
+_M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
+_H01 = np.uint64(0x0101010101010101)
+_BIN, _U15 = np.uint64(0x7FFF), np.uint64(15)
+_U1, _U2, _U4, _U56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+
+
+@compiled
+def add_pixels(
+    pixels: npt.NDArray[np.uint32], packed: Words, lightness: npt.NDArray[np.uint16], sums: Ints, bins: Counts
+) -> None:
+    """Add pixels (R in the lowest byte, then G and B) to the running sums of an image, all in whole numbers.
+
+    ``packed[channel, value]``, added over the channels, has the colour bin in its lower 15 bits and above them the luminance,
+    an index into ``lightness``. ``sums``: L* (65,535 for 100), its square, HSV saturation (65,536 for 1), R - G, its square,
+    R + G - 2B, its square. ``bins``: pixels in each colour bin.
+    """
+    for start in range(0, pixels.size, _BLOCK):
+        stop = min(start + _BLOCK, pixels.size)
+        light, light2 = np.int64(0), np.int64(0)
+        for i in range(start, stop):
+            p = pixels[i]
+            code = packed[0, p & _BYTE] + packed[1, (p >> _G) & _BYTE] + packed[2, (p >> _B) & _BYTE]
+            bins[code & _BIN] += 1
+            level = np.int64(lightness[code >> _U15])
+            light += level
+            light2 += level * level
+        sums[0] += light
+        sums[1] += light2
+        # 32-bit sums of a block cannot overflow, and the loop becomes vector instructions.
+        saturation, rg1, rg2, yb1, yb2 = np.int32(0), np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        for i in range(start, stop):
+            p = pixels[i]
+            r, g, b = np.int32(p & _BYTE), np.int32((p >> _G) & _BYTE), np.int32((p >> _B) & _BYTE)
+            rg, yb = np.int32(r - g), np.int32(r + g - 2 * b)
+            rg1, rg2 = np.int32(rg1 + rg), np.int32(rg2 + rg * rg)
+            yb1, yb2 = np.int32(yb1 + yb), np.int32(yb2 + yb * yb)
+            most, least = max(r, max(g, b)), min(r, min(g, b))
+            share = np.float32(most - least) / np.float32(max(most, _ONE))
+            saturation = np.int32(saturation + np.int32(share * _FULL + _HALF))
+        sums[2] += saturation
+        sums[3] += rg1
+        sums[4] += rg2
+        sums[5] += yb1
+        sums[6] += yb2
+
+
+@compiled
+def cluster(cells: Floats, centres: Floats) -> Floats:
+    """Move ``centres`` to a k-means solution (Lloyd's rounds, 10 at most) of cells (a colour and a weight); return the weights.
+
+    A colour as near to two centres belongs to the first; a centre without colours stays where it is.
+    """
+    k = centres.shape[0]
+    member = np.full(cells.shape[0], -1, np.int64)
+    moved = np.zeros((k, 4))
+    for _ in range(10):
+        changed = False
+        moved[:] = 0.0
+        for i in range(cells.shape[0]):
+            best, least = 0, np.inf
+            for c in range(k):
+                d0 = cells[i, 0] - centres[c, 0]
+                d1 = cells[i, 1] - centres[c, 1]
+                d2 = cells[i, 2] - centres[c, 2]
+                distance = d0 * d0 + d1 * d1 + d2 * d2
+                if distance < least:
+                    best, least = c, distance
+            if member[i] != best:
+                member[i] = best
+                changed = True
+            weight = cells[i, 3]
+            for d in range(3):
+                moved[best, d] += weight * cells[i, d]
+            moved[best, 3] += weight
+        for c in range(k):
+            if moved[c, 3] > 0:
+                for d in range(3):
+                    centres[c, d] = moved[c, d] / moved[c, 3]
+        if not changed:
+            break
+    return moved[:, 3].copy()
+
+
+@compiled
+def main_colours(
+    bins: Counts,
+    lab: npt.NDArray[np.float32],
+    warmth: npt.NDArray[np.float32],
+    name_of: npt.NDArray[np.uint8],
+    names: int,
+    most: int,
+) -> Any:
+    """The sum of warmth over the pixels, and the centres and pixels of at most ``most`` clusters.
+
+    Bins are first merged into cells with the mean of their pixels' colours. The clusters start at the means of the most
+    frequent names, the first in the list of equally frequent ones.
+    """
+    cells = np.zeros((4096, 4))
+    named = np.zeros((names, 4))
+    warm = 0.0
+    for i in range(bins.size):
+        weight = bins[i]
+        if weight > 0:
+            warm += weight * warmth[i]
+            # Two steps of each channel to a cell.
+            cell = ((i >> 11) << 8) | (((i >> 6) & 15) << 4) | ((i >> 1) & 15)
+            name = name_of[i]
+            cells[cell, 3] += weight
+            named[name, 3] += weight
+            for d in range(3):
+                part = weight * lab[i, d]
+                cells[cell, d] += part
+                named[name, d] += part
+    used = 0
+    for i in range(cells.shape[0]):
+        if cells[i, 3] > 0:
+            weight = cells[i, 3]
+            for d in range(3):
+                cells[used, d] = cells[i, d] / weight
+            cells[used, 3] = weight
+            used += 1
+    centres = np.zeros((most, 3))
+    size = 0
+    while size < most:
+        best = np.argmax(named[:, 3])
+        if named[best, 3] <= 0:
+            break
+        centres[size] = named[best, :3] / named[best, 3]
+        named[best, 3] = 0
+        size += 1
+    centres = centres[:size].copy()
+    return warm, centres, cluster(cells[:used], centres)
+
+
+@compiled
+def bits_set(word: Any) -> Any:
+    """How many bits of a 64-bit word are set."""
+    word = word - ((word >> _U1) & _M1)
+    word = (word & _M2) + ((word >> _U2) & _M2)
+    word = (word + (word >> _U4)) & _M4
+    return (word * _H01) >> _U56
+
+
+@compiled
+def _root(parent: Ints, at: int) -> int:
+    while parent[at] != at:
+        parent[at] = parent[parent[at]]
+        at = parent[at]
+    return at
+
+
+@compiled
+def _join(hashes: Words, order: Ints, first: int, start: int, stop: int, most: int, parent: Ints) -> None:
+    """Connect the hash at place ``first`` with those from ``start`` to ``stop`` that are close to it."""
+    for place in range(start, stop):
+        differing = np.uint64(0)
+        for word in range(hashes.shape[1]):
+            differing += bits_set(hashes[first, word] ^ hashes[place, word])
+            if differing > most:
+                break
+        if differing <= most:
+            a, b = _root(parent, order[first]), _root(parent, order[place])
+            parent[max(a, b)] = min(a, b)
+
+
+@compiled
+def join_close(hashes: Words, keys: Ints, widths: Ints, most: int) -> Ints:
+    """The lowest index each hash is connected to by steps of at most ``most`` differing bits.
+
+    ``keys[band, hash]`` are the bits of a band, ``widths`` their number. Only hashes whose keys differ in at most one bit in
+    at least one band are compared, which misses no pair while ``most < 2 * bands``.
+    """
+    parent = np.arange(hashes.shape[0])
+    for band in range(keys.shape[0]):
+        order = np.argsort(keys[band], kind="mergesort")
+        ordered = hashes[order]
+        starts = np.zeros((1 << widths[band]) + 1, np.int64)
+        for i in range(order.size):
+            starts[keys[band, i] + 1] += 1
+        starts = np.cumsum(starts)
+        for key in range(starts.size - 1):
+            for i in range(starts[key], starts[key + 1]):
+                _join(ordered, order, i, i + 1, starts[key + 1], most, parent)
+                for flip in range(widths[band]):
+                    other = key | (1 << flip)
+                    if other != key:
+                        _join(ordered, order, i, starts[other], starts[other + 1], most, parent)
+    for i in range(parent.size):
+        parent[i] = _root(parent, i)
+    return parent
