@@ -156,7 +156,7 @@ def test_every_rule_answers_or_says_why(case: Callable[[], Snapshot]) -> None:
     for name in RULES:
         table = FLAGS.check(RULES[name].apply(view, RuleOptions(seed=1)), name)
         assert table.columns == list(FLAGS.names)
-        assert table.height > 0
+        assert table.height > 0, name
         assert (table["words"].str.len_chars() > 5).all()
         judged = table.filter(pl.col("why_missing").is_null())
         assert judged["value"].null_count() == 0, name

@@ -54,16 +54,6 @@ def test_values_equal_lexicalrichness(key: tuple[int, int]) -> None:
     )
 
 
-@pytest.mark.peer
-def test_values_equal_the_installed_lexicalrichness() -> None:
-    peer = pytest.importorskip("lexicalrichness").LexicalRichness
-    text = " ".join(zipf_texts("peer", 200)).translate(str.maketrans("0123456789", "abcdefghij"))
-    theirs, result = peer(text), diversity([text])
-    assert float(result.mattr) == pytest.approx(theirs.mattr(100), rel=1e-10)
-    assert float(result.mtld) == pytest.approx(theirs.mtld(), rel=1e-12)
-    assert float(result.hdd) == pytest.approx(float(theirs.hdd(42)), rel=1e-8)
-
-
 def test_values_by_hand() -> None:
     result = diversity(["a b a c", "", "b b"], window=2, draws=2)
     assert (result.texts, result.without_words, result.unit) == (3, 1, "words")

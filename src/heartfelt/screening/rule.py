@@ -146,7 +146,9 @@ class Rule:
         """What the rule reports: a table under the contract ``FLAGS``."""
         view = RatingsView.of(source)
         complete = self.complete(options or RuleOptions())
-        if view.raters:
+        if self.examines != "ratings" and not self.applies(view):
+            result: Sequence[Verdicts] | str = f"the study has no {self.examines}"
+        elif view.raters:
             result = self.judge(view, complete)
         else:
             unknown = f": {view.unknown_raters} ratings have no rater" if view.unknown_raters else ""

@@ -294,6 +294,7 @@ def test_keys_are_told_and_letters_work_on_other_keyboards(serve_sets: Serve, ju
     page.wait_for_selector('.member.sounding:has(b:text-is("X"))')
     page.keyboard.press("b")
     page.wait_for_selector('.member.sounding:has(b:text-is("B"))')
+    page.wait_for_timeout(500)  # stopped at its very start, a clip would be played again rather than on
     page.keyboard.press(" ")
     page.wait_for_selector(".play[data-state=play]")
     page.keyboard.press("Shift+ ")
