@@ -156,7 +156,9 @@ def _sets(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     rows = rows.join(names, on="stimulus", how="left", maintain_order="left").drop_nulls("name")
     twice = pl.struct("name").is_duplicated().over(*TRIAL)
     rows = rows.filter(~twice.any().over(*TRIAL)).with_columns(_rater_or_row())
-    return rows.select("rater", "trial", "name", "value", "place").sort("rater", "trial", "place")
+    presented = pl.col("set") if "set" in rows.columns else pl.col("trial")
+    rows = rows.select("rater", "trial", "name", "value", "place", unit=presented.fill_null(pl.col("trial")))
+    return rows.sort("rater", "trial", "place")
 
 
 def _rater_or_row() -> pl.Expr:
@@ -167,24 +169,24 @@ def _rater_or_row() -> pl.Expr:
 def _fitted(
     scale: Scale, pairs: pl.DataFrame, rows: pl.DataFrame, of: Of, confidence: float
 ) -> tuple[Strengths, tuple[str, ...]]:
-    if isinstance(scale, Rank):
+    if isinstance(scale, Rank | BestWorst):
+        model = stats.plackett_luce if isinstance(scale, Rank) else stats.best_worst
+        # Systems are compared on the sets they appear in, which are a sample; stimuli are themselves what is compared.
+        sets = rows["unit"] if of == "system" and rows["unit"].n_unique() > 1 else None
         columns = (rows["rater"], rows["trial"], rows["name"], rows["value"])
-        return stats.plackett_luce(*columns, confidence=confidence), ()
-    if isinstance(scale, BestWorst):
-        columns = (rows["rater"], rows["trial"], rows["name"], rows["value"])
-        return stats.best_worst(*columns, confidence=confidence), ()
+        return model(*columns, stimulus=sets, confidence=confidence), ()
     graded = isinstance(scale, Preference)
     value = pairs["grade" if graded else "value"]
     options: dict[str, Any] = {
         "confidence": confidence,
         "stimulus": unit_of(pairs) if of == "system" else None,
     }
-    model = stats.cmos if graded else stats.davidson if (value == 0.5).any() else stats.bradley_terry
+    paired = stats.cmos if graded else stats.davidson if (value == 0.5).any() else stats.bradley_terry
     given = (rater_of(pairs), pairs["first"], pairs["second"], value)
-    result = model(*given, order_effect=True, **options)
+    result = paired(*given, order_effect=True, **options)
     if result.core:
         return result, ()
-    plain = model(*given, **options)
+    plain = paired(*given, **options)
     if not plain.core:
         return plain, ()
     return plain, (

@@ -33,14 +33,20 @@ def test_rankings_of_two_are_bradley_terry() -> None:
     first = rng.integers(0, 5, 300)
     second = (first + rng.integers(1, 5, 300)) % 5
     value = (rng.random(300) < 1 / (1 + np.exp((second - first) / 2))).astype(float)
-    rater = rng.integers(0, 9, 300)
-    pairs = bradley_terry(rater, first, second, value)
+    rater, prompt = rng.integers(0, 9, 300), rng.integers(0, 12, 300)
     items, ranks = np.column_stack([first, second]).ravel(), np.column_stack([2 - value, 1 + value]).ravel()
-    ranked = plackett_luce(np.repeat(rater, 2), np.repeat(np.arange(300), 2), items, ranks)
-    for name in range(5):
-        expected, strength = pairs.strength(name), ranked.strength(name)
-        assert strength.value == pytest.approx(expected.value, abs=1e-7)
-        assert strength.low == pytest.approx(expected.low, abs=1e-6)
+    for stimulus in (None, prompt):
+        pairs = bradley_terry(rater, first, second, value, stimulus=stimulus)
+        twice = None if stimulus is None else np.repeat(stimulus, 2)
+        ranked = plackett_luce(
+            np.repeat(rater, 2), np.repeat(np.arange(300), 2), items, ranks, stimulus=twice
+        )
+        for name in range(5):
+            expected, strength = pairs.strength(name), ranked.strength(name)
+            assert strength.value == pytest.approx(expected.value, abs=1e-7)
+            assert strength.low == pytest.approx(expected.low, abs=1e-6)
+            assert strength.high == pytest.approx(expected.high, abs=1e-6)
+            assert strength.counts.get("stimuli") == (None if stimulus is None else 12)
 
 
 def test_a_shared_rank_counts_for_each_before_the_rest() -> None:

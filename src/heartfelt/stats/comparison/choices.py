@@ -68,21 +68,26 @@ class _Answers:
     names: Sequence[Any]
     rater: Ints
     raters: int
+    stimulus: Ints | None
+    stimuli: int
     left_out: int
 
 
-def _answers(rater: Ids, trial: Ids, item: Ids, value: Values, name: str) -> _Answers:
+def _answers(
+    rater: Ids, trial: Ids, item: Ids, value: Values, name: str, stimulus: Ids | None = None
+) -> _Answers:
     values = as_floats(value, name)
-    columns = [as_array(column) for column in (rater, trial, item)]
+    # Without stimuli every trial is one of its own, which nothing looks at.
+    columns = [as_array(column) for column in (rater, trial, item, trial if stimulus is None else stimulus)]
     if any(column.size != values.size for column in columns):
         sizes = ", ".join(str(column.size) for column in columns)
         raise InputError(
-            f"The columns differ in length: rater, trial, item {sizes}; {name} {values.size}.",
+            f"The columns differ in length: rater, trial, item, stimulus {sizes}; {name} {values.size}.",
             "Pass parallel arrays: one entry per rater, trial and item.",
         )
     keep = np.isfinite(values)
     values, columns = values[keep], [column[keep] for column in columns]
-    raters, trials, items = (code(column) for column in columns)
+    raters, trials, items, stimuli = (code(column) for column in columns)
     key = raters.codes * max(trials.count, 1) + trials.codes
     order = np.lexsort((values, key))
     sorted_key = key[order]
@@ -104,6 +109,8 @@ def _answers(rater: Ids, trial: Ids, item: Ids, value: Values, name: str) -> _An
         items.names,
         raters.codes[order][starts] if values.size else np.zeros(0, np.int64),
         raters.count,
+        stimuli.codes[order][starts] if values.size and stimulus is not None else None,
+        stimuli.count,
         int(keep.size - keep.sum()),
     )
 
@@ -114,14 +121,16 @@ def plackett_luce(
     item: Ids,
     rank: Values,
     *,
+    stimulus: Ids | None = None,
     penalty: float = 0.0,
     confidence: float = 0.95,
 ) -> Strengths:
     """Strengths from rankings: one row per rater, trial and item, with its rank (1 is the best).
 
-    A trial may rank any part of the items; one with a single item says nothing and is left out. Intervals are over raters.
+    A trial may rank any part of the items; one with a single item says nothing and is left out. Intervals are over raters
+    and, where ``stimulus`` names what each trial presented, such as the prompt of the items, over these too.
     """
-    data = _answers(rater, trial, item, rank, "rank")
+    data = _answers(rater, trial, item, rank, "rank", stimulus)
     starts, items, answer = [0], [], []
     alone = 0
     for number in range(data.starts.size - 1):
@@ -148,7 +157,9 @@ def plackett_luce(
         data.names,
         data.rater,
         data.raters,
-        left_out=data.left_out + alone,
+        data.stimulus,
+        data.stimuli,
+        data.left_out + alone,
     )
     return _fit("Plackett-Luce", choices, penalty, confidence)
 
@@ -159,11 +170,15 @@ def best_worst(
     item: Ids,
     choice: Values,
     *,
+    stimulus: Ids | None = None,
     penalty: float = 0.0,
     confidence: float = 0.95,
 ) -> Strengths:
-    """Strengths from best-worst choices: one row per rater, trial and item, 1 for the best, -1 for the worst, 0 for the rest."""
-    data = _answers(rater, trial, item, choice, "choice")
+    """Strengths from best-worst choices: one row per rater, trial and item, 1 for the best, -1 for the worst, 0 for the rest.
+
+    ``stimulus`` as in :func:`plackett_luce`.
+    """
+    data = _answers(rater, trial, item, choice, "choice", stimulus)
     starts, items, sign, answer = [0], [], [], []
     incomplete = 0
     for number in range(data.starts.size - 1):
@@ -187,7 +202,9 @@ def best_worst(
         data.names,
         data.rater,
         data.raters,
-        left_out=data.left_out + incomplete,
+        data.stimulus,
+        data.stimuli,
+        data.left_out + incomplete,
     )
     return _fit("best-worst logit", choices, penalty, confidence)
 
@@ -244,8 +261,9 @@ def _fit(model: str, data: Choices, penalty: float, confidence: float) -> Streng
     if not converged:
         return no_strengths(model, method, names, data.counts, "the search for the maximum does not end")
     strengths = point.at - point.at.mean()
+    stimuli = None if inner.stimulus is None else (inner.stimulus, inner.stimuli)
     spread = covariance(
-        _Parts(inner, strengths), point.matrix, inner.answers, (inner.rater, inner.raters), None
+        _Parts(inner, strengths), point.matrix, inner.answers, (inner.rater, inner.raters), stimuli
     )
     reasons = (None,) * len(names) if penalty else linked.why
     return gather(
@@ -351,6 +369,10 @@ class _Parts:
         from heartfelt.stats._kernels_comparison import choice_pass
 
         data = self.data
-        stages = np.flatnonzero(np.isin(data.answer, rows))
+        # The choices of an answer stand together, so those of some answers are a few ranges.
+        begin = np.searchsorted(data.answer, rows)
+        sizes = np.searchsorted(data.answer, rows, side="right") - begin
+        before = np.cumsum(sizes) - sizes
+        stages = np.arange(sizes.sum()) + np.repeat(begin - before, sizes)
         _, slope, matrix = choice_pass(data.starts, data.items, data.sign, stages, self.strengths, self.width)
         return slope, matrix
