@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -18,22 +17,6 @@ from heartfelt.collect.commands import Answer, Exclude, Flag, Leave, Next, Sessi
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]
-
-
-@pytest.fixture
-def collect(clock: Clock) -> Iterator[Callable[..., Collection]]:
-    made: list[Collection] = []
-
-    def open_(folder: Path, seed: int = 1, **options: Any) -> Collection:
-        chosen = CollectOptions(seed=seed, durable=False, **options)
-        made.append(Collection.open(folder, clock=clock, options=chosen))
-        return made[-1]
-
-    yield open_
-    for collection in made:
-        collection.close()
-
-
 Open = Callable[..., Collection]
 
 

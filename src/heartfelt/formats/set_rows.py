@@ -155,10 +155,7 @@ def with_trials(pairs: pl.DataFrame, apart: Sequence[str] = ()) -> pl.DataFrame:
     if pairs["rater"].is_null().all():
         return pairs.with_columns(number.cast(pl.String).alias("trial"))
     pairs = pairs.with_columns(occurrence("rater", "question", "set", *apart).alias("repeat"))
-    again = (
-        pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "set", pl.col("repeat") + 1)).otherwise("set")
-    )
-    trial = pl.when(pl.col("rater").is_null()).then(number.cast(pl.String)).otherwise(again)
+    trial = pl.when(pl.col("rater").is_null()).then(number.cast(pl.String)).otherwise(numbered_again("set"))
     repeat = pl.when(pl.col("rater").is_not_null()).then("repeat").otherwise(0)
     return without_repeats(pairs.with_columns(trial.alias("trial"), repeat.cast(pl.Int64).alias("repeat")))
 
@@ -166,6 +163,11 @@ def with_trials(pairs: pl.DataFrame, apart: Sequence[str] = ()) -> pl.DataFrame:
 def occurrence(*key: str) -> pl.Expr:
     """How often the key of a row came before: 0 for the first time."""
     return (pl.col(key[0]).is_null() | True).cum_sum().over(pl.struct(key).hash()).cast(pl.Int64) - 1
+
+
+def numbered_again(name: str) -> pl.Expr:
+    """The name as it is at a first presentation, and with its number (``#2``) at the next ones."""
+    return pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", name, pl.col("repeat") + 1)).otherwise(name)
 
 
 def without_repeats(rows: pl.DataFrame) -> pl.DataFrame:

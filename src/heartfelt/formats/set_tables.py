@@ -20,6 +20,7 @@ from heartfelt.formats.described import build, stated_scale
 from heartfelt.formats.set_rows import (
     ROW,
     free_names,
+    numbered_again,
     numbered_extras,
     occurrence,
     reference_notes,
@@ -113,8 +114,7 @@ def checked_trials(
     notes: list[str] = []
     rows = ratings if "set" in ratings.columns else ratings.with_columns(pl.col("trial").alias("set"))
     if "repeat" in rows.columns:
-        again = pl.format("{}#{}", "trial", pl.col("repeat") + 1)
-        rows = rows.with_columns(pl.when(pl.col("repeat") > 0).then(again).otherwise("trial").alias("trial"))
+        rows = rows.with_columns(numbered_again("trial").alias("trial"))
     if "role" not in rows.columns:
         rows = rows.with_columns(pl.lit("x" if kind == "abx" else "member").alias("role"))
     trial = ("rater", "trial", "question")
@@ -162,9 +162,13 @@ def _contradictions(scale: AnyScale, kind: SetType, trial: Sequence[str]) -> dic
         out["a comparison of two has another number of stimuli"] = size != 2
         out["the two values of the trial contradict each other"] = value.sum().over(trial) != whole
     if isinstance(scale, BestWorst):
-        ends = ((value == end).sum().over(trial) != 1 for end in (1, -1))
-        out["the trial has no single best and worst"] = pl.any_horizontal(*ends)
+        out["the trial has no single best and worst"] = _no_single_ends(trial)
     return out
+
+
+def _no_single_ends(trial: Sequence[str]) -> pl.Expr:
+    """Whether a trial has no best, no worst, or several."""
+    return pl.any_horizontal((pl.col("value") == end).sum().over(trial) != 1 for end in (1, -1))
 
 
 def read_members(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
@@ -197,8 +201,7 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
         "a stimulus is in the set twice": stimulus.n_unique().over(trial) < pl.len().over(trial),
     }
     if "best" in options:
-        ends = ((value == end).sum().over(trial) != 1 for end in (1, -1))
-        faults["best and worst are not two different members of the set"] = pl.any_horizontal(*ends)
+        faults["best and worst are not two different members of the set"] = _no_single_ends(trial)
     else:
         faults["a member has no rank"] = value.is_null().any().over(trial)
     good, ledger = usable(rows, faults, where, {"rater": "rater", "stimulus": "stimulus"})
@@ -269,11 +272,8 @@ def _with_ids(rows: pl.DataFrame) -> pl.DataFrame:
         return rows
     trials = rows.select(ROW, "rater", "set").unique(ROW, keep="first", maintain_order=True)
     trials = trials.with_columns(occurrence("rater", "set").alias("repeat"))
-    again = (
-        pl.when(pl.col("repeat") > 0).then(pl.format("{}#{}", "set", pl.col("repeat") + 1)).otherwise("set")
-    )
     number = pl.col(ROW).cast(pl.String)
     trials = trials.with_columns(
-        pl.when(pl.col("rater").is_null()).then(number).otherwise(again).alias("trial")
+        pl.when(pl.col("rater").is_null()).then(number).otherwise(numbered_again("set")).alias("trial")
     )
     return without_repeats(rows.join(trials.select(ROW, "trial", "repeat"), on=ROW, maintain_order="left"))

@@ -101,6 +101,10 @@ class RatingsView:
         """The view of a snapshot; a view is returned as it is."""
         return source if isinstance(source, RatingsView) else _view(source)
 
+    def codes_of(self, raters: pl.Series) -> Ints:
+        """The codes of raters by their ids, all of whom are known."""
+        return raters.replace_strict(self.raters, range(len(self.raters)), return_dtype=pl.Int64).to_numpy()
+
     @cached_property
     def edges(self) -> Ints:
         """Where each rater's rows begin; one more entry ends the last."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from heartfelt.make.generators import SynthMusic, SynthVoice
 from heartfelt.make.methods.clips import Moving, Versions
-from heartfelt.make.prompts import Prompt, prompts_for
+from heartfelt.make.prompts import Generator, Prompt, prompts_for
 from heartfelt.make.starter import MUSIC_STYLES, STARTERS, ClipMaker, Planned, Sketch, SmallClips
 from heartfelt.study.recipes import recipe_study
 
@@ -44,18 +44,7 @@ EXCERPTS: Mapping[str, tuple[float, float]] = {
 def cmos(per_cell: int) -> Sketch:
     """``per_cell`` utterances by every voice for every prompt."""
     maker = SmallClips(SynthVoice(seconds=SPEECH_SECONDS))
-    stimuli = tuple(
-        Planned(
-            Prompt(
-                f"{system}_{name}_{number}", system, name, name, {"valence": place[0], "arousal": place[1]}
-            ),
-            maker,
-            {"system": system, "prompt": name},
-        )
-        for system in VOICE_STYLES
-        for name, place in UTTERANCES.items()
-        for number in range(1, per_cell + 1)
-    )
+    stimuli = _by_prompt(VOICE_STYLES, UTTERANCES, maker, per_cell, lambda name, _: (name, name))
     return Sketch(
         VOICE_STYLES,
         stimuli,
@@ -70,21 +59,12 @@ def cmos(per_cell: int) -> Sketch:
 def mushra(per_cell: int) -> Sketch:
     """Every version of ``per_cell`` excerpts per prompt."""
     maker = Versions(seconds=MUSHRA_SECONDS)
-    stimuli = tuple(
-        Planned(
-            Prompt(
-                f"{system}_{name}_{number}",
-                system,
-                INSTRUMENTS[name],
-                f"{name} {number}",
-                {"valence": place[0], "arousal": place[1]},
-            ),
-            maker,
-            {"system": system, "prompt": name},
-        )
-        for system in VERSION_STYLES
-        for name, place in EXCERPTS.items()
-        for number in range(1, per_cell + 1)
+    stimuli = _by_prompt(
+        VERSION_STYLES,
+        EXCERPTS,
+        maker,
+        per_cell,
+        lambda name, number: (INSTRUMENTS[name], f"{name} {number}"),
     )
     return Sketch(
         VERSION_STYLES,
@@ -122,6 +102,31 @@ def continuous(per_cell: int) -> Sketch:
         "on the plane to the coordinates of its intent, so that traces have something to follow."
     )
     return _music("continuous", Moving(seconds=MOVING_SECONDS), per_cell, notes)
+
+
+def _by_prompt(
+    systems: Iterable[str],
+    places: Mapping[str, tuple[float, float]],
+    maker: Generator,
+    per_cell: int,
+    asked: Callable[[str, int], tuple[str, str]],
+) -> tuple[Planned, ...]:
+    """``per_cell`` clips for every system and prompt; ``asked`` gives the intent and the text of each."""
+    return tuple(
+        Planned(
+            Prompt(
+                f"{system}_{name}_{number}",
+                system,
+                *asked(name, number),
+                {"valence": valence, "arousal": arousal},
+            ),
+            maker,
+            {"system": system, "prompt": name},
+        )
+        for system in systems
+        for name, (valence, arousal) in places.items()
+        for number in range(1, per_cell + 1)
+    )
 
 
 def _music(recipe: str, maker: ClipMaker, per_cell: int, notes: str, template: str = "") -> Sketch:

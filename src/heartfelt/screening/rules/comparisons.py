@@ -22,7 +22,8 @@ variance 1 / n. Raters are taken as two kinds and flagged as in :mod:`heartfelt.
 panel's norm on the arcsine scale; only high shares. Guessing gives one quarter. Ten triads are needed.
 
 *MUSHRA*: the post-screening of ITU-R BS.1534-3. A listener is flagged who grades the hidden reference below 90 in more than
-15% of the items, or the mid-range anchor above 90 in more than 15%. A standard without a false-positive rate.
+15% of the items. A standard without a false-positive rate. Its limit on the mid-range anchor is applied in the analysis,
+where that anchor is known.
 """
 
 from __future__ import annotations
@@ -87,7 +88,6 @@ class Compared:
 def compared(view: RatingsView) -> list[Compared]:
     """The comparisons of every question that gives some."""
     out = []
-    codes = {name: code for code, name in enumerate(view.raters)}
     several = "system" in view.stimuli.columns and view.stimuli["system"].drop_nulls().n_unique() > 1
     for question in view.study.asked if view.sets.height else ():
         table = choices(view.sets, question.id, view.study.scale_of(question.id))
@@ -96,7 +96,7 @@ def compared(view: RatingsView) -> list[Compared]:
         made = contests(table, view.stimuli, "system") if several else None
         if made is None or not made.height:
             made = contests(table, view.stimuli, "stimulus")
-        rater = np.array([codes[name] for name in made["rater"]], dtype=np.int64)
+        rater = view.codes_of(made["rater"])
         scale = view.study.scale_of(question.id)
         ties = bool(getattr(scale, "ties", False)) or getattr(scale, "type", "") == "preference"
         out.append(Compared(question.id, rater, made, ties))
@@ -367,8 +367,7 @@ def _listeners(view: RatingsView, question: str) -> Verdicts | None:
     counted = hidden.group_by("rater").agg(
         pl.len().alias("n"), (pl.col("value") < below).sum().alias("below")
     )
-    codes = {name: code for code, name in enumerate(view.raters)}
-    rater = np.array([codes[name] for name in counted["rater"]], dtype=np.int64)
+    rater = view.codes_of(counted["rater"])
     order = np.argsort(rater)
     n, missed = counted["n"].to_numpy()[order], counted["below"].to_numpy()[order]
     share = missed / n

@@ -33,7 +33,7 @@ def _flat(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     samples = pl.col("samples")
     spread = (samples.list.max() - samples.list.min()).cast(pl.Float64).fill_null(0.0)
     flat = table.select("rater", (spread <= options.number("within") * length).alias("bad"))
-    return [_counted(view, flat, options, "of the traces never move", f"fewer than {LEAST} traces")]
+    return [_counted(view, flat, options, "traces never move", f"fewer than {LEAST} traces")]
 
 
 def _away(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
@@ -44,14 +44,13 @@ def _away(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     length = pl.col("samples").list.len() / pl.col("rate")
     bad = known.select("rater", (pl.col("away") > options.number("share") * length).alias("bad"))
     why = f"fewer than {LEAST} traces with a known time in the background"
-    return [_counted(view, bad, options, "of the traces were drawn with the page in the background", why)]
+    return [_counted(view, bad, options, "traces were drawn with the page in the background", why)]
 
 
 def _counted(view: RatingsView, table: pl.DataFrame, options: RuleOptions, what: str, few: str) -> Verdicts:
     from scipy.stats import binom
 
-    codes = {name: code for code, name in enumerate(view.raters)}
-    rater = np.array([codes[name] for name in table["rater"]], dtype=np.int64)
+    rater = view.codes_of(table["rater"])
     size, at_most = len(view.raters), options.number("at_most")
     n = np.bincount(rater, minlength=size)
     bad = np.bincount(rater[table["bad"].to_numpy()], minlength=size)
@@ -63,7 +62,7 @@ def _counted(view: RatingsView, table: pl.DataFrame, options: RuleOptions, what:
         asked,
         n[asked],
         lambda row: (
-            f"{int(bad[asked[row]])} of {int(n[asked[row]])} {what.removeprefix('of the ')} ({p_value(p[asked[row]])} if every"
+            f"{int(bad[asked[row]])} of {int(n[asked[row]])} {what} ({p_value(p[asked[row]])} if every"
             f" {round(1 / at_most)}th did so by itself)."
         ),
         [None if ok else few for ok in enough[asked]],

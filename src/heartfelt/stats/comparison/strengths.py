@@ -243,7 +243,7 @@ def _estimate(
     used = BRADLEY_TERRY if link.ties and not with_tie else link
     problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
     if with_order and not penalty and _order_is_fixed(problem):
-        why = "the order of presentation cannot be told from the strengths: some line of contestants explains it fully"
+        why = "the order of presentation and the strengths explain the same answers: some line of contestants accounts for it fully"
         return no_strengths(link.name, method, data.names, data.counts, why)
     result = fit(problem)
     if not result.converged:
