@@ -209,8 +209,31 @@ FIELDS = Contract(
         _optional("final", "the value after a person verified it"),
         _optional("verified_by", "the rater who verified it"),
         _optional("at", "when it was verified", MOMENT),
+        _optional("shown", "what the rater saw of it: true, hidden, or planted for another stimulus's value"),
+        _optional("first", "the rater's first answer, where it was changed later"),
+        _optional("seconds", "time the rater spent on it", pl.Float64),
+        _optional("keystrokes", "keys and taps it took", pl.Int64),
+        _optional("version", "the version of the model that wrote it"),
+        _optional("prompt_hash", "a hash of what the model was asked"),
+        _optional("drafted_at", "when the machine wrote it", MOMENT),
+        _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
     ),
     key=("stimulus", "field", "source", "verified_by"),
+)
+DRAFTS = Contract(
+    "drafts",
+    "what machines wrote about stimuli before anybody verified it: the file ``drafts.parquet`` of a study",
+    (
+        _text("stimulus", "the stimulus id"),
+        _text("question", "the question id"),
+        _text("value", "the machine's answer, as the question's scale writes answers"),
+        _text("source", "which machine"),
+        _optional("version", "the version of the model"),
+        _optional("prompt_hash", "a hash of what the model was asked"),
+        _optional("at", "when", MOMENT),
+        _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
+    ),
+    key=("stimulus", "question"),
 )
 MEANS = Contract(
     "means",

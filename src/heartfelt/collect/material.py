@@ -354,7 +354,7 @@ def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
 
 
 def _machine(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
-    """Machine values and their sources by item: the items' column ``machine``, else a manifest column so named."""
+    """Machine values and their sources by item: the drafts, else the items' column ``machine``, else a manifest column."""
     filled: dict[tuple[str, str], tuple[str, str]] = {}
     first = {question.id for question in opened.study.asked if question.machine_first}
     for question in first & set(opened.stimuli.columns):
@@ -368,4 +368,7 @@ def _machine(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
                 str(row["machine"]),
                 str(row.get("source") or "items"),
             )
-    return filled
+    drafts = opened.drafts.select("stimulus", "question", "value", "source")
+    return filled | {
+        (stimulus, question): (value, source) for stimulus, question, value, source in drafts.iter_rows()
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +10,7 @@ import polars as pl
 from heartfelt.errors import suggestion
 from heartfelt.files import inside
 from heartfelt.formats.columns import Sheet
+from heartfelt.formats.drafts import read_drafts
 from heartfelt.media.probe import PROBED, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -17,7 +18,7 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, load_study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.sets import MadeSets, make_sets
-from heartfelt.tables import ITEMS, STIMULI, lossless_types
+from heartfelt.tables import DRAFTS, ITEMS, STIMULI, lossless_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class OpenStudy:
     items: pl.DataFrame
     sets: MadeSets | None = None
     """The stimuli that are presented together, where the study says so."""
+    drafts: pl.DataFrame = field(default_factory=DRAFTS.empty)
+    """What machines wrote about the stimuli, for raters to verify."""
 
     @property
     def media_root(self) -> Path:
@@ -57,7 +60,8 @@ def open_study(folder: Path | str, progress: Progress | None = None) -> OpenStud
     stimuli = _stimuli(source, study)
     if "path" in stimuli.columns:
         stimuli = probe_stimuli(stimuli, root, str(source), progress, home)
-    return OpenStudy(study, home, stimuli, _items(home, study, stimuli), _sets(home, study, stimuli))
+    items, sets = _items(home, study, stimuli), _sets(home, study, stimuli)
+    return OpenStudy(study, home, stimuli, items, sets, read_drafts(home, study))
 
 
 def is_study(folder: Path) -> bool:

@@ -78,6 +78,15 @@ LAYOUTS = {
         },
         {"answers": "away real"},
     ),
+    "0004": LayoutVersion(
+        {
+            "questionnaires": "rater integer key, question text key, at real not null, time text not null, value real,"
+            "answer text",
+            "adjudications": "seq long key, at real not null, stimulus text not null, question text not null, value real,"
+            "answer text, comment text, rule text not null, history text not null, made_by text not null",
+        },
+        {"ratings": "first text, seconds real, keystrokes integer, source text"},
+    ),
 }
 _UNIQUE = {
     "units": {"units_once": ["stimulus", "question"]},
