@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
+from heartfelt.analysis.preregistration import Registered
 from heartfelt.analysis.results import (
     OMIT,
     Agreement,
@@ -302,6 +303,7 @@ class Summary:
     published: tuple[PublishedFigure, ...] | None
     comparisons: tuple[Comparison, ...] | None = field(default=None, metadata=OMIT)
     traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
+    registered: Registered | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()
