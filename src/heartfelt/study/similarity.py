@@ -1,7 +1,8 @@
 """How alike two answers on a scale are, as texts: 1 for the same, 0 for nothing in common.
 
 Numbers by their distance as a share of the scale's range, or of the larger of the two where it has none; ordered categories
-by their codes likewise; other categories are the same or not; tags and words by the Jaccard index of the two sets.
+by their codes likewise; other categories are the same or not; tags and words by the Jaccard index of the two sets. "None"
+is an empty set, and like no number and no category.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 import unicodedata
 
 from heartfelt.errors import InputError
-from heartfelt.study.answer import Scale
+from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.scale import Tags
 
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -46,6 +47,8 @@ def clearly_different(scale: Scale, one: str, other: str) -> bool:
 
 
 def _parts(scale: Scale, text: str) -> set[str]:
+    if text == NONE:
+        return set()
     plain = unicodedata.normalize("NFKC", text).casefold()
     if isinstance(scale, Tags):
         return {part.strip() for part in plain.split(scale.separator) if part.strip()}
