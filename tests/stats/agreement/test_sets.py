@@ -85,7 +85,8 @@ def test_equals_nltk(level: str) -> None:
         result = alpha(rater, item, value, level, interval=road)
         assert result.value == pytest.approx(PUBLISHED[level], abs=1e-12), SOURCE
         assert result.counts["items"] == 12
-    assert result.low is not None and result.high is not None
+    assert result.low is not None
+    assert result.high is not None
     assert result.low < PUBLISHED[level] < result.high
     assert {"jaccard": "Jaccard", "masi": "MASI"}[level] in result.method
 

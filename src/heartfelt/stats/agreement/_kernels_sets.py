@@ -20,7 +20,7 @@ def _likeness(a, b, shared, masi):
     index = shared / (a + b - shared)
     if not masi or shared == 0 or (shared == a and shared == b):
         return index
-    return index * (2.0 / 3.0 if shared == a or shared == b else 1.0 / 3.0)
+    return index * (2.0 / 3.0 if shared in (a, b) else 1.0 / 3.0)
 
 
 @njit(cache=True)
