@@ -16,6 +16,8 @@ from heartfelt.study.model import Part
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "text", "comparison"]
 Coded: TypeAlias = tuple[float | None, str | None]
+REJECTED = "(rejected)"
+"""In place of a first answer, for a machine's value that was rejected at first."""
 
 
 class Scale(Part):
