@@ -23,7 +23,6 @@ It counts as an answer: it is neither missing nor a number, and a set of tags it
 """
 REJECTED = "(rejected)"
 """In place of a first answer, for a machine's value that was rejected at first."""
-||||||| 2f523a3
 
 
 class Scale(Part):
