@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
+from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import Scale
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
 from heartfelt.study.model import (
@@ -99,6 +100,10 @@ class Study(Part):
     questions: Annotated[list[Question], Field(min_length=1)]
     probes: list[Probe] = []
     design: Design = Design()
+    adjudication: Annotated[
+        Adjudication | None,
+        Field(description="which items senior raters decide; none if left out"),
+    ] = None
     consent: Consent | None = None
     demographics: list[Demographic] = []
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
@@ -125,11 +130,13 @@ class Study(Part):
         self.design.check(self, ("design",))
         if self.sets is not None:
             self.sets.check(self, ("sets",))
+        if self.adjudication is not None:
+            self.adjudication.check(self, ("adjudication",))
         return self
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), sets=None)
+        return without_unused(handler(self), sets=None, adjudication=None)
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""
