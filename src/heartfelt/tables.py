@@ -210,15 +210,18 @@ FIELDS = Contract(
         _optional("verified_by", "the rater who verified it"),
         _optional("at", "when it was verified", MOMENT),
         _optional("shown", "what the rater saw of it: true, hidden, or planted for another stimulus's value"),
-        _optional("first", "the rater's first answer, where it was changed later"),
+        _optional(
+            "first", "the rater's first answer, where it was changed later; (rejected) for a rejected value"
+        ),
         _optional("seconds", "time the rater spent on it", pl.Float64),
         _optional("keystrokes", "keys and taps it took", pl.Int64),
         _optional("version", "the version of the model that wrote it"),
         _optional("prompt_hash", "a hash of what the model was asked"),
         _optional("drafted_at", "when the machine wrote it", MOMENT),
         _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
+        _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
     ),
-    key=("stimulus", "field", "source", "verified_by"),
+    key=("stimulus", "field", "source", "verified_by", "repeat"),
 )
 DRAFTS = Contract(
     "drafts",

@@ -218,6 +218,18 @@ class Ready(RaterCommand[Step]):
 
 
 @dataclass(frozen=True, slots=True)
+class FieldLog:
+    """How one question of a trial was answered."""
+
+    first: Any = None
+    """The first answer, where it was changed before the trial was sent; ``REJECTED`` for a rejected machine value."""
+    seconds: float | None = None
+    """Time spent on the question. Those of a trial's questions add up to the time the trial took."""
+    keystrokes: int | None = None
+    """Keys pressed, and taps or clicks."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialLog:
     """How a trial went: stored with every answer."""
 
@@ -239,6 +251,8 @@ class TrialLog:
     """Class of device: phone, tablet, computer."""
     began: float | None = None
     """When the trial was shown, by the client's clock (seconds since 1970)."""
+    fields: Mapping[str, FieldLog] = field(default_factory=dict)
+    """How each question was answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def _read(study: Study, question: str, given: Any) -> Coded:
     if isinstance(given, Mapping) or (isinstance(given, str) and len(given) > _LONGEST_TEXT):
         raise InvalidAnswer("This is not an answer.", "Answer as the question asks.")
     try:
-        value, answer = study.scale_of(question).read(given)
+        value, answer = study.read(study.question(question), given)
     except InputError as error:
         raise InvalidAnswer(str(clean(error.problem, 300)), str(clean(error.fix, 2000))) from None
     return value, clean(answer)
