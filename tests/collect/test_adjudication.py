@@ -87,7 +87,7 @@ def test_disagreement_at_its_limits(
     scale: str, limits: dict[str, float], answers: list[Any], selected: bool
 ) -> None:
     here = study({"rules": [{"type": "all"}]}, scale)
-    rule = DisagreementRule(type="disagreement", **limits)  # type: ignore[arg-type]  # limits by name
+    rule = DisagreementRule(type="disagreement", **limits)
     assert disagree(rule, here.scale_of(f"q_{scale}"), given(*answers)) is selected
 
 
@@ -224,6 +224,7 @@ def test_two_seniors_do_not_overwrite_each_other(make_study: Make, opened: Open)
 def test_a_decision_is_an_answer_on_the_questions_scale(make_study: Make, opened: Open) -> None:
     collection, _ = collected(opened, make_study(2, **STUDY))
     senior = collection.do(AddAdjudicator())
+    wrong: Any
     for wrong in ("rapture", "", None, [], {"best": 1}, "x" * 30_000):
         with pytest.raises(InvalidAnswer):
             decide(collection, senior, wrong)

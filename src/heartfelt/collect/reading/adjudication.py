@@ -277,9 +277,9 @@ def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Decision, .
         "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
         " ORDER BY seq"
     ):
-        stimulus, question, *about, shown = row
-        out.setdefault((stimulus, question), []).append(Decision(*about, json.loads(shown)))
-    return {item: tuple(made) for item, made in out.items()}
+        made = Decision(*row[2:-1], shown=json.loads(row[-1]))
+        out.setdefault((row.stimulus, row.question), []).append(made)
+    return {item: tuple(each) for item, each in out.items()}
 
 
 def adjudicators(connection: Connection) -> pl.DataFrame:
