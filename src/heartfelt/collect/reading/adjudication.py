@@ -277,7 +277,7 @@ def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Decision, .
         "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
         " ORDER BY seq"
     ):
-        made = Decision(*row[2:-1], shown=json.loads(row[-1]))
+        made = Decision._make((*row[2:-1], json.loads(row.history)))
         out.setdefault((row.stimulus, row.question), []).append(made)
     return {item: tuple(each) for item, each in out.items()}
 
