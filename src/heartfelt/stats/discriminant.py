@@ -32,8 +32,8 @@ def discriminant_leave_one_out(points: npt.NDArray[np.float64], group: Ints) -> 
         return "all items are in one group"
     if n - kinds - 1 < width:
         return f"{n} items are too few for {kinds} groups"
-    means = np.stack([np.bincount(group, points[:, d], minlength=kinds) for d in range(width)], axis=1)
-    means /= np.maximum(counts, 1.0)[:, None]
+    sums = np.stack([np.bincount(group, points[:, d], minlength=kinds) for d in range(width)], axis=1)
+    means = sums / np.maximum(counts, 1.0)[:, None]
     apart = points - means[group]
     within = apart.T @ apart
     own = counts[group]
