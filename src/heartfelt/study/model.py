@@ -10,7 +10,15 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from heartfelt.errors import InputError, suggestion
 
@@ -124,9 +132,20 @@ class Question(Part):
     machine_first: Annotated[
         bool, Field(description="whether a machine fills it in first and a person verifies")
     ] = False
+    draft: Annotated[
+        str | None, Field(description="the predictor that drafts it, such as pixels:brightness or objects")
+    ] = None
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), draft=None)
 
     def check(self, study: Study, place: Place) -> None:
         """The scale must be there, and the axis if the intents have coordinates."""
+        if self.draft is not None and not self.machine_first:
+            raise ReferenceProblem(
+                (*place, "draft"), "only a question that a machine fills in first is drafted. Add 'machine_first: true'"
+            )
         check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
         if study.sets is None and study.scales[self.scale].level == "comparison":
             raise ReferenceProblem(
