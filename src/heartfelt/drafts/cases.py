@@ -48,9 +48,7 @@ def draft_cases(opened: OpenStudy, asks: Mapping[str, Ask], pending: pl.DataFram
     return out
 
 
-def pending_items(
-    opened: OpenStudy, fields: Sequence[str], *, again: bool
-) -> pl.DataFrame:
+def pending_items(opened: OpenStudy, fields: Sequence[str], *, again: bool) -> pl.DataFrame:
     """The items (stimulus, question) of ``fields`` that have no draft; with ``again`` all of them."""
     items = opened.items.select("stimulus", "question").filter(pl.col("question").is_in(list(fields)))
     return items if again else items.join(opened.drafts, on=["stimulus", "question"], how="anti")

@@ -2,13 +2,14 @@
 
 Written into the study's folder: ``drafts.parquet`` (what raters verify), ``drafts_ledger.csv`` (what was not drafted, and what was
 changed to fit a scale), ``drafts_duplicates.csv`` (near-duplicates among the images), and below ``drafts/`` a folder for each
-drafter with its journal: every answer and request as it came. A run that was stopped, by a budget or by force, continues from there.
+drafter with its journal: every answer and request as it came. A run that was stopped, by a budget or by force, continues there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from heartfelt.predictors.draft_values import draft_value
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.spec import parse_spec, predictor_from
-from heartfelt.predictors.store import Journal
+from heartfelt.predictors.store import JOURNAL, Journal, lock
 from heartfelt.progress import Progress
 from heartfelt.tables import DRAFTS
 
@@ -73,7 +74,9 @@ def draft(
         files = DraftFiles(opened)
         runs = [_drafted(opened, each, files, options, progress) for each in assigned]
         if runs and all(each.problem is not None for each in runs):
-            raise InputError(f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with.")
+            raise InputError(
+                f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with."
+            )
         if options.duplicates and opened.study.media == "image":
             files.write_duplicates(progress)
         spent = [call.cost for call in _recorded(opened.folder / RUNS) if call.cost is not None]
@@ -111,16 +114,17 @@ def _drafted(
         done = DrafterRun(assigned.spec, source, version, names, len(cases), 0.0)
         if not cases:
             return done
-        asking = replace(options.asking, budget=_budget(options.budget, drafter, opened.folder / RUNS))
+        runs = opened.folder / RUNS
+        home = run_folder(runs, drafter, fresh=options.fresh)
+        asking = replace(options.asking, budget=_budget(options.budget, drafter, home, runs))
         if options.fresh:
             asking = replace(asking, cache=None)
-        home = run_folder(opened.folder / RUNS, drafter, fresh=options.fresh)
-        before = {call.id for call in _calls_in(home)} if home.is_dir() else set()
+        before = {call.id for _, call in calls_in(home)}
         result = run(drafter, cases, home, asking, progress)
         checks = "" if drafter.reach == "here" else language
         rows, problems, changed = _read(result, cases, drafter, checks)
         files.add(rows, problems, changed)
-        made = [call for call in _calls_in(home) if call.id not in before]
+        made = [call for _, call in calls_in(home) if call.id not in before]
     usage = usage_of(made)
     return replace(
         done,
@@ -155,7 +159,7 @@ def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
     return runs / f"{stem}-{place}"
 
 
-def _budget(budget: Budget | None, drafter: Predictor, runs: Path) -> Budget | None:
+def _budget(budget: Budget | None, drafter: Predictor, home: Path, runs: Path) -> Budget | None:
     """The budget with what was spent before; an error where it cannot be checked."""
     if budget is None or drafter.reach == "here":
         return None
@@ -165,33 +169,38 @@ def _budget(budget: Budget | None, drafter: Predictor, runs: Path) -> Budget | N
             "Give what a million tokens cost, as in chat[input_price=0.2,output_price=0.6]:MODEL@URL, or a budget in"
             " tokens, such as --budget 2000000tokens.",
         )
-    return replace(budget, spent=sum(budget.of(call) or 0.0 for call in _recorded(runs)))
+    cases: dict[str, float] = defaultdict(float)
+    for stimulus, call in calls_in(home):
+        cases[stimulus] += budget.of(call) or 0.0
+    spent = sum(budget.of(call) or 0.0 for call in _recorded(runs))
+    return replace(budget, spent=spent, dearest=max(cases.values(), default=None))
 
 
 def _recorded(runs: Path) -> list[Call]:
     """Every request that was ever made for the drafts of a study."""
-    return [call for home in sorted(runs.glob("*-*")) if home.is_dir() for call in _calls_in(home)]
+    return [call for home in sorted(runs.glob("*-*")) for _, call in calls_in(home)]
 
 
-def _calls_in(home: Path) -> list[Call]:
+def calls_in(home: Path) -> list[tuple[str, Call]]:
+    """Every request a drafter has made and the stimulus it was about, by its journal."""
+    if not (home / JOURNAL).is_file():
+        return []
     journal = Journal(home)
     journal.close()
-    return [call for _, call in journal.calls.values()]
+    return list(journal.calls.values())
 
 
 @contextmanager
 def _only_run(runs: Path) -> Iterator[None]:
     """Keep other runs out of the study while one is drafting."""
     try:
-        lock = Journal(runs)
-    except InputError as error:
-        if not error.problem.startswith("Another run"):
-            raise
-        raise InputError(f"Another 'heartfelt draft' is running in {runs.parent}.", "Wait for it to end.") from None
-    try:
+        runs.mkdir(exist_ok=True)
+        file = (runs / "lock").open("ab")
+    except OSError as error:
+        raise InputError(f"Cannot write to {runs}: {error.strerror}.", "Make the folder writable.") from error
+    with file:
+        lock(file, runs)
         yield
-    finally:
-        lock.close()
 
 
 def _read(

@@ -44,7 +44,9 @@ class DraftFiles:
     def _earlier(self) -> pl.DataFrame:
         path = self.opened.folder / LEDGER_FILE
         if not path.is_file():
-            return LEDGER.empty().with_columns(stimulus=pl.lit(None, pl.String), question=pl.lit(None, pl.String))
+            return LEDGER.empty().with_columns(
+                stimulus=pl.lit(None, pl.String), question=pl.lit(None, pl.String)
+            )
         table = read_delimited(path)
         return table.select("what", *_ITEM, "reason", "stage")
 
@@ -73,7 +75,11 @@ class DraftFiles:
     def write_duplicates(self, progress: Progress | None) -> None:
         """Find near-duplicates among the images, and list them; without any there is no file."""
         opened = self.opened
-        stimuli = opened.stimuli.select("stimulus", "path").drop_nulls() if "path" in opened.stimuli.columns else None
+        stimuli = (
+            opened.stimuli.select("stimulus", "path").drop_nulls()
+            if "path" in opened.stimuli.columns
+            else None
+        )
         if stimuli is None:
             return
         names = {opened.media_root / path: stimulus for stimulus, path in stimuli.iter_rows()}
@@ -112,7 +118,11 @@ def summary(
         if question.id not in drafter and question.id not in without:
             continue
         drafts = files.drafts.filter(pl.col("question") == question.id)
-        sure = drafts["confidence"].drop_nulls() if "confidence" in drafts.columns else pl.Series([], dtype=pl.Float64)
+        sure = (
+            drafts["confidence"].drop_nulls()
+            if "confidence" in drafts.columns
+            else pl.Series([], dtype=pl.Float64)
+        )
         problems = files.problems.get(question.id, Counter())
         mean = sure.mean()
         fields.append(

@@ -118,6 +118,8 @@ class Budget:
     unit: Literal["cost", "tokens"] = "cost"
     spent: float = 0.0
     """What was spent on the same work before this run."""
+    dearest: float | None = None
+    """The most a case took before this run; None where none was asked."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.limit < float("inf"):
@@ -141,12 +143,12 @@ class Spending:
     """What a run has spent of its budget so far.
 
     A case is sent only if the budget has room for it and for all that are under way, each at the price of the dearest case so
-    far; the first case is sent alone, to learn that price. The budget is exceeded only if a case costs more than any before.
+    far; the very first case is sent alone, to learn that price. The budget is exceeded only if a case costs more than any before.
     """
 
     def __init__(self, budget: Budget) -> None:
         self.budget, self.spent = budget, budget.spent
-        self.dearest: float | None = None
+        self.dearest = budget.dearest
         """What the dearest case took; None before one was paid for."""
         self._under_way = 0
         self._uncounted = False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.chat_form import (
     allowed,
     answer_problem,
@@ -24,7 +25,7 @@ from heartfelt.predictors.chat_form import (
 from heartfelt.predictors.draft_values import MOST_TAGS, category_of, draft_value, split_tags
 from heartfelt.predictors.predictor import Ask, Case, Prediction
 from heartfelt.study.answer import NONE, Scale
-from heartfelt.study.scale import Points, Tags
+from heartfelt.study.scale import FreeText, Points, Tags
 
 DRAFT_SYSTEM = (
     "You describe media for a data set. Report only what can be seen or heard in what you are given, in plain words without "
@@ -94,26 +95,28 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
         return Prediction.failed("the model left this question out")
     answer = entry.get("answer") if isinstance(entry, dict) else entry
     confidence = entry.get("confidence") if isinstance(entry, dict) else None
-    sure = isinstance(confidence, int | float) and not isinstance(confidence, bool) and 0 <= confidence <= 1
+    given = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    score = float(confidence) if given and 0 <= confidence <= 1 else None
     empty = answer is None or (isinstance(answer, list | str) and not answer)
     if empty and not ask.none:
         return Prediction.failed("the model gave no answer to this question")
-    if empty or answer in (NONE, [NONE]):
-        draft = Prediction(answer=NONE)
-    elif isinstance(ask.scale, Tags):
-        parts = answer if isinstance(answer, list) else split_tags(str(answer), ask.scale)
-        draft = Prediction(answer=ask.scale.separator.join(str(part) for part in parts))
-    else:
-        try:
-            value, words = coded(category_of(answer, ask.scale), ask.scale)
-        except InputError as error:
-            return Prediction.failed(answer_problem(error))
-        draft = Prediction(value=value, answer=words)
     try:
+        draft = Prediction(answer=NONE) if empty or answer in (NONE, [NONE]) else _given(answer, ask.scale)
         drafted = draft_value(draft, ask, language)
     except InputError as error:
         return Prediction.failed(answer_problem(error))
-    score = float(confidence) if sure else None
-    if ask.scale.level == "text":
-        draft = Prediction(answer=drafted.value)
-    return Prediction(draft.value, score, draft.answer, note=drafted.changed or None)
+    words = drafted.value if ask.scale.level == "text" else draft.answer
+    return Prediction(draft.value, score, words, note=drafted.changed or None)
+
+
+def _given(answer: Any, scale: Scale) -> Prediction:
+    """What the model answered, before it is made a draft."""
+    if isinstance(scale, Tags):
+        parts = answer if isinstance(answer, list) else split_tags(str(answer), scale)
+        return Prediction(answer=scale.separator.join(str(part) for part in parts))
+    if isinstance(scale, FreeText):
+        if not isinstance(answer, str):
+            raise InputError(f"'{shortened(str(answer))}' is not a text.", "")
+        return Prediction(answer=answer)
+    value, words = coded(category_of(answer, scale), scale)
+    return Prediction(value=value, answer=words)

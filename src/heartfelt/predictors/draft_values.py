@@ -1,10 +1,10 @@
 """What a machine's answer is worth as a draft: on the question's scale, in plain words, in the study's language.
 
-A number on a scale of points is the nearest point, on a slider the nearest step. A category may be named by its id, its code or
-its text in any language of the study. Markup is removed and said so; repeated tags are merged. Refused, with the reason: what is not
-on the scale, texts outside the scale's limits, more than ``MOST_TAGS`` tags, tags longer than ``LONGEST_TAG`` characters (a model
-that writes prose), and words in a script that the language is not written in. A text in another language of the same script
-is not recognised.
+A number on a scale of points is the nearest point, on a slider the nearest step. A category may be named by its id, its code
+or its text in any language of the study. Markup is removed, repeated tags are merged, and both are noted. Refused, with the
+reason: what is not on the scale, texts outside the scale's limits, more than ``MOST_TAGS`` tags, tags longer than ``LONGEST_TAG``
+characters (a model that writes prose), and words in a script that the language is not written in. A text in another
+language of the same script is not recognised.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ LONGEST_TEXT = 5_000
 _HIDDEN = re.compile(r"<(script|style|svg|iframe|object)\b.*?(?:</\1\s*>|$)", re.IGNORECASE | re.DOTALL)
 _ELEMENT = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_EMPHASIS = re.compile(r"(\*\*|__|~~|`{1,3})(?=\S)(.+?)(?<=\S)\1|(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", re.DOTALL)
+_EMPHASIS = re.compile(
+    r"(\*\*|__|~~|`{1,3})(?=\S)(.+?)(?<=\S)\1|(?<![\w*])\*(?=\S)([^*]+?)(?<=\S)\*(?![\w*])", re.DOTALL
+)
 _LINE_START = re.compile(r"^\s{0,3}(?:#{1,6}|>|[-*+]|\d{1,2}\.)\s+", re.MULTILINE)
 _SPLIT = re.compile(r"[;,\n]")
 _SCRIPTS = {
@@ -37,7 +39,7 @@ _SCRIPTS = {
     **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "kk", "mn"), ("CYRILLIC",)),
     **dict.fromkeys(("ar", "fa", "ur"), ("ARABIC",)),
     **dict.fromkeys(("hi", "mr", "ne"), ("DEVANAGARI",)),
-    **{"he": ("HEBREW",), "el": ("GREEK",), "th": ("THAI",), "bn": ("BENGALI",), "ta": ("TAMIL",)},
+    "he": ("HEBREW",), "el": ("GREEK",), "th": ("THAI",), "bn": ("BENGALI",), "ta": ("TAMIL",),
     **dict.fromkeys(
         ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb", "no", "fi", "pl", "cs", "tr", "vi", "id", "hu", "ro"),
         ("LATIN",),
@@ -77,7 +79,7 @@ def draft_value(prediction: Prediction, ask: Ask, language: str = "") -> DraftVa
         return _tags(answer or "", scale, language)
     if isinstance(scale, FreeText):
         return _text(answer or "", scale, language)
-    raise InputError(f"No machine can fill in the scale '{scale.type}'.", "Ask people.")
+    raise InputError("No machine can fill in a scale of this kind.", "Ask people.")
 
 
 def category_of(answer: object, scale: Scale) -> object:
@@ -120,7 +122,9 @@ def _tags(answer: str, scale: Tags, language: str) -> DraftValue:
         raise InputError(f"There are {len(unique):,} tags.", f"At most {MOST_TAGS} make a draft.")
     long = next((name for name in unique if len(name) > LONGEST_TAG), None)
     if long is not None:
-        raise InputError(f"'{shortened(long)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters.")
+        raise InputError(
+            f"'{shortened(long)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters."
+        )
     ids = {name.casefold(): name for name in scale.names}
     _, value = scale.read([ids.get(name.casefold(), name) for name in unique])
     own = [name for name in unique if name.casefold() not in ids]
@@ -136,7 +140,9 @@ def _text(answer: str, scale: FreeText, language: str) -> DraftValue:
     if not words:
         raise InputError("The text is empty.", "")
     if len(words) > LONGEST_TEXT:
-        raise InputError(f"The text has {len(words):,} characters.", f"At most {LONGEST_TEXT:,} make a draft.")
+        raise InputError(
+            f"The text has {len(words):,} characters.", f"At most {LONGEST_TEXT:,} make a draft."
+        )
     try:
         scale.read(words)
     except InputError as error:
@@ -159,7 +165,12 @@ def plain_words(text: str) -> tuple[str, bool]:
 
 
 def _visible(character: str) -> bool:
-    return character in "\n\t\r\u200c\u200d" or unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co"}
+    return character in "\n\t\r\u200c\u200d" or unicodedata.category(character) not in {
+        "Cc",
+        "Cf",
+        "Cs",
+        "Co",
+    }
 
 
 def _check_script(words: str, language: str) -> None:

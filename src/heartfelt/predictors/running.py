@@ -307,7 +307,9 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
 
 def _calls(outcome: Outcome) -> list[Call]:
     """The requests a case was answered from, each once."""
-    calls = [call for made in outcome.predictions for call in (made.call, made.second_call) if call is not None]
+    calls = [
+        call for made in outcome.predictions for call in (made.call, made.second_call) if call is not None
+    ]
     return list({call.id: call for call in calls}.values())
 
 

@@ -171,7 +171,11 @@ def _made(
 def prompt_of(row: Mapping[str, object], prompts: Mapping[str, str]) -> str | None:
     """The text a stimulus was made from: that of the study's prompt it names, or its own."""
     name = row.get("prompt")
-    return None if name is None else prompts.get(str(name), str(name)).replace("{intent}", str(row.get("intent") or ""))
+    return (
+        None
+        if name is None
+        else prompts.get(str(name), str(name)).replace("{intent}", str(row.get("intent") or ""))
+    )
 
 
 def media_of(root: Path | None, path: str | None) -> Media | None:

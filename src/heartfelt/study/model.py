@@ -224,7 +224,8 @@ class Question(Part):
         """The scale must be there, and the axis if the intents have coordinates."""
         if self.draft is not None and not self.machine_first:
             raise ReferenceProblem(
-                (*place, "draft"), "only a question that a machine fills in first is drafted. Add 'machine_first: true'"
+                (*place, "draft"),
+                "only a question that a machine fills in first is drafted. Add 'machine_first: true'",
             )
         check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
         scale = study.scales[self.scale]
