@@ -145,7 +145,7 @@ def make_material(
     files = _media(opened, gone, secret)
     opaque = {file.stimulus: name for name, file in files.items()}
     asked = _asked(opened)
-    machine = _machine(opened)
+    machine = machine_values(opened)
     with_prompt = {question.id for question in study.asked if "prompt" in question.shows}
     sets = {} if opened.sets is None else {each.id: each.members for each in opened.sets.sets}
     everything = tuple(question.id for question in study.asked)
@@ -353,7 +353,7 @@ def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
     return None if given is None else str(given)
 
 
-def _machine(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
+def machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
     """Machine values and their sources by item: the drafts, else the items' column ``machine``, else a manifest column."""
     filled: dict[tuple[str, str], tuple[str, str]] = {}
     first = {question.id for question in opened.study.asked if question.machine_first}

@@ -65,6 +65,8 @@ class TrialReply:
     """Time to answer, net of the clip's own length."""
     duration: float
     """Simulated time from the trial's start until the answer is sent."""
+    verdicts: Mapping[str, commands.Verdict] = field(default_factory=dict)
+    """On drafts that were shown; a draft that is accepted as it is needs no value."""
 
 
 Departure: TypeAlias = Literal["leave", "vanish"]
@@ -152,7 +154,8 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
             yield reply.duration
             log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer")
             key = f"{rater.name}-{step.trial}"
-            step = client.send(commands.Answer(client.rater, step.trial, key, reply.values, log=log))
+            given = commands.Answer(client.rater, step.trial, key, reply.values, reply.verdicts, log=log)
+            step = client.send(given)
             answers += 1
         done(Visit(rater.name, answers, step.ending))
     finally:

@@ -21,6 +21,8 @@ NONE = "(none)"
 
 It counts as an answer: it is neither missing nor a number, and a set of tags it stands for is empty.
 """
+REJECTED = "(rejected)"
+"""In place of a first answer, for a machine's value that was rejected at first."""
 
 
 class Scale(Part):

@@ -31,10 +31,14 @@ _LOGGED = tuple(field.name for field in fields(TrialLog))
 def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tuple[str, dict[str, Any]]:
     """The path and the body of the request for a command; ``names`` are the questions' names in the trial."""
     if isinstance(command, Answer):
-        values = {(names or {}).get(name, name): value for name, value in command.values.items()}
+        values, verdicts = (
+            {(names or {}).get(name, name): value for name, value in given.items()}
+            for given in (command.values, command.verdicts)
+        )
         logged = ((name, getattr(command.log, name)) for name in _LOGGED)
         log = {name: value for name, value in logged if value not in (None, (), 0)}
-        return "/rate/answer", {"trial": command.trial, "key": command.key, "values": values, "heard": log}
+        body = {"trial": command.trial, "key": command.key, "values": values, "heard": log}
+        return "/rate/answer", body | ({"verdicts": verdicts} if verdicts else {})
     if isinstance(command, Consent):
         return "/rate/consent", {"agreed": command.agreed}
     if isinstance(command, Demographics):
@@ -55,8 +59,9 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
         ended: Step = STEPS[kind](**step)
         return ended
     trial, names, media = step["trial"], step["questions"], step["media"]
-    members = step.get("members", ())
+    members, machine = step.get("members", ()), step.get("machine", {})
     if blinding is not None:
+        machine = {blinding.question_of(trial, name) or name: value for name, value in machine.items()}
         names = [blinding.question_of(trial, name) or name for name in names]
         media = None if media is None else blinding.media_of(media)
         members = [{**m, "media": m["media"] and blinding.media_of(m["media"])} for m in members]
@@ -70,6 +75,7 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
         lease_seconds=step["lease_seconds"],
         prompt=step["prompt"],
         words=step["words"],
+        machine=machine,
         members=tuple(ShownMember(**member) for member in members),
     )
 

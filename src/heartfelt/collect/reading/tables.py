@@ -129,6 +129,7 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
         "a.seconds real, a.at moment, g.repeat integer, a.trial integer, a.kind text, a.probe text, a.session integer,"
         "a.late boolean, a.plays integer, a.first_play real, a.focus_losses integer, a.heard real, a.heard_flag text,"
         "a.device text, a.comment text, v.hash AS study_version text, g.machine text, g.shown text, g.verdict text,"
+        "g.first text, g.seconds AS field_seconds real, g.keystrokes integer, g.source text,"
         "a.rater AS rater_number integer",
         "FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater"
         " JOIN versions v ON v.version = a.study_version ORDER BY a.at, a.trial",

@@ -25,7 +25,7 @@ from heartfelt.collect.session.steps import (
 from heartfelt.collect.session.transaction import Transaction, clean, count, plain_json, seconds
 from heartfelt.collect.store.tables import packed
 from heartfelt.errors import InputError, suggestion
-from heartfelt.study.answer import read_number
+from heartfelt.study.answer import REJECTED, read_number
 from heartfelt.study.set_scale import Choice, Rank, SetScale, Trace
 
 _LONGEST_COMMENT = 4000
@@ -86,7 +86,7 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
             stimulus=stimulus,
             repeat=trial.repeat,
             practice=practice,
-            **checked._asdict(),
+            **_logged(work, trial, checked, command.log.fields.get(checked.question)),
         )
     if stimulus is not None:
         _store_members(work, rater, trial, command.log, listening)
@@ -257,6 +257,42 @@ def _store(
         heard_flag=listening.flag,
         away=seconds(log.away) or None,
     )
+
+
+def _logged(
+    work: Transaction, trial: Trial, checked: CheckedAnswer, log: commands.FieldLog | None
+) -> dict[str, Any]:
+    """The columns of one answer, with how it was given, and which machine drafted it if one did.
+
+    A draft that was withheld is stored with the answer that was given without it.
+    """
+    columns = checked._asdict()
+    unit = displayed_unit(work, trial)
+    draft, source = (None, None) if unit is None else unit.machine.get(checked.question, (None, None))
+    if checked.shown == "hidden":
+        columns["machine"] = draft
+    known = checked.shown is not None and (checked.shown != "true" or checked.machine == draft)
+    log = log or commands.FieldLog()
+    return columns | {
+        "first": _first(work, checked, log.first),
+        "seconds": seconds(log.seconds),
+        "keystrokes": None if log.keystrokes is None else count(log.keystrokes),
+        "source": clean(source) if known else None,
+    }
+
+
+def _first(work: Transaction, checked: CheckedAnswer, given: Any) -> str | None:
+    """The first answer as its scale writes answers, if it is another one than the last."""
+    if _empty(given):
+        return None
+    if given == REJECTED:
+        return None if checked.verdict == "rejected" else REJECTED
+    try:
+        value, text = work.study.scale_of(checked.question).read(_plain(given, trace=False))
+    except InputError:
+        return clean(str(given), _LONGEST_COMMENT)
+    same = checked.verdict != "rejected" and (value, clean(text)) == (checked.value, checked.answer)
+    return None if same else clean(text) if text is not None else f"{value:.12g}"
 
 
 def _store_members(

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
+from heartfelt.collect.session.drafts import shown_drafts
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
@@ -282,31 +283,13 @@ def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) ->
         about["order"] = balance.draw(rater, displayed, work.context.rng)
         about["members"] = work.material.units[displayed].signature
     if unit is not None and unit.machine:
-        about["machine"] = _machine_values(work, unit.machine)
+        about["machine"] = shown_drafts(work, unit.machine)
     words = _compact(about) if about else None
     work.record("leased", rater.number, work.state.next_trial, number, words=words)
 
 
 def _compact(content: dict[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"))
-
-
-def _machine_values(
-    work: Transaction, machine: Mapping[str, tuple[str, str]]
-) -> dict[str, tuple[str | None, str]]:
-    """What the rater sees of each machine value: usually the value, at times nothing, at times another stimulus's."""
-    options, rng = work.context.options, work.context.rng
-    out: dict[str, tuple[str | None, str]] = {}
-    for question, (value, _) in machine.items():
-        draw = rng.random()
-        wrong = [other for other in work.material.others.get(question, ()) if other != value]
-        if draw < options.hidden:
-            out[question] = (None, "hidden")
-        elif draw < options.hidden + options.planted and wrong:
-            out[question] = (rng.choice(wrong), "planted")
-        else:
-            out[question] = (value, "true")
-    return out
 
 
 # --- presenting -------------------------------------------------------------------------------------------------------
