@@ -191,9 +191,10 @@ def _show(result: Drafting) -> None:
     if result.spent is not None:
         say(f"All drafts of the study have cost {result.spent:,.4g} so far.")
     if result.failed:
-        say(
-            f"{result.failed:,} drafts are missing; {result.folder / 'drafts_ledger.csv'} says why. Run again to retry."
+        again = (
+            " Run the command again to ask for them." if any(run.requests for run in result.drafters) else ""
         )
+        say(f"{result.failed:,} drafts are missing; {result.folder / 'drafts_ledger.csv'} says why.{again}")
     say(f"Drafts: {result.folder / 'drafts.parquet'}")
 
 

@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.predictors.pixels import measure_named
 from heartfelt.study import Question, Study
 
-_PIXELS = ("brightness", "contrast", "saturation", "colourfulness", "colorfulness", "warmth")
-_COLOURS = ("colour", "color", "colours", "colors", "palette", "dominant_colours", "dominant_colors")
 BY_ID: dict[str, str] = {
-    **dict.fromkeys((*_PIXELS, *_COLOURS), "pixels"),
     "objects": "objects",
     **dict.fromkeys(("faces", "people"), "faces"),
     **dict.fromkeys(("facial_expression", "facial_expressions", "expression", "expressions"), "expressions"),
 }
-"""The built-in drafter of questions that have one of these ids."""
+"""The built-in drafter of questions that have one of these ids; ``pixels`` knows the names of its measures itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def assign(
     chosen: dict[str, list[Question]] = {}
     without = []
     for question in (first[name] for name in first if not fields or name in fields):
-        own = question.draft or BY_ID.get(question.id.casefold())
+        own = question.draft or (_by_id(question.id) if study.media == "image" else None)
         wanted = general or own if fields else own or general
         spec = of_field.get(question.id) or wanted
         if spec is None:
@@ -65,6 +63,10 @@ def assign(
             f"Add --with {without[0]}=NAME, such as --with {without[0]}=chat:MODEL@URL, or a key 'draft' to the question.",
         )
     return [Assignment(spec, tuple(questions)) for spec, questions in chosen.items()], without
+
+
+def _by_id(name: str) -> str | None:
+    return "pixels" if measure_named(name) else BY_ID.get(name.casefold())
 
 
 def _check_field(study: Study, name: str, first: dict[str, Question]) -> None:

@@ -36,8 +36,8 @@ from heartfelt.tables import DRAFTS
 
 RUNS = "drafts"
 GIVE_UP_AFTER = 20
-_SIMILARITIES = {"clip", "clap", "endpoint"}
-"""Predictors whose score is a similarity, which says nothing of how sure they are."""
+_NOT_SURE = {"clip", "clap", "endpoint", "pixels"}
+"""Predictors whose score is a similarity or a part of the image, which says nothing of how sure they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,9 @@ def _change(note: str | None) -> str:
 
 
 def _confidence(row: dict[str, Any], value: str, drafter: Predictor) -> float | None:
-    """How sure the machine says it is: the probability of its answer, or its score where that is no similarity."""
+    """How sure the machine says it is: the probability of its answer, or its score where that is one."""
+    if drafter.name in _NOT_SURE:
+        return None
     shares: dict[str, float] = json.loads(row["shares"]) if row["shares"] else {}
-    score = shares.get(value, None if drafter.name in _SIMILARITIES else row["score"])
+    score = shares.get(value, row["score"])
     return score if score is not None and 0.0 <= score <= 1.0 else None

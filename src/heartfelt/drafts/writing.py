@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ DUPLICATES_FILE = "drafts_duplicates.csv"
 _ITEM = ("stimulus", "question")
 _MISSING, _CHANGED = "draft", "changed draft"
 _MOST_PROBLEMS = 3
+_QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)")
 _Reason = tuple[str, str, str]
 """A stimulus, a question, and a reason."""
 
@@ -56,7 +58,7 @@ class DraftFiles:
         self.drafts = DRAFTS.check(pl.concat([earlier, rows], how="diagonal"), "drafts")
         self.new.update(rows["question"].to_list())
         for _, question, reason in problems:
-            self.problems.setdefault(question, Counter())[reason] += 1
+            self.problems.setdefault(question, Counter())[_kind(reason)] += 1
         new = _rows(problems, _MISSING), _rows(changed, _CHANGED)
         touched = pl.concat([rows.select(_ITEM), *(part.select(_ITEM) for part in new)])
         self.ledger = pl.concat([self.ledger.join(touched, on=_ITEM, how="anti"), *new], how="diagonal")
@@ -95,6 +97,11 @@ class DraftFiles:
             write_text(path, csv_text(pl.DataFrame(rows)))
         else:
             path.unlink(missing_ok=True)
+
+
+def _kind(reason: str) -> str:
+    """A reason without what differs from item to item, so that like failures are counted together."""
+    return _QUOTED.sub("'…'", reason).partition("; ")[0]
 
 
 def _rows(reasons: Sequence[_Reason], what: str) -> pl.DataFrame:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from heartfelt.errors import InputError
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.predictor import Ask, Prediction
+from heartfelt.predictors.scale_answers import normalised, vocabulary
 from heartfelt.study.answer import NONE, Scale, read_number
-from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 
 MOST_TAGS = 30
 LONGEST_TAG = 80
@@ -86,14 +87,8 @@ def category_of(answer: object, scale: Scale) -> object:
     """The id of the category that an answer names by its text in any language; the answer itself where none is."""
     if not isinstance(answer, str):
         return answer
-    word = plain_words(answer)[0].strip(" .\"'").casefold()
-    names = {name.casefold(): name for name in scale.codes()}
-    if isinstance(scale, Categories | Ordered):
-        for category in scale.categories:
-            text = category.text if isinstance(category, Category) else None
-            texts = [] if text is None else [text] if isinstance(text, str) else list(text.values())
-            names |= {each.casefold(): category.id for each in texts if isinstance(category, Category)}
-    return names.get(word, answer)
+    parts = scale.categories if isinstance(scale, Categories | Ordered) else list(scale.codes())
+    return vocabulary(parts).get(normalised(plain_words(answer)[0].strip(" .\"'")), answer)
 
 
 def _number(prediction: Prediction, scale: Points | Numeric) -> DraftValue:
