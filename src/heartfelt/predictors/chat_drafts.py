@@ -94,7 +94,7 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
     if entry is None:
         return Prediction.failed("the model left this question out")
     answer = entry.get("answer") if isinstance(entry, dict) else entry
-    confidence = entry.get("confidence") if isinstance(entry, dict) else None
+    confidence: Any = entry.get("confidence") if isinstance(entry, dict) else None
     given = isinstance(confidence, int | float) and not isinstance(confidence, bool)
     score = float(confidence) if given and 0 <= confidence <= 1 else None
     empty = answer is None or (isinstance(answer, list | str) and not answer)

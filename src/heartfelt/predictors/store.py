@@ -282,8 +282,8 @@ def cache_key(content: str, identity: str, question: str, request: str = "") -> 
 
 def question_digest(ask: Ask, prompt: str | None) -> str:
     """A hash of everything a predictor may look at in a question."""
-    parts = (ask.question, ask.text, ask.words, ask.scale.model_dump_json(), prompt or "")
-    parts += ("none",) if ask.none else ()
+    none = ("none",) if ask.none else ()
+    parts = (ask.question, ask.text, ask.words, ask.scale.model_dump_json(), prompt or "", *none)
     about = "\x1e".join(f"{name}={value}" for name, value in sorted(ask.about.items()))
     return hashlib.sha256("\x1f".join((*parts, about)).encode()).hexdigest()
 
