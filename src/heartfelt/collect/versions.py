@@ -28,7 +28,7 @@ _NEW_STUDY = "start a new study: copy the folder without its store"
 _NEW_QUESTION = f"Put it back. To ask something else, add a question with a new id, or {_NEW_STUDY}."
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
-    | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli"}
+    | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli", "adjudication"}
 )
 _HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about"})
 _HARMLESS_DESIGN = frozenset(

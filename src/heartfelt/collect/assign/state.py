@@ -45,6 +45,8 @@ class State:
         self.answered: dict[int, int] = {}
         """The rater who answered a trial, by trial."""
         self.settings: dict[str, Any] = {}
+        self.decisions: dict[tuple[str, str], tuple[int, str]] = {}
+        """Number and key of the latest decision of a senior rater, by stimulus and question."""
         self.leased = 0
         self.complete = 0
         """Valid ratings of ordinary units in all."""
@@ -79,6 +81,9 @@ class State:
             self._arrived(event)
         elif kind in {"erased", "declined"}:
             self._removed(event)
+        elif kind == "adjudicated":
+            stimulus, question, key = json.loads(cast(str, event.words))
+            self.decisions[stimulus, question] = (event.seq, key)
         elif event.rater is not None:
             rater = self.raters[event.rater]
             if kind in _ACTIVITY:
