@@ -83,7 +83,9 @@ def test_five_hundred_people_behind_one_address(
     monkeypatch.setattr(guard, "RateLimit", partial(RateLimit, clock=Clock()))
     options = WebOptions(SECRET, access_log=False)
     counted, files = 500 + 50 * 40, 50 * 22
-    assert counted <= options.address_per_minute < counted + files, "only if files do not count is nobody refused"
+    assert counted <= options.address_per_minute < counted + files, (
+        "only if files do not count is nobody refused"
+    )
     with TestClient(
         create_app(collection, options), base_url="http://study.test", follow_redirects=False
     ) as client:
