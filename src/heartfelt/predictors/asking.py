@@ -20,6 +20,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
+from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import TIE
 
 T = TypeVar("T")
@@ -321,6 +322,8 @@ def _of_set(prediction: Prediction, names: Sequence[str]) -> Prediction:
 
 
 def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
+    if prediction.answer == NONE:
+        return replace(prediction, value=None, shares=None)
     words = ask.scale.labels()
     shares, value, answer = prediction.shares or {}, prediction.value, prediction.answer
     unknown = sorted(set(shares) - set(words.values()))
