@@ -68,7 +68,8 @@ def detect_faces(image: Image, *, model: str | Model = "mtcnn", least: float = 0
     if boxes.size:
         boxes = _checked(image, _squares(boxes), loaded, 2, least)
         boxes = _apart(boxes, 0.7, of_smaller=True)
-    faces = [Face(*(row[:4] / scale).tolist(), float(row[4])) for row in boxes]
+    boxes[:, :4] /= scale
+    faces = [Face(*row) for row in boxes.tolist()]
     return tuple(sorted(faces, key=lambda face: -face.area))
 
 
