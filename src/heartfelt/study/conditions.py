@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
@@ -99,6 +99,28 @@ def is_shown(
     )
 
 
+def without_hidden(study: Study, values: Mapping[str, Any], where: str = "questions") -> dict[str, Any]:
+    """Answers to all questions of a page, less those to questions that are not shown after the others.
+
+    For simulated raters: conditions on anything but these answers have been tested before the page was sent.
+    """
+    known: dict[Source, Coded] = {}
+    out: dict[str, Any] = {}
+    for question in study.asked_in(where):
+        if question.id in values and all(
+            condition.question not in values
+            or holds(condition, known.get(condition.about), scale_of(study, condition.about, where))
+            for condition in question.show_if
+        ):
+            out[question.id] = values[question.id]
+            scale = study.scales[question.scale]
+            single = scale.level != "comparison" and not isinstance(scale, Trace)
+            known["question", question.id] = (
+                study.read(question, values[question.id]) if single else (None, "given")
+            )
+    return {name: out[name] for name in values if name in out}
+
+
 # --- conditions that make no sense ------------------------------------------------------------------------------------
 
 
@@ -162,9 +184,11 @@ def _check_source(
             f"'{question.id}' is asked before any draft is shown, so it comes before '{name}'. "
             f"Write 'draft: {name}', or make '{question.id}' machine_first",
         )
-    if where == "questions" and study.design.block_by == "question":
+    if where == "questions" and study.design.questions_per_page == "one":
         raise ReferenceProblem(
-            place, f"each trial asks one question (block_by: question), so '{name}' is not answered in it"
+            place,
+            f"each trial asks one question (questions_per_page: one), so '{name}' is not answered in it. "
+            "Use questions_per_page: all and give each question a 'page'",
         )
 
 

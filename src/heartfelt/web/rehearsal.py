@@ -184,10 +184,10 @@ class _Crowd:
             values, seconds = self._reply(row, rng, file.stimulus, number)
             if trial.words is not None:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
-            asked = {name: values[name] for name in trial.questions}
+            asked = without_hidden(self._study, {name: values[name] for name in trial.questions})
             return TrialReply(asked, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
 
-        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS)
+        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS, simulated_pages(self._study, rng))
 
     def _reply(
         self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int
