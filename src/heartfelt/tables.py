@@ -250,6 +250,23 @@ MEANS = Contract(
     ),
     key=("stimulus", "question"),
 )
+ADJUDICATIONS = Contract(
+    "adjudications",
+    "items that a senior rater decided, each with its final value and the history behind it",
+    (
+        _text("stimulus", "the stimulus id"),
+        _text("question", "the question id"),
+        Column("value", pl.Float64, "the final answer as a number, or the category's code", nullable=True),
+        _optional("answer", "the final answer in words"),
+        _optional("rule", "the rules that selected the item, separated by commas"),
+        _optional("by", "the id of the senior rater"),
+        _optional("at", "when", MOMENT),
+        _optional("comment", "what the senior rater wrote about it"),
+        _optional("decisions", "how often it was decided; the latest is final", pl.Int64),
+        _optional("history", "as JSON: the answers that were shown, the draft, and earlier decisions"),
+    ),
+    key=("stimulus", "question"),
+)
 LEDGER = Contract(
     "ledger",
     "everything left out so far, and why",
@@ -263,7 +280,17 @@ LEDGER = Contract(
     ),
 )
 
-CONTRACTS: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, RATINGS, TRACES, FIELDS, MEANS, LEDGER)
+CONTRACTS: tuple[Contract, ...] = (
+    STIMULI,
+    RATERS,
+    ITEMS,
+    RATINGS,
+    TRACES,
+    FIELDS,
+    MEANS,
+    ADJUDICATIONS,
+    LEDGER,
+)
 
 
 _EXACT_DIGITS = 18

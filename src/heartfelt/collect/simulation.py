@@ -34,7 +34,7 @@ from heartfelt.progress import Progress
 from heartfelt.simulate import judge
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
-from heartfelt.study.conditions import without_hidden
+from heartfelt.study.conditions import shown_questions
 from heartfelt.study.scale import FreeText, Tags
 from heartfelt.study.set_scale import SetScale, Trace
 
@@ -316,7 +316,8 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
         took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
         judged = sum(member.kind == "judged" for member in trial.members)
         values = {name: simulated_answer(study.scale_of(name), rng, judged) for name in trial.questions}
-        return TrialReply(without_hidden(study, values), took, took)
+        shown = shown_questions(study, trial.questions, values)
+        return TrialReply({name: values[name] for name in trial.questions if name in shown}, took, took)
 
     about = simulated_demographics(study)
     return SimulatedRater(str(number), answer, about, questionnaire=simulated_pages(study, rng))
@@ -359,7 +360,8 @@ def simulated_pages(study: Study, rng: np.random.Generator) -> PageAnswers:
     def answers(page: commands.AskQuestionnaire) -> dict[str, Any]:
         scales = {each.id: study.scales[each.scale] for each in study.asked_in(page.time)}
         given = {name: simulated_answer(scales[name], rng) for name in page.questions}
-        return without_hidden(study, given, page.time)
+        shown = shown_questions(study, page.questions, given, page.time)
+        return {name: given[name] for name in page.questions if name in shown}
 
     return answers
 

@@ -52,11 +52,11 @@ class Picture:
         return path
 
 
-def decode_image(source: Path | str | bytes) -> Image:
-    """Decode an image, or its bytes, to RGB: turned as its camera says, transparency on white."""
+def decode_image(source: Path | str | bytes, *, name: str | None = None) -> Image:
+    """Decode an image, or its bytes, to RGB: turned as its camera says, transparency on white. Errors call it ``name``."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
-    name = "The image sent" if isinstance(source, bytes) else str(source)
+    name = name or ("The image sent" if isinstance(source, bytes) else str(source))
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"There is no image at {name}.", "Check the path, and that the media were fetched.")
     try:

@@ -358,6 +358,8 @@ _HOMES = {
     "clap": "contrastive",
     "clip": "contrastive",
     "chat": "chat",
+    "pixels": "pixels",
+    "objects": "objects",
     "speech-mos": "speech_mos",
     "trained": "trained.predictor",
     "valence-arousal": "valence_arousal",

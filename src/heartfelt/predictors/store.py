@@ -288,17 +288,28 @@ def question_digest(ask: Ask, prompt: str | None) -> str:
 
 
 class Recent(Generic[T]):
-    """The last few thousand results of something slow, by what it was asked; the least recently used goes first."""
+    """The last few thousand results of something slow, by what it was asked; the least recently used goes first.
+
+    Several threads may use it; two that ask for the same thing at the same moment may both make it. Results stay in their process.
+    """
 
     def __init__(self, most: int = 4_096) -> None:
         self._most = most
+        self._lock = threading.Lock()
         self._results: OrderedDict[str, T] = OrderedDict()
+
+    def __reduce__(self) -> tuple[type[Recent[T]], tuple[int]]:
+        return type(self), (self._most,)
 
     def get(self, key: str, make: Callable[[], T]) -> T:
         """The result under ``key``, made now if it is not there."""
-        if key not in self._results:
-            self._results[key] = make()
+        with self._lock:
+            if key in self._results:
+                self._results.move_to_end(key)
+                return self._results[key]
+        made = make()
+        with self._lock:
+            self._results[key] = made
             if len(self._results) > self._most:
                 self._results.popitem(last=False)
-        self._results.move_to_end(key)
-        return self._results[key]
+        return made

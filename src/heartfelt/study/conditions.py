@@ -7,7 +7,7 @@ was not shown has. "None" is an answer: it passes ``answered`` and no test of a 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from heartfelt.errors import InputError
@@ -99,26 +99,29 @@ def is_shown(
     )
 
 
-def without_hidden(study: Study, values: Mapping[str, Any], where: str = "questions") -> dict[str, Any]:
-    """Answers to all questions of a page, less those to questions that are not shown after the others.
+def shown_questions(
+    study: Study, asked: Collection[str], values: Mapping[str, Any], where: str = "questions"
+) -> set[str]:
+    """Of the questions of a page those that are shown after these answers; for simulated raters.
 
-    For simulated raters: conditions on anything but these answers have been tested before the page was sent.
+    Conditions on anything but other questions of the page have been tested before it was sent.
     """
     known: dict[Source, Coded] = {}
-    out: dict[str, Any] = {}
+    out: set[str] = set()
     for question in study.asked_in(where):
-        if question.id in values and all(
-            condition.question not in values
+        if question.id not in asked or not all(
+            condition.question not in asked
             or holds(condition, known.get(condition.about), scale_of(study, condition.about, where))
             for condition in question.show_if
         ):
-            out[question.id] = values[question.id]
+            continue
+        out.add(question.id)
+        if question.id in values:
             scale = study.scales[question.scale]
             single = scale.level != "comparison" and not isinstance(scale, Trace)
-            known["question", question.id] = (
-                study.read(question, values[question.id]) if single else (None, "given")
-            )
-    return {name: out[name] for name in values if name in out}
+            given = study.read(question, values[question.id]) if single else (None, "given")
+            known["question", question.id] = given
+    return out
 
 
 # --- conditions that make no sense ------------------------------------------------------------------------------------

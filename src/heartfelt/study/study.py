@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
+from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import NONE, Coded, Scale
 from heartfelt.study.conditions import check_conditions
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
@@ -102,6 +103,10 @@ class Study(Part):
     questions: Annotated[list[Question], Field(min_length=1)]
     probes: list[Probe] = []
     design: Design = Design()
+    adjudication: Annotated[
+        Adjudication | None,
+        Field(description="which items senior raters decide; none if left out"),
+    ] = None
     consent: Consent | None = None
     demographics: list[Demographic] = []
     before: Annotated[
@@ -140,11 +145,13 @@ class Study(Part):
         check_conditions(self)
         if self.sets is not None:
             self.sets.check(self, ("sets",))
+        if self.adjudication is not None:
+            self.adjudication.check(self, ("adjudication",))
         return self
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), sets=None, before=[], after=[])
+        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[])
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""

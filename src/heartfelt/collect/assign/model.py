@@ -27,6 +27,7 @@ alike. Kinds of events (as stored):
 | erased | everything about the rater was deleted | trial: the highest so far; number: trials answered |
 | declined | the rater declined consent, and nothing was kept | trial: the highest so far |
 | set | settings changed | words: the settings |
+| adjudicated | a senior rater decided an item | words: stimulus, question and the decision's key |
 | noted | something else was stored | |
 """
 

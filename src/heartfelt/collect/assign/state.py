@@ -56,13 +56,15 @@ class State:
         self.answered: dict[int, int] = {}
         """The rater who answered a trial, by trial."""
         self.settings: dict[str, Any] = {}
+        self.decisions: dict[tuple[str, str], tuple[int, str]] = {}
+        """Number and key of the latest decision of a senior rater, by stimulus and question."""
         self.leased = 0
         self.complete = 0
         """Valid ratings of ordinary units in all."""
         self._expiries: list[tuple[float, int]] = []
         self._on_event: dict[str, Callable[[Event, Rater], None]] = {
             "consented": lambda event, rater: setattr(rater, "consented", event.number == 1),
-            "told": self._told,
+            "told": self._questioned,
             "questioned": self._questioned,
             "heard": lambda _, rater: setattr(rater, "headphones_done", True),
             "ready": self._ready,
@@ -91,6 +93,9 @@ class State:
             self._arrived(event)
         elif kind in {"erased", "declined"}:
             self._removed(event)
+        elif kind == "adjudicated":
+            stimulus, question, key = json.loads(cast(str, event.words))
+            self.decisions[stimulus, question] = (event.seq, key)
         elif event.rater is not None:
             rater = self.raters[event.rater]
             if kind in _ACTIVITY:
@@ -178,16 +183,11 @@ class State:
         self.raters[rater.number] = rater
         self.by_id[rater.id] = rater
 
-    def _told(self, event: Event, rater: Rater) -> None:
-        rater.demographics_done = True
-        for name, (value, answer) in json.loads(event.words or "{}").items():
-            rater.facts["about", name] = (value, answer)
-
     def _questioned(self, event: Event, rater: Rater) -> None:
-        page = json.loads(cast(str, event.words))
+        rater.demographics_done = rater.demographics_done or event.kind == "told"
+        page = json.loads(event.words or '{"time": "about", "questions": [], "answers": {}}')
         rater.questioned.update((page["time"], name) for name in page["questions"])
-        for name, (value, answer) in page["answers"].items():
-            rater.facts[page["time"], name] = (value, answer)
+        rater.facts |= {(page["time"], name): tuple(coded) for name, coded in page["answers"].items()}
 
     def _ready(self, _: Event, rater: Rater) -> None:
         rater.rested = rater.rested or rater.instructed

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from heartfelt.collect.material import Material
 from heartfelt.collect.reading import sets, tables
+from heartfelt.collect.reading.adjudication import adjudications
 from heartfelt.collect.versions import changed_questions
 from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
@@ -74,6 +75,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         items=opened.items if study.stimuli.items else None,
         traces=sets.traces(connection, rated),
         fields=_fields(retained.filter(verified), material),
+        adjudications=adjudications(connection, study, everything),
         ledger=pl.concat(ledger),
         source=Source(
             "collection", study.name, {}, opened.media_root, versions=_versions_used(connection, recorded)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.session.adjudication import forget_words
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
 from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
@@ -158,7 +159,8 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
     facts = (
         {} if too_low else {fact.id: _coded(fact, answers[fact.id]) for fact in asked if fact.id in answers}
     )
-    work.record("told", rater.number, number=float(not too_low), words=json.dumps(facts) if facts else None)
+    words = json.dumps({"time": "about", "questions": [], "answers": facts}) if facts else None
+    work.record("told", rater.number, number=float(not too_low), words=words)
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
 
 
@@ -294,6 +296,8 @@ def _forget(work: Transaction, rater: Rater, kind: Literal["erased", "declined"]
     delete_rater = ("DELETE FROM raters WHERE number = :rater", values)
     # Before the new rows, so that the same person may come again at once; and after, for what is stored just now.
     work.before_rows.append(delete_rater)
+    if kind == "erased":
+        forget_words(work, rater.number)
     tables = _PERSON_TABLES if kind == "declined" else (*_DATA_TABLES, *_PERSON_TABLES)
     work.after_rows += [(f"DELETE FROM {table} WHERE rater = :rater", values) for table in tables]
     work.after_rows.append(delete_rater)

@@ -270,7 +270,9 @@ def _step_endpoint(
         try:
             following = await state.collection.ask(command(rater, body, state.blinding))
         except InvalidAnswer as error:
-            raise state.blinding.readable_page(error, request_language(request)) from error
+            if not isinstance(body, QuestionnaireRequest):
+                raise
+            raise state.blinding.readable_page(error, body.time, request_language(request)) from error
         return _json({"step": step_json(following, state.blinding, request_language(request))})
 
     return endpoint
