@@ -105,9 +105,10 @@ def test_a_questionnaire_comes_page_by_page_and_is_stored_once(make_study: Make,
         with pytest.raises(error, match=problem):
             send(person, answers)
     page = person.step
+    assert isinstance(page, AskQuestionnaire)
     send(person, {"mood": 2, "why": "rain"})
     assert person.step == AskQuestionnaire("before", ("plays",))
-    again = collection.do(Questionnaire(person.id, "before", page.questions, {"mood": 9}))  # type: ignore[union-attr]
+    again = collection.do(Questionnaire(person.id, "before", page.questions, {"mood": 9}))
     assert again == person.step, "a page sent twice is stored once"
     collection.close()
     collection = opened(folder, seed=2)
