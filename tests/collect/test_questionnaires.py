@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, AskQuestionnaire, Next, Questionnaire, SessionEnd, ShowTrial
+from heartfelt.collect.commands import (
+    Answer,
+    AskQuestionnaire,
+    Next,
+    Questionnaire,
+    SessionEnd,
+    ShowTrial,
+    Step,
+)
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.study.answer import NONE
@@ -82,6 +90,10 @@ def begin(collection: Collection, plays: Any = "yes", **arrival: Any) -> Person:
     return person
 
 
+def at(person: Person) -> Step:
+    return person.step
+
+
 def send(person: Person, answers: dict[str, Any]) -> None:
     step = person.step
     assert isinstance(step, AskQuestionnaire)
@@ -93,7 +105,7 @@ def test_a_questionnaire_comes_page_by_page_and_is_stored_once(make_study: Make,
     collection = opened(folder)
     person = Person(collection, recruiter="prolific", person="p")
     person.go_on()
-    assert person.step == AskQuestionnaire("before", ("mood", "why"))
+    assert at(person) == AskQuestionnaire("before", ("mood", "why"))
     for answers, error, problem in (
         ({}, MissingAnswer, "mood"),
         ({"mood": 2}, MissingAnswer, "why"),
@@ -104,17 +116,17 @@ def test_a_questionnaire_comes_page_by_page_and_is_stored_once(make_study: Make,
     ):
         with pytest.raises(error, match=problem):
             send(person, answers)
-    page = person.step
+    page = at(person)
     assert isinstance(page, AskQuestionnaire)
     send(person, {"mood": 2, "why": "rain"})
-    assert person.step == AskQuestionnaire("before", ("plays",))
+    assert at(person) == AskQuestionnaire("before", ("plays",))
     again = collection.do(Questionnaire(person.id, "before", page.questions, {"mood": 9}))
-    assert again == person.step, "a page sent twice is stored once"
+    assert again == at(person), "a page sent twice is stored once"
     collection.close()
     collection = opened(folder, seed=2)
     person.collection = collection
     person.step = collection.do(Next(person.id))
-    assert person.step == AskQuestionnaire("before", ("plays",)), "after a restart it continues where it was"
+    assert at(person) == AskQuestionnaire("before", ("plays",)), "after a restart it continues where it was"
     send(person, {"plays": NONE})
     person.begin()
     assert (person.trial.number, person.trial.of) == (1, 3), "nobody plays nothing"
@@ -122,11 +134,12 @@ def test_a_questionnaire_comes_page_by_page_and_is_stored_once(make_study: Make,
     while isinstance(person.step, ShowTrial):
         asked = person.step.questions
         person.answer(values=dict.fromkeys(asked, 5) | {"people": "no", "things": ["cat"]} | {"smile": None})
-    assert person.step == AskQuestionnaire("after", ("mood", "note"))
+    assert at(person) == AskQuestionnaire("after", ("mood", "note"))
     assert collection.raters()["step"].to_list() == ["after"]
     send(person, {"mood": 7})
-    assert isinstance(person.step, SessionEnd)
-    assert person.step.ending == "complete"
+    end = at(person)
+    assert isinstance(end, SessionEnd)
+    assert end.ending == "complete"
     row = collection.snapshot().raters.row(0, named=True)
     facts = {name: row[name] for name in row if name.startswith(("before_", "after_"))}
     assert facts == {"before_mood": 2.0, "before_why": "rain", "before_plays": NONE, "after_mood": 7.0}
