@@ -11,7 +11,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.study import parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study
-from heartfelt.web.rater.presentation import form_numbers, present
+from heartfelt.web.rater.forms import form_numbers, present
 from heartfelt.web.rater.texts import BUILT_IN, texts_for
 
 HOLES = re.compile(r"\{\w+\}")

@@ -22,8 +22,9 @@ from heartfelt.collect.reading.adjudication import Decision
 from heartfelt.study.model import say
 from heartfelt.web.adjudication.desk import ShownItem, chosen_option, draft_words
 from heartfelt.web.errors import Refused
+from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.pages import Notice, assets, compressed
-from heartfelt.web.rater.presentation import present, request_language
+from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.rater.routes import Id, RaterRequest, Text, Value
 from heartfelt.web.rater.texts import texts_for
 from heartfelt.web.security.access import is_admitted

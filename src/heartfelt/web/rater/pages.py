@@ -24,13 +24,8 @@ from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
-from heartfelt.web.rater.presentation import (
-    LANGUAGE_COOKIE,
-    demographic,
-    present,
-    request_language,
-    step_json,
-)
+from heartfelt.web.rater.forms import demographic, present
+from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
 from heartfelt.web.rater.texts import check_languages, texts_for
 from heartfelt.web.security.access import is_admitted
 from heartfelt.web.security.signing import adjudicator_of, rater_of, set_cookie
