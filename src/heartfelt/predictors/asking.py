@@ -324,8 +324,6 @@ def _of_set(prediction: Prediction, names: Sequence[str]) -> Prediction:
 
 
 def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
-    if prediction.answer == NONE:
-        return replace(prediction, value=None, shares=None)
     words = ask.scale.labels()
     shares, value, answer = prediction.shares or {}, prediction.value, prediction.answer
     unknown = sorted(set(shares) - set(words.values()))
