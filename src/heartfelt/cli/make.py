@@ -168,5 +168,5 @@ def _show(read: PromptSet, covered: PromptCoverage) -> None:
         say(f"No aspect recognised in {len(covered.without_aspect)}: {listed(covered.without_aspect, 5)}.")
     for group in covered.duplicates[:10]:
         say(f"The same prompt: {listed(group)}.")
-    for one, other, share in covered.near_duplicates[:10]:
-        say(f"Nearly the same ({number(share, 2)} of their words): {one}, {other}.")
+    for first, second, share in covered.near_duplicates[:10]:
+        say(f"Nearly the same ({number(share, 2)} of their words): {first}, {second}.")

@@ -241,9 +241,9 @@ def _chosen(table: pl.DataFrame, size: int, by: Choice, seed: int, quadrant: str
 def _notes(chosen: pl.DataFrame, unknown: Sequence[str]) -> Iterable[str]:
     if unknown:
         yield f"Without norms: {listed(unknown)}."
-    for one, other in combinations(chosen["word"].to_list(), 2):
-        if SequenceMatcher(None, one, other).ratio() >= _ALIKE or one in other or other in one:
-            yield f"'{one}' and '{other}' may be forms of one word."
+    for first, second in combinations(chosen["word"].to_list(), 2):
+        if SequenceMatcher(None, first, second).ratio() >= _ALIKE or first in second or second in first:
+            yield f"'{first}' and '{second}' may be forms of one word."
     for axis, other in (("valence", "arousal"), ("arousal", "valence")):
         high, low = (
             chosen.filter((pl.col(other) > MIDDLE) == side)[axis].to_numpy().mean() for side in (True, False)
