@@ -104,7 +104,7 @@ def test_clear_spread_and_random() -> None:
     )
     assert one == other
     with pytest.raises(UnknownNameError, match="'cleer'"):
-        choose_intents(GRID, by="cleer")  # type: ignore[arg-type]  # what a user may type
+        choose_intents(GRID, by="cleer")
 
 
 def test_notes_on_words_without_norms_forms_and_confounding() -> None:

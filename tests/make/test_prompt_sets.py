@@ -31,7 +31,7 @@ FEW = PromptSet(
 def test_lengths_aspects_and_duplicates() -> None:
     covered = coverage(FEW)
     assert covered.lengths == {"p1": 6, "p2": 6, "p3": 7, "p4": 3, "p5": 5}
-    assert covered.quantiles == (3, 5, 6, 6, 7)
+    assert list(covered.quantiles) == [3, 5, 6, 6, 7]
     assert covered.aspects == {
         "emotion": 3, "genre": 0, "instrumentation": 4, "rhythm": 3, "structure": 3, "theme": 1
     }  # fmt: skip

@@ -84,7 +84,7 @@ def read_norms(path: Path, limits: tuple[float, float] | None = None) -> Norms:
     columns = {
         "valence": sheet.numbers(layout.valence),
         "arousal": sheet.numbers(layout.arousal),
-        **{name: sheet.numbers(source) for name, source in spreads.items() if source in sheet},
+        **{name: sheet.numbers(source) for name, source in spreads.items() if source and source in sheet},
     }
     words = sheet[word].cast(pl.String).str.strip_chars().str.to_lowercase()
     table = pl.DataFrame({"word": words, **columns})
@@ -154,7 +154,7 @@ def choose_intents(
     *,
     per_quadrant: int = 3,
     margin: float = 1.0,
-    by: Choice = "clear",
+    by: Choice | str = "clear",
     seed: int = 0,
 ) -> ChosenIntents:
     """``per_quadrant`` words for every quadrant, from ``words`` (all of the norms if left out)."""
@@ -167,7 +167,8 @@ def choose_intents(
         raise UnknownNameError(
             f"There is no way to choose called '{by}'.", suggestion(by, get_args(Choice), "Ways to choose")
         )
-    table, unknown = norms.table, ()
+    table = norms.table
+    unknown: tuple[str, ...] = ()
     if words is not None:
         wanted = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
         known = set(table["word"])
@@ -221,7 +222,7 @@ def intents_yaml(intents: Sequence[Intent]) -> str:
     return "\n".join(["intents:", *(f"  - {row}" for row in rows)]) + "\n"
 
 
-def _chosen(table: pl.DataFrame, size: int, by: Choice, seed: int, quadrant: str) -> pl.DataFrame:
+def _chosen(table: pl.DataFrame, size: int, by: str, seed: int, quadrant: str) -> pl.DataFrame:
     ordered = table.sort("away", "word", descending=[True, False])
     if by == "clear":
         return ordered.head(size)
