@@ -44,6 +44,7 @@ ORDER = (
     "analysis",
     "models",
     "predictors",
+    "drafts",
     "scoring",
     "training",
     "benchmark",

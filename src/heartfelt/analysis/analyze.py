@@ -16,6 +16,8 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
+from heartfelt.analysis.attributes import field_agreement, field_answers
+from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, mixed_tables, pairwise, variance_tables
@@ -176,6 +178,10 @@ def analyze(
         comparisons=guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
         or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
+        categories=guard("categories", None, lambda: categories(material, scores, field_answers(material))),
+        field_agreement=guard(
+            "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))
+        ),
         notes=(*material.labels.notes, *notes),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)

@@ -140,7 +140,7 @@ def answer_labels(
 def _tags(
     labels: Sequence[Label], scale: Tags, least: float, most: int | None, note: str | None
 ) -> Prediction:
-    known = _vocabulary(scale.tags)
+    known = vocabulary(scale.tags)
     shares: dict[str, float] = {}
     for label in labels:
         names = list(dict.fromkeys(known[word] for word in _forms(label) if word in known))
@@ -163,7 +163,7 @@ def _tags(
 def _category(
     labels: Sequence[Label], scale: Categories | Ordered, least: float, note: str | None
 ) -> Prediction:
-    known, shares = _vocabulary(scale.categories), dict[str, float]()
+    known, shares = vocabulary(scale.categories), dict[str, float]()
     for label in labels:
         name = next((known[word] for word in _forms(label) if word in known), None)
         if name is not None:
@@ -215,7 +215,7 @@ def _forms(label: Label) -> list[str]:
     return [normalised(word) for word in (label.name, *label.also)]
 
 
-def _vocabulary(parts: Iterable[Tag | str]) -> dict[str, str]:
+def vocabulary(parts: Iterable[Tag | str]) -> dict[str, str]:
     """The id behind every word of a list: ids and texts in every language."""
     known: dict[str, str] = {}
     for part in parts:

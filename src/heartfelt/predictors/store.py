@@ -97,6 +97,21 @@ def _text(value: Any) -> str | None:
     return None if value is None else dumps(value, indent=None)
 
 
+def lock(file: IO[bytes], folder: Path) -> None:
+    """Keep other runs out of ``folder`` while ``file`` is open, where the system has such locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise InputError(
+            f"Another run is writing to {folder}.", "Wait for it to end, or choose another folder."
+        ) from error
+    except (ImportError, OSError):
+        return
+
+
 class Journal:
     """Finished cases in a folder. One run at a time writes to it."""
 
@@ -113,24 +128,9 @@ class Journal:
             raise InputError(
                 f"Cannot write to {folder}: {error.strerror}.", "Choose a folder you can write to."
             ) from error
-        self._lock()
+        lock(self._file, folder)
         self.entries = self._read()
         self._synced = time.monotonic()
-
-    def _lock(self) -> None:
-        """Keep others out, where the system has such locks. The journal is its own lock file: nothing else is left behind."""
-        try:
-            import fcntl
-
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._file.close()
-            raise InputError(
-                f"Another run is writing to {self.path.parent}.",
-                "Wait for it to end, or choose another folder.",
-            ) from error
-        except (ImportError, OSError):
-            return
 
     def _read(self) -> dict[str, Entry]:
         """Every finished item by its key; an incomplete last line is removed."""
@@ -282,7 +282,8 @@ def cache_key(content: str, identity: str, question: str, request: str = "") -> 
 
 def question_digest(ask: Ask, prompt: str | None) -> str:
     """A hash of everything a predictor may look at in a question."""
-    parts = (ask.question, ask.text, ask.words, ask.scale.model_dump_json(), prompt or "")
+    none = ("none",) if ask.none else ()
+    parts = (ask.question, ask.text, ask.words, ask.scale.model_dump_json(), prompt or "", *none)
     about = "\x1e".join(f"{name}={value}" for name, value in sorted(ask.about.items()))
     return hashlib.sha256("\x1f".join((*parts, about)).encode()).hexdigest()
 

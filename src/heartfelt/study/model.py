@@ -200,6 +200,9 @@ class Question(Part):
     machine_first: Annotated[
         bool, Field(description="whether a machine fills it in first and a person verifies")
     ] = False
+    draft: Annotated[
+        str | None, Field(description="the predictor that drafts it, such as pixels:brightness or objects")
+    ] = None
     show_if: Annotated[
         list[Condition],
         BeforeValidator(_listed),
@@ -215,10 +218,15 @@ class Question(Part):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), show_if=[], none=False, page=None, grid=None)
+        return without_unused(handler(self), draft=None, show_if=[], none=False, page=None, grid=None)
 
     def check(self, study: Study, place: Place) -> None:
         """The scale must be there, and the axis if the intents have coordinates."""
+        if self.draft is not None and not self.machine_first:
+            raise ReferenceProblem(
+                (*place, "draft"),
+                "only a question that a machine fills in first is drafted. Add 'machine_first: true'",
+            )
         check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
         scale = study.scales[self.scale]
         if self.none and (scale.level == "comparison" or scale.type == "trace"):

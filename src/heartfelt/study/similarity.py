@@ -26,7 +26,7 @@ def similarity(scale: Scale, one: str, other: str) -> float:
     if one == other:
         return 1.0
     if scale.level == "text":
-        mine, theirs = (_parts(scale, text) for text in (one, other))
+        mine, theirs = (members(scale, text) for text in (one, other))
         together = len(mine | theirs)
         return len(mine & theirs) / together if together else 1.0
     try:
@@ -46,7 +46,8 @@ def clearly_different(scale: Scale, one: str, other: str) -> bool:
     return similarity(scale, one, other) <= limit
 
 
-def _parts(scale: Scale, text: str) -> set[str]:
+def members(scale: Scale, text: str) -> set[str]:
+    """The tags, or the words of a text, that an answer names; none for "none"."""
     if text == NONE:
         return set()
     plain = unicodedata.normalize("NFKC", text).casefold()
