@@ -1,6 +1,15 @@
 """The figures of an analysis; importing this package registers them."""
 
-from heartfelt.report.figures import answers, comparisons, deviations, maps, raters, reliability, traces
+from heartfelt.report.figures import (
+    answers,
+    comparisons,
+    deviations,
+    maps,
+    raters,
+    reliability,
+    traces,
+    verification,
+)
 from heartfelt.report.figures.registry import FIGURES, Figure, figure
 
 __all__ = [
@@ -14,4 +23,5 @@ __all__ = [
     "raters",
     "reliability",
     "traces",
+    "verification",
 ]
