@@ -103,6 +103,7 @@ def test_a_network_that_cannot_be_had_is_said_in_every_row(
 
 
 @pytest.mark.slow
+@pytest.mark.data
 def test_photographs_are_named(pulled: Pulled, shared_data: Path) -> None:  # noqa: F811  # a fixture taken in by name
     pulled("efficientnet-lite2")
     names = ["Acorns_1", "Zebra_1", "Dog_12"]

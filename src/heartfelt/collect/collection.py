@@ -16,7 +16,13 @@ from heartfelt.collect.commands import CollectOptions, Command, Erase, Erased, S
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.reading import tables
-from heartfelt.collect.reading.adjudication import AdjudicationState, adjudication_state, adjudicators
+from heartfelt.collect.reading.adjudication import (
+    AdjudicationState,
+    Decision,
+    adjudication_state,
+    adjudicators,
+    decision_before,
+)
 from heartfelt.collect.reading.coverage import Coverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
 from heartfelt.collect.reading.sets import ratings_by_stimulus
@@ -233,6 +239,10 @@ class Collection:
     def adjudication(self) -> AdjudicationState:
         """Every item that waits for a senior rater or was decided by one."""
         return self._read(adjudication_state, self._material)
+
+    def decision_before(self, adjudicator: str, before: int) -> tuple[str, str, Decision] | None:
+        """Stimulus, question and decision of a senior rater's latest decision before that number."""
+        return self._read(decision_before, adjudicator, before)
 
     def adjudicators(self) -> pl.DataFrame:
         """Every senior rater, with how many decisions they made."""

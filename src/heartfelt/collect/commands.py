@@ -86,6 +86,14 @@ class AskDemographics:
 
 
 @dataclass(frozen=True, slots=True)
+class AskQuestionnaire:
+    """The rater has to answer a page of a questionnaire; some of its questions may depend on others of the page."""
+
+    time: Literal["before", "after"]
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AskHeadphones:
     """The rater has to take the probe's headphone check."""
 
@@ -155,7 +163,14 @@ class SessionEnd:
 
 
 Step: TypeAlias = (
-    AskConsent | AskDemographics | AskHeadphones | ShowInstructions | ShowTrial | TakeBreak | SessionEnd
+    AskConsent
+    | AskDemographics
+    | AskQuestionnaire
+    | AskHeadphones
+    | ShowInstructions
+    | ShowTrial
+    | TakeBreak
+    | SessionEnd
 )
 
 # --- commands of raters -----------------------------------------------------------------------------------------------
@@ -202,6 +217,15 @@ class Consent(RaterCommand[Step]):
 class Demographics(RaterCommand[Step]):
     """The rater's answers about themselves, by demographic id."""
 
+    answers: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Questionnaire(RaterCommand[Step]):
+    """The rater's answers to a page of a questionnaire, by question; ``questions`` are all that the page had."""
+
+    time: str
+    questions: Sequence[str]
     answers: Mapping[str, Any]
 
 

@@ -23,7 +23,7 @@ from heartfelt.collect import adjudicators, commands
 from heartfelt.collect.assign import State
 from heartfelt.collect.commands import Command
 from heartfelt.collect.errors import StoreUnavailable
-from heartfelt.collect.session import adjudication, answers, participants, researcher
+from heartfelt.collect.session import adjudication, answers, participants, questionnaires, researcher
 from heartfelt.collect.session.transaction import Mark, Transaction
 from heartfelt.collect.store_state import StoreState
 from heartfelt.errors import HeartfeltError, InputError
@@ -37,6 +37,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Next: participants.current_step,
     commands.Consent: participants.consent,
     commands.Demographics: participants.demographics,
+    commands.Questionnaire: questionnaires.answer_page,
     commands.Headphones: participants.headphones,
     commands.Ready: participants.ready,
     commands.Leave: participants.leave,

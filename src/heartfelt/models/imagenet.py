@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.models.efficientnet import Picture, View, look
+from heartfelt.models.efficientnet import Picture, View, look, softmax
 from heartfelt.models.model import Model
 
 
@@ -61,9 +61,7 @@ def classify(
     pictures: Iterable[Picture], *, model: str | Model = "efficientnet-lite2", view: View = "centre"
 ) -> npt.NDArray[np.float64]:
     """One row of 1,000 probabilities per picture, in the order of :func:`imagenet_classes`."""
-    logits = look(pictures, model=model, view=view)["logits"].astype(np.float64)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    return softmax(look(pictures, model=model, view=view)["logits"])
 
 
 def _places(text: str) -> tuple[int, ...]:

@@ -76,12 +76,6 @@ class Networks:
         """Everything that decides the models' numbers."""
         return ", ".join(MODELS[name].identity for name in self.names)
 
-    def info(self, predictor: Predictor) -> PredictorInfo:
-        """Which models a predictor is made of, with the versions of the packages they come from and the hash of the last one's."""
-        spec, parts = predictor.spec or predictor.name, [MODELS[name] for name in self.names]
-        versions = ", ".join(part.requirement for part in parts)
-        return PredictorInfo(spec, spec, predictor.name, " + ".join(self.names), versions, parts[-1].sha256)
-
     def __getitem__(self, name: str) -> Model:
         with self._lock:
             if name not in self._loaded:
@@ -93,3 +87,16 @@ class Networks:
         if isinstance(loaded, HeartfeltError):
             raise loaded
         return loaded
+
+
+class NetworkPredictor(ImagePredictor[T]):
+    """Looks at images through networks."""
+
+    _networks: Networks
+
+    def describe(self) -> PredictorInfo:
+        """The networks, the versions of the packages they come from, and the hash of the last one's."""
+        spec, parts = self.spec or self.name, [MODELS[name] for name in self._networks.names]
+        versions = ", ".join(part.requirement for part in parts)
+        model = " + ".join(self._networks.names)
+        return PredictorInfo(spec, spec, self.name, model, versions, parts[-1].sha256)

@@ -22,8 +22,8 @@ from PIL.Image import Image
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.models.imagenet import broader_words, classify, imagenet_classes
-from heartfelt.predictors.images import ImagePredictor, Networks
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction, PredictorInfo
+from heartfelt.predictors.images import NetworkPredictor, Networks
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction
 from heartfelt.predictors.scale_answers import Label, answer_labels
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.scale import FreeText, Tags
@@ -36,7 +36,7 @@ _NEGLIGIBLE = 1e-4
 
 
 @PREDICTORS.register("objects")
-class Objects(ImagePredictor[npt.NDArray[np.float64]]):
+class Objects(NetworkPredictor[npt.NDArray[np.float64]]):
     """Names of what is in an image, with a confidence."""
 
     name = "objects"
@@ -63,10 +63,6 @@ class Objects(ImagePredictor[npt.NDArray[np.float64]]):
     def identity(self) -> str:
         """The network, and what the options change."""
         return f"objects {_REVISION} top={self.top} least={self.least:g} of {self._networks.identity}"
-
-    def describe(self) -> PredictorInfo:
-        """The network with its package's version and hash."""
-        return self._networks.info(self)
 
     def look(self, image: Image) -> npt.NDArray[np.float64]:
         """The probability of each class."""

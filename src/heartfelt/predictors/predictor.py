@@ -367,6 +367,7 @@ _HOMES = {
     "chat": "chat",
     "pixels": "pixels",
     "objects": "objects",
+    **dict.fromkeys(("faces", "expressions"), "faces"),
     "speech-mos": "speech_mos",
     "trained": "trained.predictor",
     "valence-arousal": "valence_arousal",

@@ -7,8 +7,8 @@ was not shown has. "None" is an answer: it passes ``answered`` and no test of a 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
@@ -99,6 +99,31 @@ def is_shown(
     )
 
 
+def shown_questions(
+    study: Study, asked: Collection[str], values: Mapping[str, Any], where: str = "questions"
+) -> set[str]:
+    """Of the questions of a page those that are shown after these answers; for simulated raters.
+
+    Conditions on anything but other questions of the page have been tested before it was sent.
+    """
+    known: dict[Source, Coded] = {}
+    out: set[str] = set()
+    for question in study.asked_in(where):
+        if question.id not in asked or not all(
+            condition.question not in asked
+            or holds(condition, known.get(condition.about), scale_of(study, condition.about, where))
+            for condition in question.show_if
+        ):
+            continue
+        out.add(question.id)
+        if question.id in values:
+            scale = study.scales[question.scale]
+            single = scale.level != "comparison" and not isinstance(scale, Trace)
+            given = study.read(question, values[question.id]) if single else (None, "given")
+            known["question", question.id] = given
+    return out
+
+
 # --- conditions that make no sense ------------------------------------------------------------------------------------
 
 
@@ -162,9 +187,11 @@ def _check_source(
             f"'{question.id}' is asked before any draft is shown, so it comes before '{name}'. "
             f"Write 'draft: {name}', or make '{question.id}' machine_first",
         )
-    if where == "questions" and study.design.block_by == "question":
+    if where == "questions" and study.design.questions_per_page == "one":
         raise ReferenceProblem(
-            place, f"each trial asks one question (block_by: question), so '{name}' is not answered in it"
+            place,
+            f"each trial asks one question (questions_per_page: one), so '{name}' is not answered in it. "
+            "Use questions_per_page: all and give each question a 'page'",
         )
 
 

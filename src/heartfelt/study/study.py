@@ -179,6 +179,11 @@ class Study(Part):
             return None, NONE
         return self.scales[question.scale].read(answer)
 
+    @cached_property
+    def conditional(self) -> bool:
+        """Whether any question about a stimulus is asked only under a condition."""
+        return any(question.show_if for question in self.asked)
+
     @property
     def set_aside(self) -> dict[str, str]:
         """Stimuli that test or prepare the rater, with what each is: anchors and practice stimuli."""

@@ -8,11 +8,13 @@ from typing import Any
 
 from heartfelt.collect.commands import (
     Answer,
+    AskQuestionnaire,
     Command,
     Consent,
     Demographics,
     Headphones,
     Leave,
+    Questionnaire,
     Ready,
     ShownMember,
     ShowTrial,
@@ -43,6 +45,9 @@ def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tup
         return "/rate/consent", {"agreed": command.agreed}
     if isinstance(command, Demographics):
         return "/rate/demographics", {"answers": dict(command.answers)}
+    if isinstance(command, Questionnaire):
+        page = {"time": command.time, "questions": list(command.questions)}
+        return "/rate/questionnaire", {**page, "answers": dict(command.answers)}
     if isinstance(command, Headphones):
         right = {"given": list(command.given), "right": list(command.right)}
         return "/rate/headphones", {"probe": command.probe, **right}
@@ -55,6 +60,8 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
     """The step in a response of the rating pages; with the study's ``blinding``, under the real names."""
     step = dict(response["step"] if "step" in response else response["then"])
     kind = step.pop("kind")
+    if kind == "questionnaire":
+        return AskQuestionnaire(step["time"], tuple(step["questions"]))
     if kind != "trial":
         ended: Step = STEPS[kind](**step)
         return ended

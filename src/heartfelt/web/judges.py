@@ -15,7 +15,13 @@ import polars as pl
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import ShowTrial
-from heartfelt.collect.simulation import Departure, SimulatedRater, TrialReply, simulated_answer
+from heartfelt.collect.simulation import (
+    Departure,
+    SimulatedRater,
+    TrialReply,
+    simulated_answer,
+    simulated_pages,
+)
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.simulate import (
     Habits,
@@ -32,6 +38,7 @@ from heartfelt.simulate import (
 )
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
+from heartfelt.study.conditions import shown_questions
 from heartfelt.study.model import AttentionProbe, say
 from heartfelt.study.set_scale import TIE, Choice, Preference, SetScale, Trace
 from heartfelt.web.verifiers import DraftedFields
@@ -116,11 +123,20 @@ class _Judge:
             seconds = float(row["pace"] * np.exp(0.2 * rng.standard_normal()))
             if trial.words is not None:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
+            accepted = {
+                q: draft
+                for q, draft in trial.machine.items()
+                if draft and verified.verdicts.get(q) == "accepted"
+            }
+            shown = shown_questions(self._study, trial.questions, {**accepted, **values})
+            values = {name: value for name, value in values.items() if name in shown}
+            verdicts = {name: verdict for name, verdict in verified.verdicts.items() if name in shown}
             heard = sum(self._durations.get(name) or 0.0 for name in names)
             seconds += sum(verified.seconds.values())
-            return TrialReply(values, seconds, heard + seconds, verified.verdicts)
+            return TrialReply(values, seconds, heard + seconds, verdicts)
 
-        return SimulatedRater(row["rater"], answer, about, page_seconds=5.0)
+        pages = simulated_pages(self._study, rng)
+        return SimulatedRater(row["rater"], answer, about, page_seconds=5.0, questionnaire=pages)
 
     def _stimulus(self, media: str | None) -> str:
         file = self._collection.media(media or "")

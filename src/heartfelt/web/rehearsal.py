@@ -25,6 +25,7 @@ from heartfelt.collect.simulation import (
     TrialReply,
     Visit,
     run_visits,
+    simulated_pages,
     visit,
 )
 from heartfelt.errors import InputError
@@ -43,6 +44,7 @@ from heartfelt.simulate import (
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
+from heartfelt.study.conditions import shown_questions
 from heartfelt.study.set_scale import Trace
 from heartfelt.web.judges import JudgeOptions, attention_answer, judges
 
@@ -184,10 +186,11 @@ class _Crowd:
             values, seconds = self._reply(row, rng, file.stimulus, number)
             if trial.words is not None:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
-            asked = {name: values[name] for name in trial.questions}
+            shown = shown_questions(self._study, trial.questions, values)
+            asked = {name: values[name] for name in trial.questions if name in shown}
             return TrialReply(asked, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
 
-        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS)
+        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS, simulated_pages(self._study, rng))
 
     def _reply(
         self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int

@@ -16,7 +16,18 @@ from heartfelt.collect.assign.pool import Errors, Pool
 from heartfelt.collect.commands import Ending
 
 _ACTIVITY = frozenset(
-    {"consented", "told", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
+    {
+        "consented",
+        "told",
+        "questioned",
+        "heard",
+        "ready",
+        "planned",
+        "retaken",
+        "shown",
+        "answered",
+        "returned",
+    }
     | {"renewed", "leased", "resumed"}
 )
 """Events that show the rater is there: they extend the leases."""
@@ -53,7 +64,8 @@ class State:
         self._expiries: list[tuple[float, int]] = []
         self._on_event: dict[str, Callable[[Event, Rater], None]] = {
             "consented": lambda event, rater: setattr(rater, "consented", event.number == 1),
-            "told": lambda _, rater: setattr(rater, "demographics_done", True),
+            "told": self._questioned,
+            "questioned": self._questioned,
             "heard": lambda _, rater: setattr(rater, "headphones_done", True),
             "ready": self._ready,
             "planned": self._planned,
@@ -170,6 +182,12 @@ class State:
         self.last_number = max(self.last_number, rater.number)
         self.raters[rater.number] = rater
         self.by_id[rater.id] = rater
+
+    def _questioned(self, event: Event, rater: Rater) -> None:
+        rater.demographics_done = rater.demographics_done or event.kind == "told"
+        page = json.loads(event.words or '{"time": "about", "questions": [], "answers": {}}')
+        rater.questioned.update((page["time"], name) for name in page["questions"])
+        rater.facts |= {(page["time"], name): tuple(coded) for name, coded in page["answers"].items()}
 
     def _ready(self, _: Event, rater: Rater) -> None:
         rater.rested = rater.rested or rater.instructed

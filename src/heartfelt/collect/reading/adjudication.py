@@ -14,9 +14,9 @@ from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
-from heartfelt.collect.material import Material
+from heartfelt.collect.material import Material, Unit
 from heartfelt.collect.reading.tables import exclusions, moment, query
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
@@ -79,6 +79,10 @@ class AdjudicationItem:
     answers: tuple[GivenAnswer, ...]
     draft: str | None = None
     decisions: tuple[Decision, ...] = ()
+    media: str | None = None
+    """The opaque id of the stimulus's media file."""
+    prompt: str | None = None
+    """The prompt, where the question shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,8 @@ def adjudication_state(connection: Connection, material: Material) -> Adjudicati
     if not questions and not made:
         return AdjudicationState(change, ())
     given = _answers(connection, [*questions, *{question for _, question in made}])
-    drafts = {
-        (unit.stimulus, question): value
-        for unit in material.units.values()
-        for question, (value, _) in unit.machine.items()
+    units = {
+        (unit.stimulus, question): unit for unit in material.units.values() for question in unit.questions
     }
     rules = select(study, given, _trials(connection), _flags(connection))
     known = set(material.opened.stimuli["stimulus"].to_list())
@@ -122,12 +124,25 @@ def adjudication_state(connection: Connection, material: Material) -> Adjudicati
     }
     names.sort(key=lambda item: (stimuli[item[0]], order[item[1]]))
     items = (
-        AdjudicationItem(
-            *item, rules.get(item, ()), given.get(item, ()), drafts.get(item), made.get(item, ())
-        )
+        _item(item, rules.get(item, ()), given.get(item, ()), made.get(item, ()), units.get(item), study)
         for item in names
     )
     return AdjudicationState(change, tuple(items))
+
+
+def _item(
+    item: tuple[str, str],
+    rules: tuple[str, ...],
+    answers: tuple[GivenAnswer, ...],
+    made: tuple[Decision, ...],
+    unit: Unit | None,
+    study: Study,
+) -> AdjudicationItem:
+    if unit is None:
+        return AdjudicationItem(*item, rules, answers, None, made)
+    draft = unit.machine[item[1]][0] if item[1] in unit.machine else None
+    prompt = unit.prompt if "prompt" in study.question(item[1]).shows else None
+    return AdjudicationItem(*item, rules, answers, draft, made, unit.media, prompt)
 
 
 Items: TypeAlias = Mapping[tuple[str, str], tuple[GivenAnswer, ...]]
@@ -280,6 +295,22 @@ def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Decision, .
         made = Decision._make((*row[2:-1], json.loads(row.history)))
         out.setdefault((row.stimulus, row.question), []).append(made)
     return {item: tuple(each) for item, each in out.items()}
+
+
+def decision_before(
+    connection: Connection, adjudicator: str, before: int
+) -> tuple[str, str, Decision] | None:
+    """Stimulus, question and decision of a senior rater's latest decision before that number."""
+    row = connection.execute(
+        text(
+            "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
+            " WHERE made_by = :by AND seq < :before ORDER BY seq DESC LIMIT 1"
+        ),
+        {"by": adjudicator, "before": before},
+    ).first()
+    if row is None:
+        return None
+    return row.stimulus, row.question, Decision._make((*row[2:-1], json.loads(row.history)))
 
 
 def adjudicators(connection: Connection) -> pl.DataFrame:

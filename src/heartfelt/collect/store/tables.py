@@ -80,7 +80,7 @@ LAYOUTS = {
     ),
     "0004": LayoutVersion(
         {
-            "questionnaires": "rater integer key, question text key, at real not null, time text not null, value real,"
+            "questionnaires": "rater integer key, time text key, question text key, at real not null, value real,"
             "answer text",
             "adjudications": "seq long key, at real not null, stimulus text not null, question text not null, value real,"
             "answer text, comment text, rule text not null, history text not null, made_by text not null",

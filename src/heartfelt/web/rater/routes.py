@@ -30,6 +30,7 @@ from heartfelt.collect.commands import (
     Leave,
     MediaProblem,
     Next,
+    Questionnaire,
     Ready,
     Step,
     TrialLog,
@@ -96,6 +97,14 @@ class ConsentRequest(RaterRequest):
 class DemographicsRequest(RaterRequest):
     """The rater's answers about themselves."""
 
+    answers: Values | None = None
+
+
+class QuestionnaireRequest(RaterRequest):
+    """The rater's answers to a page of a questionnaire, by question, and all questions the page had."""
+
+    time: Literal["before", "after"]
+    questions: Annotated[list[Id], Field(max_length=MOST_ENTRIES)]
     answers: Values | None = None
 
 
@@ -173,6 +182,10 @@ _STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Comma
     "demographics": (
         DemographicsRequest,
         lambda rater, body, _: Demographics(rater, body.answers or {}),
+    ),
+    "questionnaire": (
+        QuestionnaireRequest,
+        lambda rater, body, _: Questionnaire(rater, body.time, body.questions, body.answers or {}),
     ),
     "headphones": (
         HeadphonesRequest,
@@ -254,7 +267,12 @@ def _step_endpoint(
     async def endpoint(request: Request) -> Response:
         state, rater = state_of(request), authenticated_rater(request)
         body = await model.of(request)
-        following = await state.collection.ask(command(rater, body, state.blinding))
+        try:
+            following = await state.collection.ask(command(rater, body, state.blinding))
+        except InvalidAnswer as error:
+            if not isinstance(body, QuestionnaireRequest):
+                raise
+            raise state.blinding.readable_page(error, body.time, request_language(request)) from error
         return _json({"step": step_json(following, state.blinding, request_language(request))})
 
     return endpoint
