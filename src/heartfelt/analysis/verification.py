@@ -174,15 +174,19 @@ def _contrast(
 
 def _corrected(fields: Sequence[DraftedField]) -> list[DraftedField]:
     """Holm's correction over the fields, for each of the three comparisons."""
-    out = list(fields)
-    for part in ("anchoring", "seconds", "keystrokes"):
-        made: list[Contrast] = [getattr(field, part) for field in out]
-        adjusted = holm([contrast.p for contrast in made]).adjusted
-        out = [
-            replace(field, **{part: replace(contrast, p_holm=p)})
-            for field, contrast, p in zip(out, made, adjusted, strict=True)
-        ]
-    return out
+    anchoring, seconds, keystrokes = (
+        _with_holm([getattr(field, part) for field in fields])
+        for part in ("anchoring", "seconds", "keystrokes")
+    )
+    return [
+        replace(field, anchoring=anchoring[at], seconds=seconds[at], keystrokes=keystrokes[at])
+        for at, field in enumerate(fields)
+    ]
+
+
+def _with_holm(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    adjusted = holm([contrast.p for contrast in contrasts]).adjusted
+    return [replace(contrast, p_holm=p) for contrast, p in zip(contrasts, adjusted, strict=True)]
 
 
 def _by_model(rows: pl.DataFrame) -> list[tuple[tuple[str, str | None], pl.DataFrame]]:
