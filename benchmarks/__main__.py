@@ -17,7 +17,7 @@ SIMULATIONS = {
     "score_intervals",
     "screening",
     "text_coverage",
-    "verifying",
+    "draft_evidence",
 }
 
 

@@ -1,121 +1,135 @@
-"""Drafts that people verify: how often who accepts everything is flagged, how often careful raters are, and how often
-the intervals of shares and differences hold.
+"""The verification page in a real Chromium on this machine: from the key press that submits to the next image on the screen.
 
-The tables of docs/screening.md and docs/stats/coverage.md come from ``HEARTFELT_BENCH=full`` (about five minutes).
+Images of 1024 x 1024 pixels with seven drafts each, judged and verified by keyboard. The time runs from the event's own
+time stamp of the key press until the frame that shows the next image has been painted.
 """
 
 from __future__ import annotations
 
-import os
+import shutil
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from tests.screening.verifying import Panel, verified_panel
+import polars as pl
 
-from heartfelt.screening import RULES, RatingsView, RuleOptions
-from heartfelt.screening.rules.verification import detection_power
-from heartfelt.stats.clustered import Crossed, difference, share
-
-FULL = os.environ.get("HEARTFELT_BENCH") == "full"
-STUDIES = 200 if FULL else 20
-DATA_SETS = 1000 if FULL else 100
-PANELS = (
-    Panel(images=20),
-    Panel(images=40),
-    Panel(images=100),
-    Panel(images=20, planted=0.1),
-    Panel(raters=8, images=20),
-    Panel(raters=8, images=40),
-    Panel(images=40, stampers=8),
-    Panel(images=40, hard=0.8),
-    Panel(images=40, image_sd=1.0),
-    Panel(images=40, fields=1),
-    Panel(images=100, fields=1),
-)
-
-
-def flags(panel: Panel, rule: str) -> tuple[float, float, float]:
-    """The shares of stampers and of careful raters that are flagged, and of studies with a careful rater flagged."""
-    found = careful = studies = 0
-    for seed in range(STUDIES):
-        view = RatingsView.of(verified_panel(panel, seed))
-        named = set(RULES[rule].apply(view, RuleOptions()).filter("flagged")["rater"].to_list())
-        stampers = {f"r{number:03d}" for number in range(panel.stampers)}
-        found += len(named & stampers)
-        careful += len(named - stampers)
-        studies += bool(named - stampers)
-    return (
-        found / max(STUDIES * panel.stampers, 1),
-        careful / (STUDIES * (panel.raters - panel.stampers)),
-        studies / STUDIES,
-    )
+IMAGES, SIZE, WANTED = 30, 1024, 50.0
+DRAFTS = {
+    "style": "outlined flat shapes", "scene": "abstract", "objects": "star;ring", "facial_expression": "smile",
+    "human_action": "walking", "colour": "ochre;red", "brightness": "0.4",
+}  # fmt: skip
+_WATCH = """() => {
+  window.waits = [];
+  const image = () => document.querySelector(".enlarge img")?.src;
+  addEventListener("keydown", (event) => {
+    const before = image(), number = document.querySelector("#count").textContent;
+    const check = () => requestAnimationFrame(() => {
+      const now = document.querySelector(".enlarge img");
+      if (document.querySelector("#count").textContent === number) {
+        if (performance.now() - event.timeStamp < 5000 && window.sent === event) check();
+      } else if (!now?.complete || now.src === before) check();
+      else {
+        const painted = new MessageChannel();
+        painted.port1.onmessage = () => window.waits.push(performance.now() - event.timeStamp);
+        painted.port2.postMessage(0);
+      }
+    });
+    if (event.key !== "Enter" || !document.querySelector("form.trial.verifying")) return;
+    window.sent = event;
+    check();
+  }, { capture: true });
+}"""
 
 
-def cover(raters: int, stimuli: int, each: int, level: float, sd: tuple[float, float], seed: int) -> float:
-    """How often the interval of a share holds, with raters and stimuli that differ by ``sd`` in log-odds."""
-    rng = np.random.default_rng(seed)
-    spread = np.linspace(-8, 8, 4001)
-    weight = np.exp(-spread * spread / 2)
-    true = float((weight / weight.sum() / (1 + np.exp(-(level + np.hypot(*sd) * spread)))).sum())
-    hits = 0
-    for _ in range(DATA_SETS):
-        who = crossed(raters, stimuli, each, rng)
-        odds = level + sd[0] * rng.standard_normal(raters)[who.rater]
-        odds = odds + sd[1] * rng.standard_normal(stimuli)[who.stimulus]
-        made = share(rng.random(who.rater.size) < 1 / (1 + np.exp(-odds)), who, "share")
-        hits += made.low is not None and made.high is not None and made.low <= true <= made.high
-    return hits / DATA_SETS
+def _study(folder: Path) -> None:
+    from PIL import Image
+
+    from heartfelt.files import write_text
+    from heartfelt.formats.delimited import csv_text
+    from heartfelt.formats.drafts import write_drafts
+    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.study import load_study, study_text
+    from heartfelt.study.load import STUDY_FILE
+
+    started = start_study("aigiemo", folder, StarterOptions(media=False))
+    study = load_study(folder)
+    stimuli = started.stimuli.head(IMAGES)
+    write_text(folder / study.stimuli.manifest, csv_text(stimuli))
+    rng = np.random.default_rng(1)
+    for path in stimuli["path"].to_list():
+        target = folder / study.stimuli.media / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        coarse = Image.fromarray(rng.integers(0, 255, (64, 64, 3), dtype=np.uint8))
+        coarse.resize((SIZE, SIZE), Image.Resampling.BICUBIC).save(target)
+    rows = [(name, field, value, "bench") for name in stimuli["stimulus"] for field, value in DRAFTS.items()]
+    write_drafts(folder, pl.DataFrame(rows, schema=["stimulus", "question", "value", "source"], orient="row"))
+    asked = [question for question in study.questions if question.id not in {"caption", "reason"}]
+    design = study.design.model_copy(update={"practice": 0, "batch": None})
+    write_text(folder / STUDY_FILE, study_text(study.changed(design=design, questions=asked)))
 
 
-def cover_difference(
-    raters: int, stimuli: int, each: int, sd: tuple[float, float, float], seed: int
-) -> tuple[float, float]:
-    """How often the interval of a difference of 0.2 holds, plain and within raters; a tenth is without a draft.
-
-    ``sd`` are those of raters, stimuli and raters' own effects, in units of the noise.
-    """
-    rng, hits = np.random.default_rng(seed), np.zeros(2)
-    for _ in range(DATA_SETS):
-        who = crossed(raters, stimuli, each, rng)
-        seen = rng.random(who.rater.size) > 0.1
-        own = 0.2 + sd[2] * rng.standard_normal(raters)
-        value = (
-            sd[0] * rng.standard_normal(raters)[who.rater]
-            + sd[1] * rng.standard_normal(stimuli)[who.stimulus]
-        )
-        value = value + own[who.rater] * seen + rng.standard_normal(seen.size)
-        for place, within in enumerate((False, True)):
-            made, _ = difference(value, seen, who, "difference", within_raters=within)
-            hits[place] += made.low is not None and made.high is not None and made.low <= 0.2 <= made.high
-    plain, within_raters = (hits / DATA_SETS).tolist()
-    return plain, within_raters
-
-
-def crossed(raters: int, stimuli: int, each: int, rng: np.random.Generator) -> Crossed:
-    chosen = [rng.choice(stimuli, each, replace=False) for _ in range(raters)]
-    return Crossed(np.repeat(np.arange(raters), each), np.concatenate(chosen))
+def _verify(page: Any, images: int) -> int:
+    """Judge and verify so many images; the keys pressed for each, submitting included."""
+    keys = ["3", "6", "4", "Enter", "a", "Enter"]
+    for _ in range(images):
+        page.wait_for_selector("form.trial:not([data-locked]):not(.verifying)")
+        page.wait_for_timeout(700)  # a person looks at the image; meanwhile the next one is fetched
+        for key in keys:
+            page.keyboard.press(key)
+    return len(keys)
 
 
 def main() -> None:
-    print("rubber-stamping: stampers flagged, careful raters flagged, studies with a careful rater flagged")
-    for panel in PANELS:
-        print(panel, *(f"{part:.3f}" for part in flags(panel, "rubber-stamping")))
-    print("hasty-verification, stampers at 0.1 s for a draft:")
-    for panel in PANELS[:2]:
-        print(panel, *(f"{part:.3f}" for part in flags(panel, "hasty-verification")))
-    print("power by drafts, planted share and share of errors accepted, 24 raters")
-    for drafts in (70, 140, 280, 700):
-        for planted in (0.02, 0.05, 0.1):
-            print(
-                drafts,
-                planted,
-                *(f"{detection_power(planted, drafts, 24, miss=m):.2f}" for m in (1.0, 0.8, 0.5)),
-            )
-    print("coverage of shares")
-    for design in ((4, 40, 20), (8, 40, 20), (12, 32, 21), (24, 100, 40)):
-        for level in (0.0, 2.0, 3.5):
-            held = [cover(*design, level, sd, 1) for sd in ((0.0, 0.0), (0.0, 1.0), (0.7, 0.7), (1.5, 0.5))]
-            print(design, level, *(f"{part:.3f}" for part in held))
-    print("coverage of differences, plain and within raters")
-    for design in ((6, 40, 40), (8, 40, 20), (12, 32, 21), (24, 100, 40)):
-        for spread in ((0.3, 0.3, 0.0), (1.0, 0.3, 0.5), (0.3, 1.0, 0.0)):
-            print(design, spread, *(f"{part:.3f}" for part in cover_difference(*design, spread, 1)))
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        print("left out: Playwright is not installed")
+        return
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        print("left out: there is no Chromium")
+        return
+    from heartfelt.collect import Collection, CollectOptions
+    from heartfelt.web.app import create_app
+    from heartfelt.web.options import WebOptions
+    from heartfelt.web.serve import serve_in_thread
+
+    with tempfile.TemporaryDirectory() as space:
+        folder = Path(space) / "study"
+        _study(folder)
+        options = WebOptions(b"a secret that is only for a benchmark", rater_per_minute=0, access_log=False)
+        with (
+            Collection.open(folder, options=CollectOptions(hidden=0, planted=0)) as collection,
+            serve_in_thread(create_app(collection, options)) as url,
+            sync_playwright() as driver,
+        ):
+            browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
+            page = context.new_page()
+            page.goto(url + "/")
+            for path, body in (
+                ("consent", {"agreed": True}),
+                ("demographics", {"answers": {"age": 30, "gender": "other"}}),
+                ("ready", {}),
+            ):
+                context.request.post(f"{url}/rate/{path}", data=body)
+            page.goto(url + "/rate")
+            page.evaluate(_WATCH)
+            keys = _verify(page, IMAGES - 1)
+            page.wait_for_timeout(500)
+            waits = page.evaluate("() => window.waits")
+            browser.close()
+    slow = sum(wait > WANTED for wait in waits)
+    print(
+        f"{keys} keys per image: 3 to judge it, 1 to the next page, 2 to accept seven drafts and submit (wanted: at most 8)"
+    )
+    print(
+        f"next image on the screen after the key press: median {statistics.median(waits):.0f} ms, slowest"
+        f" {max(waits):.0f} ms, {slow} of {len(waits)} above {WANTED:.0f} ms (wanted: under {WANTED:.0f})"
+    )
+
+
+if __name__ == "__main__":
+    main()

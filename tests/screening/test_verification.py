@@ -13,7 +13,7 @@ from heartfelt.snapshot import Snapshot
 from tests.screening.verifying import Panel, verified_panel
 
 SOURCE = (
-    "scipy.stats.binom and poisson_binom; benchmarks/verifying.py for the error rates of docs/screening.md"
+    "scipy.stats.binom and poisson_binom; benchmarks/draft_evidence.py for the error rates of docs/screening.md"
 )
 STAMPING = RULES["rubber-stamping"]
 

@@ -2,6 +2,7 @@
 
 from heartfelt.report.figures import (
     answers,
+    categories,
     comparisons,
     deviations,
     maps,
@@ -16,6 +17,7 @@ __all__ = [
     "FIGURES",
     "Figure",
     "answers",
+    "categories",
     "comparisons",
     "deviations",
     "figure",
