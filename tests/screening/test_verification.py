@@ -12,9 +12,7 @@ from heartfelt.screening.rules.verification import at_least, detection_power
 from heartfelt.snapshot import Snapshot
 from tests.screening.verifying import Panel, verified_panel
 
-SOURCE = (
-    "scipy.stats.binom and poisson_binom; benchmarks/draft_evidence.py for the error rates of docs/screening.md"
-)
+SOURCE = "scipy.stats.binom and poisson_binom; benchmarks/draft_evidence.py for the error rates of docs/screening.md"
 STAMPING = RULES["rubber-stamping"]
 
 
