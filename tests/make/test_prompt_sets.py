@@ -37,7 +37,9 @@ def test_lengths_aspects_and_duplicates() -> None:
     }  # fmt: skip
     assert covered.without_aspect == ("p4",)
     assert covered.duplicates == (("p1", "p2"),)
-    assert covered.near_duplicates == (("p1", "p3", pytest.approx(6 / 7)),)
+    ((first, second, share),) = covered.near_duplicates
+    assert (first, second) == ("p1", "p3")
+    assert share == pytest.approx(6 / 7)
     assert covered.sources == {"own": 4, "MusicCaps": 1}
     assert coverage(FEW, {"beings": ["nobody"]}).aspects == {"beings": 0}
 
