@@ -13,6 +13,7 @@ import benchmarks
 
 ONLY_IF_NAMED = {
     "ceiling_coverage",
+    "draft_evidence",
     "drafters",
     "reliability_coverage",
     "score_intervals",
