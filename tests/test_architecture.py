@@ -45,6 +45,7 @@ ORDER = (
     "planning",
     "models",
     "predictors",
+    "drafts",
     "scoring",
     "training",
     "benchmark",

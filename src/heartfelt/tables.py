@@ -210,15 +210,18 @@ FIELDS = Contract(
         _optional("verified_by", "the rater who verified it"),
         _optional("at", "when it was verified", MOMENT),
         _optional("shown", "what the rater saw of it: true, hidden, or planted for another stimulus's value"),
-        _optional("first", "the rater's first answer, where it was changed later"),
+        _optional(
+            "first", "the rater's first answer, where it was changed later; (rejected) for a rejected value"
+        ),
         _optional("seconds", "time the rater spent on it", pl.Float64),
         _optional("keystrokes", "keys and taps it took", pl.Int64),
         _optional("version", "the version of the model that wrote it"),
         _optional("prompt_hash", "a hash of what the model was asked"),
         _optional("drafted_at", "when the machine wrote it", MOMENT),
         _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
+        _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
     ),
-    key=("stimulus", "field", "source", "verified_by"),
+    key=("stimulus", "field", "source", "verified_by", "repeat"),
 )
 DRAFTS = Contract(
     "drafts",
@@ -247,6 +250,23 @@ MEANS = Contract(
     ),
     key=("stimulus", "question"),
 )
+ADJUDICATIONS = Contract(
+    "adjudications",
+    "items that a senior rater decided, each with its final value and the history behind it",
+    (
+        _text("stimulus", "the stimulus id"),
+        _text("question", "the question id"),
+        Column("value", pl.Float64, "the final answer as a number, or the category's code", nullable=True),
+        _optional("answer", "the final answer in words"),
+        _optional("rule", "the rules that selected the item, separated by commas"),
+        _optional("by", "the id of the senior rater"),
+        _optional("at", "when", MOMENT),
+        _optional("comment", "what the senior rater wrote about it"),
+        _optional("decisions", "how often it was decided; the latest is final", pl.Int64),
+        _optional("history", "as JSON: the answers that were shown, the draft, and earlier decisions"),
+    ),
+    key=("stimulus", "question"),
+)
 LEDGER = Contract(
     "ledger",
     "everything left out so far, and why",
@@ -260,7 +280,17 @@ LEDGER = Contract(
     ),
 )
 
-CONTRACTS: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, RATINGS, TRACES, FIELDS, MEANS, LEDGER)
+CONTRACTS: tuple[Contract, ...] = (
+    STIMULI,
+    RATERS,
+    ITEMS,
+    RATINGS,
+    TRACES,
+    FIELDS,
+    MEANS,
+    ADJUDICATIONS,
+    LEDGER,
+)
 
 
 _EXACT_DIGITS = 18

@@ -143,7 +143,9 @@ def test_ahead_is_how_many_trials_are_held_beyond_the_first(make_study: Make, co
         assert sum(loads(collection).values()) == 1 + ahead
     assert CollectOptions().ahead == 2
     assert CollectOptions().least_lease == 180.0
-    assert (CollectOptions().hidden, CollectOptions().planted) == (0.1, 0.05)
+    design = collection.study.design
+    assert (design.hidden_drafts, design.planted_drafts) == (0.1, 0.05)
+    assert (CollectOptions().hidden, CollectOptions().planted) == (None, None), "as in the design"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -12,11 +13,25 @@ import numpy as np
 import polars as pl
 import pytest
 import soundfile
+import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Answer, Arrive, Exclude, Leave, MediaProblem, Next, Ready, ShowTrial
+from heartfelt.collect.commands import (
+    Answer,
+    Arrive,
+    Exclude,
+    FieldLog,
+    Leave,
+    MediaProblem,
+    Next,
+    Ready,
+    ShowTrial,
+    TrialLog,
+    Verdict,
+)
 from heartfelt.collect.errors import InvalidAnswer, UnknownRater
 from heartfelt.errors import InputError
+from heartfelt.formats.drafts import write_drafts
 from heartfelt.snapshot import load
 from tests.collect.people import Clock, Person
 
@@ -321,6 +336,85 @@ def test_verdicts(make_study: Make, opened: Open) -> None:
     assert rejected["final"] is None
     assert {row["source"] for row in fields.iter_rows(named=True)} == {"tagger"}
     assert {row["verified_by"] for row in fields.iter_rows(named=True)} == {person.id}
+
+
+def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: Open) -> None:
+    """First answers, time and keys of every field, and where its draft came from: in the store and in the snapshot."""
+    folder = machine_study(make_study, 3, 2)
+    stimulus = [f"s{n}" for n in range(3)]
+    when = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+    write_drafts(
+        folder,
+        pl.DataFrame({
+            "stimulus": stimulus, "question": ["style"] * 3, "value": ["ink", "oil", "chalk"],
+            "source": ["painter"] * 3, "version": ["2.1"] * 3, "prompt_hash": ["abc"] * 3, "at": [when] * 3,
+            "confidence": [0.9, 0.8, None],
+        }),
+    )  # fmt: skip
+    collection = opened(folder, hidden=0.0, planted=0.0)
+
+    def log(first: object, spent: float, keys: int) -> TrialLog:
+        fields = {"style": FieldLog(first, spent, keys), "feel": FieldLog(None, 1.5, 1)}
+        return TrialLog(seconds=9.0, fields=fields)
+
+    person = Person(collection)
+    person.begin()
+    given: list[tuple[object, Verdict, str | None]] = [
+        ("(rejected)", "accepted", None), ("ink wash", "fixed", "gouache"), ("mine", "rejected", None),
+    ]  # fmt: skip
+    for place, (first, verdict, final) in enumerate(given):
+        values = {"feel": 5} if final is None else {"feel": 5, "style": final}
+        person.answer(values=values, verdicts={"style": verdict}, log=log(first, place + 0.25, place))
+    again = Person(collection)
+    again.begin()
+    again.answer(values={"feel": 5}, verdicts={"style": "accepted"})
+    frozen = collection.snapshot()
+    fields = frozen.fields.sort("at")
+    drafts = dict(zip(stimulus, ("ink", "oil", "chalk"), strict=True))
+    assert fields["machine"].to_list() == [drafts[name] for name in fields["stimulus"]]
+    assert fields["first"].to_list() == ["(rejected)", "ink wash", "mine", None]
+    assert fields["seconds"].to_list() == [0.25, 1.25, 2.25, None]
+    assert fields["keystrokes"].to_list() == [0, 1, 2, None]
+    assert fields["verdict"].to_list() == ["accepted", "fixed", "rejected", "accepted"]
+    assert set(fields["source"]) == {"painter"}
+    assert set(fields["version"]) == {"2.1"}
+    assert set(fields["drafted_at"]) == {when}
+    assert fields["confidence"].to_list() == [
+        {"s0": 0.9, "s1": 0.8, "s2": None}[name] for name in fields["stimulus"]
+    ]
+    felt = frozen.ratings.filter(question="feel").sort("at")
+    assert felt["field_seconds"].to_list() == [1.5, 1.5, 1.5, None]
+    assert felt["seconds"].to_list() == [9.0, 9.0, 9.0, 2.0]
+    # New drafts: what was verified before keeps the machine that wrote it, and claims nothing of the new one.
+    collection.close()
+    write_drafts(
+        folder, pl.DataFrame({"stimulus": ["s0"], "question": ["style"], "value": ["fog"], "source": ["new"]})
+    )
+    later = opened(folder).snapshot().fields
+    assert set(later["source"]) == {"painter"}
+    assert "version" not in later.columns
+
+
+def test_verdicts_on_a_repeated_stimulus_are_all_in_the_snapshot(make_study: Make, opened: Open) -> None:
+    folder = machine_study(make_study, 4, 2)
+    study = yaml.safe_load((folder / "study.yaml").read_text(encoding="utf-8"))
+    study["probes"] = [{"type": "repeat", "id": "again", "per_session": 2, "gap": 1}]
+    (folder / "study.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+    collection = opened(folder, hidden=0.5, planted=0.0)
+    person = Person(collection)
+    person.begin()
+    while isinstance(person.step, ShowTrial):
+        shown = person.step.machine["style"]
+        person.answer(
+            values={"feel": 5, "style": shown or "mine"},
+            verdicts={} if shown is None else {"style": "accepted"},
+        )
+    fields = collection.snapshot().fields
+    assert sorted(fields["repeat"].to_list()) == [0, 0, 0, 0, 1, 1]
+    hidden = fields.filter(shown="hidden")
+    assert hidden.height > 0
+    assert (hidden["machine"] == "style " + hidden["stimulus"].str.slice(1)).all()
+    assert set(hidden["source"]) == {"tagger"}
 
 
 @pytest.mark.slow

@@ -115,6 +115,12 @@ BREAKING = {
     "one by one": (put("design", "questions_per_page", "one"), "design.questions_per_page"),
     "another medium": (put("media", "image"), "media"),
     "another right answer": (put("probes", 0, "answer", 9), "probes.a.answer"),
+    "a condition": (
+        put("questions", 4, "show_if", {"question": "sure", "is": "yes"}),
+        "questions.why.show_if",
+    ),
+    "none as an answer": (put("questions", 5, "none", True), "questions.mood.none"),
+    "rows of a grid": (put("questions", 0, "grid", "g"), "questions.valence.grid"),
 }
 HARMLESS = {
     "instructions": put("instructions", "Listen closely."),
@@ -132,6 +138,10 @@ HARMLESS = {
     "longer texts": put("scales", "words", "max_words", 400),
     "who is asked": put("demographics", [{"id": "age", "text": "Age?", "type": "number"}]),
     "no probe": put("probes", []),
+    "pages": put("questions", 0, "page", "first"),
+    "suggestions": put("scales", "moods", "suggestions", ["odd"]),
+    "characters": put("scales", "words", "min_characters", 20),
+    "a questionnaire": put("before", [{"id": "how", "text": "How are you?", "scale": "nine"}]),
 }
 
 
@@ -154,6 +164,27 @@ def test_harmless_edits_are_not(name: str) -> None:
     result = edits(before, parse_study(yaml.safe_dump(after)))
     assert result, name
     assert not [each for each in result if each.breaking], result
+
+
+def test_questionnaires_may_change_but_not_what_an_answer_means() -> None:
+    asked = [
+        {"id": "mood", "text": "Mood?", "scale": "nine"},
+        {"id": "why", "text": "Why?", "scale": "words"},
+    ]
+    before = parse_study(yaml.safe_dump({"name": "s", **STUDY, "after": asked}))
+    for after, breaking in (
+        ([asked[0]], []),
+        ([asked[1], asked[0]], []),
+        ([{**asked[0], "text": {"en": "Mood?", "ko": "기분?"}}, asked[1]], []),
+        ([*asked, {"id": "age", "text": "Age?", "scale": "slider"}], []),
+        ([{**asked[0], "text": "How bad?"}, asked[1]], ["after.mood.text"]),
+        ([{**asked[0], "scale": "slider"}, asked[1]], ["scales.slider.type", "scales.slider.points"]),
+    ):
+        changes = edits(before, parse_study(yaml.safe_dump({"name": "s", **STUDY, "after": after})))
+        named = [each.key for each in changes if each.breaking]
+        assert named[: len(breaking)] == breaking, named
+        assert bool(named) == bool(breaking)
+        assert not any(each.question for each in changes), "no rating is left out for it"
 
 
 @pytest.mark.slow

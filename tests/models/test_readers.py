@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import DamagedError
-from heartfelt.models.conversion.readers import read_checkpoint, read_safetensors, read_torch
+from heartfelt.models.conversion.readers import read_checkpoint, read_hdf5, read_safetensors, read_torch
 
 pytestmark = pytest.mark.slow  # they load libraries that take seconds
 
@@ -157,3 +157,65 @@ def test_safetensors_are_read() -> None:
     for cut in (0, 4, 20, len(content) - 1):
         with pytest.raises(DamagedError, match="cannot be read"):
             read_safetensors(content[:cut])
+
+
+def hdf5(name: str, array: np.ndarray[Any, np.dtype[Any]], kind: int = 0x11, layout: int = 1) -> bytes:
+    """A file with one group that holds one data set, written by the specification; every object header is split in two."""
+    out = bytearray(b"\x89HDF\r\n\x1a\n" + bytes(5) + b"\x08\x08\0" + bytes(80))
+
+    def put(content: bytes) -> int:
+        out.extend(content)
+        return len(out) - len(content)
+
+    def header(messages: list[tuple[int, bytes]]) -> int:
+        blocks = [struct.pack("<HHI", number, len(data), 0) + data for number, data in messages]
+        rest = put(b"".join(blocks[1:]))
+        more = struct.pack("<HHIQQ", 0x10, 16, 0, rest, len(out) - rest)
+        first = blocks[0] + more
+        return put(struct.pack("<BBHIII", 1, 0, len(messages) + 1, 1, len(first), 0) + first)
+
+    def group(entries: list[tuple[str, int]]) -> int:
+        words = put(b"\0" * 8 + b"".join(word.encode() + b"\0" for word, _ in entries))
+        heap = put(b"HEAP" + bytes(4) + struct.pack("<QQQ", 64, 0, words))
+        node, place = b"SNOD\x01\0" + struct.pack("<H", len(entries)), 8
+        for word, at in entries:
+            node += struct.pack("<QQ", place, at) + bytes(24)
+            place += len(word) + 1
+        tree = put(b"TREE\0\0" + struct.pack("<HQQQQQ", 1, 0, 0, 0, put(node), 0))
+        return header([(0, bytes(8)), (0x11, struct.pack("<QQ", tree, heap))])
+
+    place = put(array.tobytes())
+    shape = struct.pack(f"<BB6x{array.ndim}Q", 1, array.ndim, *array.shape)
+    data = header(
+        [
+            (1, shape),
+            (3, bytes([kind, 0x20, 0x1F, 0]) + struct.pack("<I", 4)),
+            (8, struct.pack("<BBQQ", 3, layout, place, array.nbytes)),
+        ]
+    )
+    root = group([("inner", group([(name, data)]))])
+    struct.pack_into("<Q", out, 64, root)
+    return bytes(out)
+
+
+def test_an_hdf5_file_of_weights() -> None:
+    array = np.arange(24, dtype="<f4").reshape(2, 3, 4)
+    result = read_hdf5(hdf5("kernel:0", array))
+    assert list(result) == ["inner/kernel:0"]
+    np.testing.assert_array_equal(result["inner/kernel:0"], array)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "version 0"),
+        (b"\x89HDF\r\n\x1a\n\x02" + bytes(100), "version 0"),
+        (hdf5("k", np.zeros(3, "<f4"), kind=0x10), "not a piece of little-endian floats"),
+        (hdf5("k", np.zeros(3, "<f4"), layout=2), "not a piece of little-endian floats"),
+        (hdf5("k", np.zeros(3, "<f8")), "reaches beyond"),
+        (hdf5("k", np.zeros(300, "<f4"))[:-200], "cannot be read"),
+    ],
+)
+def test_other_hdf5_files_are_refused(content: bytes, why: str) -> None:
+    with pytest.raises(DamagedError, match=why):
+        read_hdf5(content)

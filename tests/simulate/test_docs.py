@@ -28,7 +28,7 @@ def test_the_guide_runs(guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_every_kind_has_its_words() -> None:
     text = (DOCS / "simulation.md").read_text()
-    for kind in (*simulate.KINDS, *simulate.VOTER_KINDS):
+    for kind in (*simulate.KINDS, *simulate.VOTER_KINDS, *simulate.VERIFIER_KINDS):
         assert f"`{kind}`" in text
 
 

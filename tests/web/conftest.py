@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import argon2
 import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
+from heartfelt.web.security import signing
 from heartfelt.web.security.signing import hash_password
 from tests.web.studies import write_study
 
@@ -20,8 +22,17 @@ PASSWORD = "correct horse battery"
 Client = Callable[..., TestClient]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_hashes() -> Iterator[None]:
+    """Hashes of passwords cost next to nothing here; ``test_passwords`` checks what they cost elsewhere."""
+    quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signing, "_hasher", lambda: quick)
+        yield
+
+
 @pytest.fixture(scope="session")
-def hashed() -> str:
+def hashed(quick_hashes: None) -> str:
     return hash_password(PASSWORD)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.collect.simulation import Visit
+from heartfelt.formats.drafts import write_drafts
 from heartfelt.make.starter import StarterOptions, start_study
-from heartfelt.simulate import RaterMix, StrengthOptions
+from heartfelt.simulate import RaterMix, StrengthOptions, VerifierMix
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs
 from heartfelt.web.rehearsal import RehearsalOptions, rehearse
@@ -112,3 +113,40 @@ def test_pairs_and_traces_are_rehearsed(tmp_path: Path) -> None:
     )
     assert snapshot.traces.height == 3 * 6
     assert {visit.ending for visit in visits} == {"complete", "turned away"}
+
+
+def test_drafts_are_verified(tmp_path: Path) -> None:
+    """A study with drafts is answered through its pages; who accepts everything accepts what is planted, others do not."""
+    folder = tmp_path / "study"
+    starter = StarterOptions(per_cell=1, design={"ratings_per_item": 4, "practice": 0}, seed=3)
+    made = start_study("aigiemo", folder, starter)
+    design = (folder / "study.yaml").read_text()
+    own = "stimuli_per_rater: 12\n  planted_drafts: 0.3"
+    (folder / "study.yaml").write_text(design.replace("batch: 40", own))
+    names = made.stimuli["stimulus"].to_list()
+    words = ["oil painting", "linocut", "neon drawing", "paper collage"]
+    drafts = [(name, "style", words[place % 4], "tagger") for place, name in enumerate(names)]
+    drafts += [(name, "brightness", f"{place % 11 / 10}", "pixels") for place, name in enumerate(names)]
+    schema = ["stimulus", "question", "value", "source"]
+    write_drafts(folder, pl.DataFrame(drafts, schema=schema, orient="row"))
+    mix = VerifierMix(shares={"rubber-stamper": 0.4}, accuracy=1.0)
+    intended = {"valence": {"sadness": 0.02, "amusement": 0.98}}
+    options = RehearsalOptions(raters=5, verifying=mix, intended=intended, at_once=1, seed=2)
+    visits, snapshot = rehearse(folder, options)
+    assert {visit.answers for visit in visits} == {12}
+    fields = snapshot.fields
+    assert fields.height == 5 * 12 * 2
+    assert set(fields.filter(shown="hidden")["verdict"].unique()) == {None}
+    planted = fields.filter(shown="planted").with_columns(accepted=pl.col("verdict") == "accepted")
+    by_rater = planted.group_by("verified_by").agg(pl.mean("accepted"), pl.len())
+    assert by_rater["len"].min() >= 3  # type: ignore[operator]  # a number
+    assert sorted(by_rater["accepted"] == 1.0) == [False] * 3 + [True] * 2
+    numbers = planted.filter(field="brightness").join(
+        pl.DataFrame(drafts, schema=schema, orient="row").filter(pl.col("question") == "brightness"),
+        on="stimulus",
+    )
+    apart = (numbers["machine"].cast(pl.Float64) - numbers["value"].cast(pl.Float64)).abs()
+    assert apart.min() > 0.19, "a planted number is clearly wrong"  # type: ignore[operator]  # a number
+    felt = snapshot.ratings.join(snapshot.stimuli, on="stimulus").filter(question="valence")
+    means = dict(felt.group_by("intent").agg(pl.mean("value")).iter_rows())
+    assert means["sadness"] < means["amusement"]

@@ -16,6 +16,8 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
+from heartfelt.analysis.attributes import field_agreement, field_answers
+from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, mixed_tables, pairwise, variance_tables
@@ -47,6 +49,7 @@ from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitiv
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
+from heartfelt.analysis.verification import verification
 from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
@@ -186,6 +189,11 @@ def analyze(
         or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
         registered=_registered(planned, snapshot, panel, counted, options),
+        verification=guard("verification", None, verification, snapshot.without_probes, panel.dropped),
+        categories=guard("categories", None, lambda: categories(material, scores, field_answers(material))),
+        field_agreement=guard(
+            "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))
+        ),
         notes=(*material.labels.notes, *notes),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)

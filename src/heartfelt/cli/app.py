@@ -12,6 +12,8 @@ __all__ = ["app"]
 for family in (
     "study",
     "planning",
+    "make",
+    "draft",
     "serve",
     "collect",
     "data",

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heartfelt.cli.asking import (
+    Address,
+    AtOnce,
+    Batch,
+    Cpus,
+    EngineName,
+    Gpus,
+    SendMedia,
+    Timeout,
+    UseCache,
+    Workers,
+    engine_options,
+)
 from heartfelt.cli.command import Format, Layout, Map, Policy, app, out, progress_bar, read_parts, say
 from heartfelt.errors import InputError
 
@@ -18,7 +30,6 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
 _items = partial(typer.Option, rich_help_panel="Which items")
-_asking = partial(typer.Option, rich_help_panel="Asking")
 _scoring = partial(typer.Option, rich_help_panel="Scoring")
 
 
@@ -58,20 +69,16 @@ def bench(
     ties: Annotated[
         str, _items(help="Tied votes: missing (no label) or lowest (the smaller label).")
     ] = "missing",
-    engine: Annotated[str, _asking(help="Where the work is done: local or ray.")] = "local",
-    address: Annotated[str | None, _asking(help="The Ray cluster's address.")] = None,
-    workers: Annotated[
-        int | None, _asking(min=1, help="Ray: how many workers; as many as fit if left out.")
-    ] = None,
-    cpus: Annotated[float | None, _asking(min=0, help="Ray: CPUs a worker takes, 1 if left out.")] = None,
-    gpus: Annotated[float | None, _asking(min=0, help="Ray: GPUs a worker takes, 0 if left out.")] = None,
-    send_media: Annotated[
-        bool, _asking("--send-media", help="Ray: send media to the workers, where machines share no disk.")
-    ] = False,
-    at_once: Annotated[int | None, _asking(min=1, help="Batches under way at the same time.")] = None,
-    batch: Annotated[int | None, _asking(min=1, help="Stimuli in a batch.")] = None,
-    timeout: Annotated[float | None, _asking(help="Seconds a stimulus may take per request.")] = None,
-    cache: Annotated[bool, _asking(help="Keep answers between runs, by content.")] = True,
+    engine: EngineName = "local",
+    address: Address = None,
+    workers: Workers = None,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
+    send_media: SendMedia = False,
+    at_once: AtOnce = None,
+    batch: Batch = None,
+    timeout: Timeout = None,
+    cache: UseCache = True,
     threshold: Annotated[float, _scoring(help="Scores above it mean yes, or present.")] = 0.0,
     systems: Annotated[
         Path | None,
@@ -115,15 +122,13 @@ def bench(
         systems_from="the scored clips" if systems is None else f"the file {systems.name}",
         interval_confidence=interval_confidence,
     )
-    media = "send" if send_media else None
-    of_ray = {"address": address, "workers": workers, "cpus": cpus, "gpus": gpus, "media": media}
     asking = RunOptions(
         at_once,
         batch,
         timeout=timeout,
         cache=user_cache() if cache else None,
         engine=engine,
-        engine_options=_engine_options(engine, of_ray),
+        engine_options=engine_options(engine, address, workers, cpus, gpus, send_media),
     )
     notes: tuple[str, ...] = ()
     if policy != "flag-only":
@@ -141,19 +146,6 @@ def bench(
         ]
     for result in results:
         _show(result)
-
-
-def _engine_options(engine: str, given: Mapping[str, str | float | None]) -> dict[str, str]:
-    """The options of the engine that were given, as text; those of Ray are refused for any other."""
-    options = {
-        name: f"{value:g}" if isinstance(value, float) else str(value)
-        for name, value in given.items()
-        if value is not None
-    }
-    if options and engine != "ray":
-        name = "send-media" if "media" in options else next(iter(options))
-        raise InputError(f"--{name} is an option of the engine 'ray'.", "Add --engine ray, or leave it out.")
-    return options
 
 
 def _is_benchmark(source: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Commands on a collection: ``snapshot``, ``participants``, ``erase``, ``quota``, ``simulate-collection``."""
+"""Commands on a collection: ``snapshot``, ``participants``, ``erase``, ``quota``, ``adjudicators``, ``simulate-collection``."""
 
 from __future__ import annotations
 
@@ -137,3 +137,54 @@ def simulate_collection(
     )
     most = max(result.histogram.values(), default=1)
     say(*(f"  {count:>6} {bar(n / most, 40)} {n:,}" for count, n in result.histogram.items()))
+
+
+@app.command()
+def adjudicators(
+    folder: StudyFolder,
+    add: Annotated[
+        str | None, typer.Option(metavar="NOTE", help="Admit a senior rater and print their personal link.")
+    ] = None,
+    revoke: Annotated[
+        str | None, typer.Option(metavar="ID", help="Make a senior rater's link invalid; decisions stay.")
+    ] = None,
+    erase: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Delete a senior rater and their decisions; the items wait again."),
+    ] = None,
+    url: Annotated[
+        str, typer.Option(help="Where the study is served, for the link.")
+    ] = "http://127.0.0.1:8000",
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Admit senior raters, who decide items that raters disagree on, and show how far they are."""
+    from heartfelt.collect.adjudicators import AddAdjudicator, RevokeAdjudicator
+    from heartfelt.serialization import dumps
+
+    with opened(folder, database) as collection:
+        if add is not None:
+            from heartfelt.web.security.signing import Signer, adjudicator_link, load_keys
+
+            made, keys = collection.do(AddAdjudicator(add or None)), load_keys(collection)
+            if keys.new_password:
+                say(f"The dashboard's password, made just now and shown only once: {keys.new_password}")
+            say(f"Senior rater {made}; whoever has this link decides under that id:")
+            print(adjudicator_link(Signer(keys.secret), url, made))
+            return
+        if revoke is not None:
+            collection.do(RevokeAdjudicator(revoke))
+            say(f"The link of {revoke} is invalid from now on.")
+        if erase is not None:
+            count = collection.erase_adjudicator(erase)
+            say(
+                f"Erased {erase} and {count} decisions. Snapshots frozen earlier still contain them: delete those."
+            )
+        people, state = collection.adjudicators(), collection.adjudication()
+    if as_json:
+        print(dumps({"waiting": state.waiting, "decided": state.decided, "adjudicators": people}))
+        return
+    say(f"{state.waiting:,} items wait for a senior rater, {state.decided:,} are decided.")
+    for row in people.iter_rows(named=True):
+        valid = "" if row["active"] else ", revoked"
+        say(f"  {row['adjudicator']}  {row['decisions']:,} decisions{valid}  {row['note'] or ''}")

@@ -11,10 +11,18 @@ from typing import Concatenate, ParamSpec, TypeVar
 import polars as pl
 from sqlalchemy import Connection, text
 
+from heartfelt.collect.adjudicators import EraseAdjudicator
 from heartfelt.collect.commands import CollectOptions, Command, Erase, Erased, Settings
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.reading import tables
+from heartfelt.collect.reading.adjudication import (
+    AdjudicationState,
+    Decision,
+    adjudication_state,
+    adjudicators,
+    decision_before,
+)
 from heartfelt.collect.reading.coverage import Coverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
 from heartfelt.collect.reading.sets import ratings_by_stimulus
@@ -145,6 +153,13 @@ class Collection:
         self._database.scrub()
         return erased
 
+    def erase_adjudicator(self, adjudicator: str) -> int:
+        """Delete a senior rater and their decisions, whose items wait again; returns how many decisions there were."""
+        made = self.adjudicators().filter(pl.col("adjudicator") == adjudicator)["decisions"].sum()
+        self.do(EraseAdjudicator(adjudicator))
+        self._database.scrub()
+        return int(made)
+
     @property
     def settings(self) -> Settings:
         """How the study admits raters now."""
@@ -220,6 +235,18 @@ class Collection:
         """Every personal invitation, and who came by it."""
         secret = self._store.context.secret
         return self._read(tables.invitations, lambda name: person_hash(secret, "link", name))
+
+    def adjudication(self) -> AdjudicationState:
+        """Every item that waits for a senior rater or was decided by one."""
+        return self._read(adjudication_state, self._material)
+
+    def decision_before(self, adjudicator: str, before: int) -> tuple[str, str, Decision] | None:
+        """Stimulus, question and decision of a senior rater's latest decision before that number."""
+        return self._read(decision_before, adjudicator, before)
+
+    def adjudicators(self) -> pl.DataFrame:
+        """Every senior rater, with how many decisions they made."""
+        return self._read(adjudicators)
 
     def change(self) -> int:
         """The number of the latest change; the same number means that nothing has changed."""

@@ -29,19 +29,20 @@ class CollectOptions:
     """Trials reserved for a rater beyond the one shown, so that their media can be fetched ahead."""
     least_lease: float = 180.0
     """Minimum duration of a lease in seconds; longer if four times the expected duration of a trial is longer."""
-    hidden: float = 0.1
-    """Share of machine values that are withheld, to see what people answer without them."""
-    planted: float = 0.05
-    """Share of machine values that are wrong on purpose, to see who accepts anything."""
+    hidden: float | None = None
+    """Share of machine values that are withheld, to see what people answer without them; as in the design if None."""
+    planted: float | None = None
+    """Share of machine values that are wrong on purpose, to see who accepts anything; as in the design if None."""
     seed: int | None = None
     """Seed of every draw, for simulations and tests; from the operating system if None."""
     durable: bool = True
     """Whether a commit waits for the disk. Turn it off only for a store that may be lost."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.hidden <= 1 or not 0 <= self.planted <= 1 or self.hidden + self.planted > 1:
+        hidden, planted = self.hidden or 0.0, self.planted or 0.0
+        if not 0 <= hidden <= 1 or not 0 <= planted <= 1 or hidden + planted > 1:
             raise InputError(
-                f"The shares of hidden ({self.hidden:g}) and planted ({self.planted:g}) values are invalid.",
+                f"The shares of hidden ({hidden:g}) and planted ({planted:g}) values are invalid.",
                 "Give two shares between 0 and 1 that sum to at most 1.",
             )
         if self.ahead < 0 or self.least_lease <= 0:
@@ -82,6 +83,14 @@ class AskConsent:
 @dataclass(frozen=True, slots=True)
 class AskDemographics:
     """The rater has to answer the study's demographic questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskQuestionnaire:
+    """The rater has to answer a page of a questionnaire; some of its questions may depend on others of the page."""
+
+    time: Literal["before", "after"]
+    questions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +163,14 @@ class SessionEnd:
 
 
 Step: TypeAlias = (
-    AskConsent | AskDemographics | AskHeadphones | ShowInstructions | ShowTrial | TakeBreak | SessionEnd
+    AskConsent
+    | AskDemographics
+    | AskQuestionnaire
+    | AskHeadphones
+    | ShowInstructions
+    | ShowTrial
+    | TakeBreak
+    | SessionEnd
 )
 
 # --- commands of raters -----------------------------------------------------------------------------------------------
@@ -205,6 +221,15 @@ class Demographics(RaterCommand[Step]):
 
 
 @dataclass(frozen=True, slots=True)
+class Questionnaire(RaterCommand[Step]):
+    """The rater's answers to a page of a questionnaire, by question; ``questions`` are all that the page had."""
+
+    time: str
+    questions: Sequence[str]
+    answers: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Headphones(RaterCommand[Step]):
     """The rater's answers in the headphone check, and the correct ones."""
 
@@ -215,6 +240,18 @@ class Headphones(RaterCommand[Step]):
 
 class Ready(RaterCommand[Step]):
     """The rater has read the instructions, or finished their break."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLog:
+    """How one question of a trial was answered."""
+
+    first: Any = None
+    """The first answer, where it was changed before the trial was sent; ``REJECTED`` for a rejected machine value."""
+    seconds: float | None = None
+    """Time spent on the question. Those of a trial's questions add up to the time the trial took."""
+    keystrokes: int | None = None
+    """Keys pressed, and taps or clicks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +276,8 @@ class TrialLog:
     """Class of device: phone, tablet, computer."""
     began: float | None = None
     """When the trial was shown, by the client's clock (seconds since 1970)."""
+    fields: Mapping[str, FieldLog] = field(default_factory=dict)
+    """How each question was answered."""
 
 
 @dataclass(frozen=True, slots=True)

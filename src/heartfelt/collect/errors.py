@@ -41,6 +41,14 @@ class StartedElsewhere(HeartfeltError):
     """A participant id that is in use, from a browser that cannot prove to be that rater's."""
 
 
+class UnknownAdjudicator(HeartfeltError):
+    """A senior rater the collection does not know, or whose link was revoked."""
+
+
+class DecidedElsewhere(HeartfeltError):
+    """An item that another senior rater decided in the meantime."""
+
+
 class StudyClosed(HeartfeltError):
     """The study admits no new raters now. ``end`` is what they are shown."""
 

@@ -145,7 +145,7 @@ def make_material(
     files = _media(opened, gone, secret)
     opaque = {file.stimulus: name for name, file in files.items()}
     asked = _asked(opened)
-    machine = _machine(opened)
+    machine = machine_values(opened)
     with_prompt = {question.id for question in study.asked if "prompt" in question.shows}
     sets = {} if opened.sets is None else {each.id: each.members for each in opened.sets.sets}
     everything = tuple(question.id for question in study.asked)
@@ -225,7 +225,11 @@ def _asked(opened: OpenStudy) -> dict[str, tuple[str, ...]]:
         everything = tuple(question.id for question in opened.study.asked)
         return dict.fromkeys(opened.stimuli["stimulus"].to_list(), everything)
     groups = opened.items.group_by("stimulus", maintain_order=True).agg("question")
-    return {stimulus: tuple(questions) for stimulus, questions in groups.iter_rows()}
+    if not opened.study.conditional:
+        return {stimulus: tuple(questions) for stimulus, questions in groups.iter_rows()}
+    # What a condition tests comes before the question that depends on it, as in the study.
+    order = {question.id: place for place, question in enumerate(opened.study.asked)}
+    return {stimulus: tuple(sorted(names, key=order.__getitem__)) for stimulus, names in groups.iter_rows()}
 
 
 def make_layout(
@@ -260,6 +264,8 @@ def make_layout(
             spans[question.id] = bounds[1] - bounds[0]
         elif scale.level == "nominal":
             spans[question.id] = 0.0
+    # How often a question is asked under a condition is not up to the assignment.
+    spans = {name: span for name, span in spans.items() if not study.question(name).show_if}
     return Layout(
         size=size,
         units=sorted(units),
@@ -353,7 +359,7 @@ def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
     return None if given is None else str(given)
 
 
-def _machine(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
+def machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
     """Machine values and their sources by item: the drafts, else the items' column ``machine``, else a manifest column."""
     filled: dict[tuple[str, str], tuple[str, str]] = {}
     first = {question.id for question in opened.study.asked if question.machine_first}

@@ -34,6 +34,8 @@ from heartfelt.progress import Progress
 from heartfelt.simulate import judge
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
+from heartfelt.study.conditions import shown_questions
+from heartfelt.study.scale import FreeText, Tags
 from heartfelt.study.set_scale import SetScale, Trace
 
 _START = 1_767_225_600.0
@@ -65,10 +67,15 @@ class TrialReply:
     """Time to answer, net of the clip's own length."""
     duration: float
     """Simulated time from the trial's start until the answer is sent."""
+    verdicts: Mapping[str, commands.Verdict] = field(default_factory=dict)
+    """On drafts that were shown; a draft that is accepted as it is needs no value."""
 
 
 Departure: TypeAlias = Literal["leave", "vanish"]
 """``leave`` tells the study; ``vanish`` just closes the window."""
+
+
+PageAnswers: TypeAlias = Callable[[commands.AskQuestionnaire], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,8 @@ class SimulatedRater:
     """Answers to the study's demographic questions."""
     page_seconds: float = 20.0
     """Simulated time on a page that is not a trial."""
+    questionnaire: PageAnswers | None = None
+    """The rater's answers to a page of a questionnaire; none if left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +150,7 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
         while not isinstance(step, commands.SessionEnd):
             if not isinstance(step, commands.ShowTrial):
                 yield rater.page_seconds
-                step = client.send(page_reply(client.rater, step, rater.about))
+                step = client.send(page_reply(client.rater, step, rater.about, rater.questionnaire))
                 continue
             reply = rater.answer(step)
             if not isinstance(reply, TrialReply):
@@ -152,19 +161,28 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
             yield reply.duration
             log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer")
             key = f"{rater.name}-{step.trial}"
-            step = client.send(commands.Answer(client.rater, step.trial, key, reply.values, log=log))
+            given = commands.Answer(client.rater, step.trial, key, reply.values, reply.verdicts, log=log)
+            step = client.send(given)
             answers += 1
         done(Visit(rater.name, answers, step.ending))
     finally:
         client.close()
 
 
-def page_reply(rater: str, step: commands.Step, about: Mapping[str, Any]) -> commands.Command[commands.Step]:
+def page_reply(
+    rater: str,
+    step: commands.Step,
+    about: Mapping[str, Any],
+    questionnaire: PageAnswers | None = None,
+) -> commands.Command[commands.Step]:
     """How a cooperative rater continues from a page that is not a trial."""
     if isinstance(step, commands.AskConsent):
         return commands.Consent(rater, True)
     if isinstance(step, commands.AskDemographics):
         return commands.Demographics(rater, dict(about))
+    if isinstance(step, commands.AskQuestionnaire):
+        given = {} if questionnaire is None else questionnaire(step)
+        return commands.Questionnaire(rater, step.time, step.questions, given)
     if isinstance(step, commands.AskHeadphones):
         right = [1] * step.trials
         return commands.Headphones(rater, step.probe, right, right)
@@ -298,9 +316,11 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
         took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
         judged = sum(member.kind == "judged" for member in trial.members)
         values = {name: simulated_answer(study.scale_of(name), rng, judged) for name in trial.questions}
-        return TrialReply(values, took, took)
+        shown = shown_questions(study, trial.questions, values)
+        return TrialReply({name: values[name] for name in trial.questions if name in shown}, took, took)
 
-    return SimulatedRater(str(number), answer, simulated_demographics(study))
+    about = simulated_demographics(study)
+    return SimulatedRater(str(number), answer, about, questionnaire=simulated_pages(study, rng))
 
 
 def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> Outcome:
@@ -334,6 +354,18 @@ def simulated_demographics(study: Study) -> dict[str, Any]:
     return out
 
 
+def simulated_pages(study: Study, rng: np.random.Generator) -> PageAnswers:
+    """Random answers to every page of the study's questionnaires."""
+
+    def answers(page: commands.AskQuestionnaire) -> dict[str, Any]:
+        scales = {each.id: study.scales[each.scale] for each in study.asked_in(page.time)}
+        given = {name: simulated_answer(scales[name], rng) for name in page.questions}
+        shown = shown_questions(study, page.questions, given, page.time)
+        return {name: given[name] for name in page.questions if name in shown}
+
+    return answers
+
+
 def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -> Any:
     """A random answer that the scale accepts; ``members`` is the number of stimuli that are judged together."""
     if isinstance(scale, SetScale):
@@ -347,7 +379,10 @@ def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -
         return int(rng.integers(int(bounds[0]), int(bounds[1]) + 1))
     if bounds is not None:
         return float(rng.uniform(*bounds))
-    if scale.level == "text":
-        return " ".join(["simulated"] * max(1, getattr(scale, "min_words", 1)))
+    if isinstance(scale, Tags):
+        return [str(rng.choice(scale.names))] if scale.names else ["simulated"]
+    if isinstance(scale, FreeText):
+        words = " ".join(["simulated"] * max(1, scale.min_words, -(-scale.min_characters // 9)))
+        return words[: scale.max_characters]
     least: float | None = getattr(scale, "low", None)
     return float(rng.normal()) if least is None else float(least + rng.exponential())

@@ -204,6 +204,8 @@ class StoreState:
             self.context.recognize(dict(row))
         invited = connection.exec_driver_sql("SELECT invitation FROM invitations").scalars()
         self.context.invitations.update(invited)
+        admitted = connection.exec_driver_sql("SELECT adjudicator, active FROM adjudicators ORDER BY seq")
+        self.context.adjudicators = {row.adjudicator: bool(row.active) for row in admitted}
 
     def write(self, connection: Connection, work: Transaction) -> None:
         """Write all of a transaction's events and rows."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,9 +28,9 @@ _NEW_STUDY = "start a new study: copy the folder without its store"
 _NEW_QUESTION = f"Put it back. To ask something else, add a question with a new id, or {_NEW_STUDY}."
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
-    | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli"}
+    | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli", "adjudication"}
 )
-_HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about"})
+_HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about", "page"})
 _HARMLESS_DESIGN = frozenset(
     {"stimuli_per_rater", "batch", "practice", "practice_stimuli", "minimum_ratings", "expected_seconds"}
     | {"replays", "order", "block_by", "distinct", "ratings_per_item"}
@@ -135,10 +135,12 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
             yield Edit(key, "changed", place=(key,))
         elif key == "sets" and old.sets is not None and new.sets is not None:
             yield from _set_edits(old.sets, new.sets)
-        elif key not in {"questions", "scales", "design", "probes", "prompts"}:
+        elif key not in {"questions", "scales", "design", "probes", "prompts", "before", "after"}:
             yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=(key,))
     yield from _prompt_edits(old, new)
     yield from _probe_edits(old, new)
+    yield from _form_edits(old, new, "before")
+    yield from _form_edits(old, new, "after")
 
 
 def _set_edits(old: Sets, new: Sets) -> Iterator[Edit]:
@@ -182,30 +184,40 @@ def _probe_edits(old: Study, new: Study) -> Iterator[Edit]:
 
 
 def _question_edits(old: Study, new: Study) -> Iterator[Edit]:
-    before = {question.id: question for question in old.asked}
-    after = {question.id: question for question in new.asked}
-    places = {each.id: place for place, question in enumerate(new.questions) for each in question.spread()}
+    return _form_edits(old, new, "questions")
+
+
+def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
+    """Edits to the questions about stimuli, or of a questionnaire, from which questions may be removed too."""
+    before = {question.id: question for question in old.asked_in(where)}
+    after = {question.id: question for question in new.asked_in(where)}
+    written = getattr(new, where)
+    places = {each.id: place for place, question in enumerate(written) for each in question.spread()}
     for name, question in before.items():
+        rated = name if where == "questions" else None
         if name not in after:
-            yield Edit(f"questions.{name}", "the question was removed", _NEW_QUESTION, name, ("questions",))
+            advice = None if rated is None else _NEW_QUESTION
+            yield Edit(f"{where}.{name}", "the question was removed", advice, rated, (where,))
             continue
         for key, was, now in _differences(question, after[name]):
-            place: Place = ("questions", places[name], key)
+            place: Place = (where, places[name], key)
             if key in _HARMLESS_QUESTION or _same_or_translated(was, now):
-                yield Edit(f"questions.{name}.{key}", "changed", place=place)
+                yield Edit(f"{where}.{name}.{key}", "changed", place=place)
             elif key != "scale":
-                yield Edit(f"questions.{name}.{key}", _from_to(was, now), _NEW_QUESTION, name, place)
-        yield from _scale_edits(name, old.scale_of(name), new.scale_of(name), after[name].scale)
+                yield Edit(f"{where}.{name}.{key}", _from_to(was, now), _NEW_QUESTION, rated, place)
+        scales = old.scales[question.scale], new.scales[after[name].scale]
+        yield from (replace(edit, question=rated) for edit in _scale_edits(name, *scales, after[name].scale))
     for name in (name for name in after if name not in before):
-        yield Edit(f"questions.{name}", "added", place=("questions", places[name]))
+        yield Edit(f"{where}.{name}", "added", place=(where, places[name]))
 
 
 def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[Edit]:
-    """A scale may be translated; the rules of free text may change, and a list of tags may grow."""
+    """A scale may be translated; the rules of free text may change, and lists of tags and suggestions may grow."""
     advice = f"Put it back. To use another scale, add a question with a new id and a scale of its own, or {_NEW_STUDY}."
     for key, was, now in _differences(old, new):
         place = ("scales", name, key)
-        grown = isinstance(old, Tags) and isinstance(new, Tags) and key == "tags" and was == now[: len(was)]
+        tags = isinstance(old, Tags) and isinstance(new, Tags) and key in {"tags", "suggestions"}
+        grown = tags and (was or []) == (now or [])[: len(was or [])]
         if _same_or_translated(was, now):
             yield Edit(".".join(place), "translated", place=place)
         elif grown or (isinstance(old, FreeText) and isinstance(new, FreeText)):

@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from heartfelt.collect import commands
+from heartfelt.collect import adjudicators, commands
 from heartfelt.collect.assign import State
 from heartfelt.collect.commands import Command
 from heartfelt.collect.errors import StoreUnavailable
-from heartfelt.collect.session import answers, participants, researcher
+from heartfelt.collect.session import adjudication, answers, participants, questionnaires, researcher
 from heartfelt.collect.session.transaction import Mark, Transaction
 from heartfelt.collect.store_state import StoreState
 from heartfelt.errors import HeartfeltError, InputError
@@ -37,6 +37,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Next: participants.current_step,
     commands.Consent: participants.consent,
     commands.Demographics: participants.demographics,
+    commands.Questionnaire: questionnaires.answer_page,
     commands.Headphones: participants.headphones,
     commands.Ready: participants.ready,
     commands.Leave: participants.leave,
@@ -49,6 +50,11 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Restore: researcher.restore,
     commands.Change: researcher.change,
     commands.Invite: researcher.invite,
+    adjudicators.AddAdjudicator: adjudication.add,
+    adjudicators.CheckAdjudicator: adjudication.check,
+    adjudicators.RevokeAdjudicator: adjudication.revoke,
+    adjudicators.EraseAdjudicator: adjudication.erase,
+    adjudicators.Adjudicate: adjudication.decide,
     researcher.ApplyStudySettings: lambda work, _: researcher.apply_study_settings(work),
     researcher.SetValue: lambda work, command: work.set_value(command.name, command.value),
     researcher.Refresh: lambda work, _: researcher.summarize(work.state),

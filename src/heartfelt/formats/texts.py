@@ -45,8 +45,10 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
         rows = _with(snapshot.scan_ratings(), "answer").filter(pl.col("question") == field)
         frame = rows.select("stimulus", pl.col("answer").alias("text")).collect()
     elif field in fields or (name in fields and which in _VALUES):
-        table = _with(snapshot.fields.lazy(), "source", "verdict", "final")
-        rows = table.filter(pl.col("field") == (field if field in fields else name))
+        table = _with(snapshot.fields.lazy(), "source", "verdict", "final", "shown")
+        # A planted value belongs to another stimulus.
+        own = pl.col("shown").fill_null("") != "planted"
+        rows = table.filter(own, pl.col("field") == (field if field in fields else name))
         value = pl.coalesce("final", "machine") if field in fields else _VALUES[which]
         if field in fields:
             value = pl.when(pl.col("verdict").fill_null("") != "rejected").then(value)

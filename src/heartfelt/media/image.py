@@ -52,11 +52,11 @@ class Picture:
         return path
 
 
-def decode_image(source: Path | str | bytes) -> Image:
-    """Decode an image, or its bytes, to RGB: turned as its camera says, transparency on white."""
+def decode_image(source: Path | str | bytes, *, name: str | None = None) -> Image:
+    """Decode an image, or its bytes, to RGB: turned as its camera says, transparency on white. Errors call it ``name``."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
-    name = "The image sent" if isinstance(source, bytes) else str(source)
+    name = name or ("The image sent" if isinstance(source, bytes) else str(source))
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"There is no image at {name}.", "Check the path, and that the media were fetched.")
     try:
@@ -79,6 +79,15 @@ def decode_image(source: Path | str | bytes) -> Image:
     raise InputError(
         f"{name} cannot be read as an image: {problem}.", "Replace it with a complete PNG, JPEG or WebP file."
     )
+
+
+def thumbnail(source: Path | str | bytes, side: int = 128) -> bytes:
+    """A JPEG of the image with at most ``side`` pixels on either side."""
+    small = decode_image(source)
+    small.thumbnail((side, side))
+    memory = io.BytesIO()
+    small.save(memory, format="JPEG", quality=72)
+    return memory.getvalue()
 
 
 def _on_white(image: Image) -> Image:

@@ -86,6 +86,12 @@ def network_input(pixels: npt.NDArray[Any]) -> Array:
     return out
 
 
+def softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Probabilities that add up to 1 in each row."""
+    weights = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
 def side_of(model: Model) -> int:
     """The side of the square pictures the network is given."""
     side = model.input_shape("pictures")[-1]

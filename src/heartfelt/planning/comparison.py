@@ -46,7 +46,7 @@ def planned_question(study: Study) -> str:
     if study.sets.type not in ("pair", "ab") or not names:
         raise InputError(
             f"Sets of type '{study.sets.type}' without a choice between two cannot be planned.",
-            "Plan pairs (type: pair or ab) with a question on a choice scale, or studies that rate stimuli shown_first by one.",
+            "Plan pairs (type: pair or ab) with a question on a choice scale, or studies that rate stimuli one by one.",
         )
     return names[0]
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar
 
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.errors import HeartfeltError, InputError, nearest
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
+from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import TIE
 
 T = TypeVar("T")
@@ -256,6 +257,8 @@ def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Predi
         prediction = _plain(prediction)
         if case is not None and case.members:
             return _of_set(prediction, [member.stimulus for member in case.members])
+        if ask.none and prediction.answer == NONE:
+            return replace(prediction, value=None)
         in_words = ask.scale.level == "text" or not ask.scale.labels()
         return prediction if in_words else _with_category(prediction, ask)
     except ValueError as error:
@@ -328,10 +331,12 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
         raise ValueError(f"the predictor's shares name '{unknown[0]}', which is not a category")
     if answer is not None and value is None:
         wrong = f"the predictor answered '{shortened(answer)}', which is not a category"
+        given = answer
         try:
             value, answer = ask.scale.read(answer)
         except InputError:
-            raise ValueError(wrong) from None
+            near = nearest(given, words.values())
+            raise ValueError(wrong + (f" (the nearest is '{near}')" if near else "")) from None
     elif value is None and shares:
         answer = max(shares, key=shares.__getitem__)
         value = {name: code for code, name in words.items()}[answer]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
+from heartfelt.errors import InputError
 from heartfelt.tables import Column, Contract
 
 
@@ -107,3 +108,78 @@ def calls_table(calls: Iterable[tuple[str, Call]]) -> pl.DataFrame:
     ]
     schema = {column.name: column.dtype for column in CALLS.columns}
     return CALLS.check(pl.DataFrame(rows, schema=schema), "calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the requests of a run may cost, or how many tokens they may take, input and output together."""
+
+    limit: float
+    unit: Literal["cost", "tokens"] = "cost"
+    spent: float = 0.0
+    """What was spent on the same work before this run."""
+    dearest: float | None = None
+    """The most a case took before this run; None where none was asked."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.limit < float("inf"):
+            raise InputError(f"A budget of {self.limit:g} is not possible.", "Give a number from 0.")
+
+    def of(self, call: Call) -> float | None:
+        """What a request took of the budget; None where that is not known."""
+        if call.cached:
+            return 0.0
+        if self.unit == "cost":
+            return call.cost
+        counts = (call.input_tokens, call.output_tokens)
+        return None if None in counts else float(sum(count or 0 for count in counts))
+
+    def words(self, amount: float) -> str:
+        """An amount of the budget's unit in words."""
+        return f"{amount:,.0f} tokens" if self.unit == "tokens" else f"{amount:,.4g}"
+
+
+class Spending:
+    """What a run has spent of its budget so far.
+
+    A case is sent only if the budget has room for it and for all that are under way, each at the price of the dearest case so
+    far; the very first case is sent alone, to learn that price. The budget is exceeded only if a case costs more than any before.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget, self.spent = budget, budget.spent
+        self.dearest = budget.dearest
+        """What the dearest case took; None before one was paid for."""
+        self._under_way = 0
+        self._uncounted = False
+
+    def allows(self, cases: int) -> bool:
+        """Whether so many more cases may be sent."""
+        if self._uncounted or self.spent >= self.budget.limit:
+            return False
+        if self.dearest is None:
+            return not self._under_way
+        return self.spent + (self._under_way + cases) * self.dearest <= self.budget.limit
+
+    def send(self, cases: int) -> None:
+        """Note that so many cases are under way."""
+        self._under_way += cases
+
+    def receive(self, calls: Iterable[Call]) -> None:
+        """Note what the requests of one case took."""
+        self._under_way -= 1
+        made = [call for call in calls if not call.cached]
+        amounts = [self.budget.of(call) for call in made]
+        self._uncounted = self._uncounted or None in amounts
+        if made:
+            amount = sum(each or 0.0 for each in amounts)
+            self.spent += amount
+            self.dearest = max(self.dearest or 0.0, amount)
+
+    @property
+    def reason(self) -> str:
+        """Why nothing more is sent."""
+        if self._uncounted:
+            return "not asked: the server returned no token counts, so the budget cannot be checked"
+        spent, limit = self.budget.words(self.spent), self.budget.words(self.budget.limit)
+        return f"not asked: the budget has no room for another request ({spent} of {limit} spent)"

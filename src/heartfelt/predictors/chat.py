@@ -18,6 +18,13 @@ from typing import Any, ClassVar
 from heartfelt.errors import InputError
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.calls import Call
+from heartfelt.predictors.chat_drafts import (
+    DRAFT_MEDIA,
+    DRAFT_SYSTEM,
+    draft_message,
+    draft_schema,
+    read_drafts,
+)
 from heartfelt.predictors.chat_form import (
     CONTEXT,
     MEDIA_PARAMETERS,
@@ -65,6 +72,8 @@ class Chat(RemotePredictor):
         "temperature": "by default 0",
         "max_tokens": "how long an answer may be, by default 2000",
         "timeout": "seconds a request may take from start to end, by default 120",
+        "task": "judge (default) asks how people on average would answer, draft what is there, for people to verify",
+        "language": "of drafts: the language that texts are to be written in, such as en",
         "context": "none (default), or what the model is given about the stimulus: prompt, intent, system, joined by +",
         "input_price": "what a million input tokens cost; with output_price, the cost of every request is recorded",
         "output_price": "what a million output tokens cost",
@@ -79,6 +88,12 @@ class Chat(RemotePredictor):
         """The answers to one order of a pair while the other is open."""
         self.model, self._url = _parsed(argument)
         form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
+        task = options.get("task", "judge")
+        if task not in {"judge", "draft"}:
+            raise InputError(f"'{task}' is neither judge nor draft.", "Give task=judge or task=draft.")
+        self.drafts, self.language = task == "draft", options.get("language", "")
+        """Whether it describes what is there rather than take the place of raters, and in which language."""
+        self.compares = not self.drafts
         if form not in {"auto", *FORMS}:
             raise InputError(f"No form is called '{form}'.", f"Give auto, {', '.join(FORMS)}.")
         if reasons not in {"yes", "no"}:
@@ -92,6 +107,10 @@ class Chat(RemotePredictor):
         self.prices = tuple(number_option(options, name, 0.0, 0.0, 1e9) for name in prices)
         """What a million input and a million output tokens cost; empty where no prices were given."""
         self.context = _context_of(options.get("context", "none"))
+        if self.drafts and self.context:
+            raise InputError(
+                "A model that drafts is not told how the stimulus was made.", "Leave out 'context'."
+            )
         self._timeout = number_option(options, "timeout", 120, 0, above=True)
         self._key_from = options.get("key_from")
         self._version = options.get("version", "")
@@ -106,6 +125,7 @@ class Chat(RemotePredictor):
         settings = (
             f"temperature {self.temperature:g}, reasons {self.reasons}, at most {self.max_tokens} tokens,"
             f" form {self._form}, context {'+'.join(self.context) or 'none'}"
+            f"{f', drafts in {self.language!r}' if self.drafts else ''}"
         )
         return (
             f"chat {self.model} at {self._url} version {self._version or 'by name'},"
@@ -122,20 +142,17 @@ class Chat(RemotePredictor):
         bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
         orders = [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
         requests = [
-            self._plain_request(
-                each, asks, message(each, asks, self.context, reasons=self.reasons), "json_schema"
-            )
-            for each in orders
+            self._plain_request(each, asks, self._message(each, asks), "json_schema") for each in orders
         ]
-        return _digest([MEDIA_PARAMETERS, *requests])
+        return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])
 
     def _template_hash(self) -> str:
         """A hash of everything sent for one question of each kind of scale: any change of wording or settings changes it."""
         asks = tuple(Ask(name, scale, "text", "words", {}, "shown") for name, scale in _SPECIMENS.items())
         case = Case("stimulus", asks, None, "system", "intent", "prompt")
-        content = message(case, asks, self.context, reasons=self.reasons)
+        content = self._message(case, asks)
         requests = [self._plain_request(case, asks, content, form) for form in FORMS]
-        return _digest([MEDIA_PARAMETERS, *requests])[:12]
+        return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])[:12]
 
     def _connect(self) -> Connections:
         if self._key_from is None:
@@ -162,7 +179,9 @@ class Chat(RemotePredictor):
                 predictions = [Prediction.later(error.problem, error.after)] * len(asks)
             note = self._note(case, asks)
             for ask, prediction in zip(asks, predictions, strict=True):
-                answers[ask.question] = prediction if prediction.problem else replace(prediction, note=note)
+                if note and not prediction.problem:
+                    prediction = replace(prediction, note="; ".join(filter(None, (prediction.note, note))))
+                answers[ask.question] = prediction
         return [answers[ask.question] for ask in case.asks]
 
     def _note(self, case: Case, asks: Sequence[Ask]) -> str | None:
@@ -189,7 +208,7 @@ class Chat(RemotePredictor):
         ]
 
     def _group(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
-        content = message(case, asks, self.context, reasons=self.reasons)
+        content = self._message(case, asks)
         problem = ""
         for form in self._forms:
             response, call = self._sent(case, asks, content, form)
@@ -204,6 +223,11 @@ class Chat(RemotePredictor):
             if response.status not in _REFUSALS:
                 break
         return [Prediction.failed(problem)] * len(asks)
+
+    def _message(self, case: Case, asks: Sequence[Ask]) -> list[dict[str, Any]]:
+        if self.drafts:
+            return draft_message(case, asks, self.language)
+        return message(case, asks, self.context, reasons=self.reasons)
 
     def _adapts(self, text: str) -> bool:
         """Leave out, or rename, what newer models refuse; return whether anything changed."""
@@ -229,12 +253,19 @@ class Chat(RemotePredictor):
     ) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.model,
-            "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": content}],
+            "messages": [
+                {"role": "system", "content": DRAFT_SYSTEM if self.drafts else SYSTEM},
+                {"role": "user", "content": content},
+            ],
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
         if form == "json_schema":
-            filled = schema(asks, reasons=self.reasons, members=len(case.members))
+            filled = (
+                draft_schema(asks)
+                if self.drafts
+                else schema(asks, reasons=self.reasons, members=len(case.members))
+            )
             shape = {"name": "answers", "strict": True, "schema": filled}
             request["response_format"] = {"type": "json_schema", "json_schema": shape}
         elif form == "json_object":
@@ -270,7 +301,12 @@ class Chat(RemotePredictor):
         elif call.finish_reason == "length":
             problem = f"the model's answer was cut off at {self.max_tokens} tokens (raise max_tokens)"
         elif completion.content is not None and completion.content.strip():
-            return [replace(each, call=call) for each in read_form(completion.content, asks, shown)]
+            given = (
+                read_drafts(completion.content, asks, self.language)
+                if self.drafts
+                else read_form(completion.content, asks, shown)
+            )
+            return [replace(each, call=call) for each in given]
         elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"
         else:

@@ -22,6 +22,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from heartfelt.errors import InputError
@@ -41,8 +42,6 @@ SYSTEM = (
     "question as people on average would. Answer with one JSON object and nothing else."
 )
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-
-
 CONTEXT = {"prompt": "the prompt", "intent": "what it was meant to convey", "system": "what made it"}
 """What a model may be given about a stimulus on request, in words."""
 MEDIA_PARAMETERS = (
@@ -81,7 +80,7 @@ def message(
     ]
     form = questions(asks, reasons=reasons, members=len(case.members))
     words = {"type": "text", "text": "\n".join([*about, form])}
-    part = _image_part if asks[0].about.get("media", "") == "image" else _sound_part
+    part = partial(media_part, asks)
     if not case.members:
         return [words] if case.media is None else [part(case.media), words]
     shown: list[dict[str, Any]] = []
@@ -90,6 +89,11 @@ def message(
         shown.append({"type": "text", "text": f"{letter}{''.join(own)}"})
         shown += [] if member.media is None else [part(member.media)]
     return [*shown, words]
+
+
+def media_part(asks: Sequence[Ask], media: Media) -> dict[str, Any]:
+    """The medium that questions are about, as a part of the user's message."""
+    return _image_part(media) if asks[0].about.get("media", "") == "image" else _sound_part(media)
 
 
 def _image_part(media: Media) -> dict[str, Any]:
@@ -175,10 +179,11 @@ def entry_names(asks: Sequence[Ask]) -> list[str]:
 def schema(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> dict[str, Any]:
     """The JSON schema of the filled-in form."""
     named = zip(entry_names(asks), asks, strict=True)
-    return _object({name: _entry(ask, reasons, members) for name, ask in named})
+    return object_schema({name: _entry(ask, reasons, members) for name, ask in named})
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    """A JSON object that has exactly these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -190,11 +195,12 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 def _entry(ask: Ask, reasons: bool, members: int) -> dict[str, Any]:
     reason = {"reason": {"type": "string"}} if reasons and ask.scale.level != "text" else {}
     set_scale = ask.scale if members and isinstance(ask.scale, SetScale) else None
-    answer = _answer(ask.scale) if set_scale is None else set_answer(set_scale, members)
-    return _object({**reason, "answer": answer})
+    answer = answer_schema(ask.scale) if set_scale is None else set_answer(set_scale, members)
+    return object_schema({**reason, "answer": answer})
 
 
-def _answer(scale: Scale) -> dict[str, Any]:
+def answer_schema(scale: Scale) -> dict[str, Any]:
+    """The answers a scale allows, as a JSON schema."""
     labels = scale.labels()
     if labels:
         return {"type": "string", "enum": list(labels.values())}
@@ -213,16 +219,21 @@ def read_form(content: str, asks: Sequence[Ask], shown: Sequence[Case] = ()) -> 
     Drafts between reasoning tags are not an answer. Of several filled-in forms the last of the fullest counts. ``shown`` are
     the stimuli of a set in the order they were shown.
     """
+    entries = form_entries(content, asks)
+    if isinstance(entries, str):
+        return [Prediction.failed(entries)] * len(asks)
+    return [_read_entry(entry, ask, shown) for entry, ask in zip(entries, asks, strict=True)]
+
+
+def form_entries(content: str, asks: Sequence[Ask]) -> list[Any] | str:
+    """The entry of each question in the form the model filled in, None for one it left out; or why there is no form."""
     names = entry_names(asks)
     filled, unclosed = _filled(content, set(names))
-    if filled is None:
-        problem = (
-            "the model was still reasoning when its answer ended (raise max_tokens)"
-            if unclosed
-            else f"the model's answer is not a filled-in form: '{shortened(content)}'"
-        )
-        return [Prediction.failed(problem)] * len(asks)
-    return [_read_entry(filled.get(name), ask, shown) for name, ask in zip(names, asks, strict=True)]
+    if filled is not None:
+        return [filled.get(name) for name in names]
+    if unclosed:
+        return "the model was still reasoning when its answer ended (raise max_tokens)"
+    return f"the model's answer is not a filled-in form: '{shortened(content)}'"
 
 
 def _filled(content: str, names: set[str]) -> tuple[dict[str, Any] | None, bool]:
@@ -267,14 +278,19 @@ def _read_entry(entry: Any, ask: Ask, shown: Sequence[Case]) -> Prediction:
     try:
         if shown and isinstance(ask.scale, SetScale):
             return of_members(set_values(answer, ask.scale, len(shown)), shown, reason)
-        value, words = _coded(answer, ask.scale)
+        value, words = coded(answer, ask.scale)
     except InputError as error:
-        problem = error.problem[:1].lower() + error.problem[1:]
-        return Prediction.failed(f"the model's answer {problem} {error.fix}")
+        return Prediction.failed(answer_problem(error))
     return Prediction(value=value, answer=words, reason=reason)
 
 
-def _coded(answer: Any, scale: Scale) -> tuple[float | None, str | None]:
+def answer_problem(error: InputError) -> str:
+    """Why an answer is refused, as a prediction's problem."""
+    return f"the model's answer {error.problem[:1].lower()}{error.problem[1:]} {error.fix}".strip()
+
+
+def coded(answer: Any, scale: Scale) -> tuple[float | None, str | None]:
+    """The value and the words of an answer as JSON holds it; an error where it is not on the scale."""
     if scale.labels():
         return scale.read(answer)
     if isinstance(scale, FreeText | Tags):

@@ -36,6 +36,7 @@ from heartfelt.predictors.file_sets import (
 )
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.texts import Names
+from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import Trace
 from heartfelt.tables import LEDGER
 
@@ -46,7 +47,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "stimulus": ("wavid", *SYNONYMS["stimulus"]),
     "question": SYNONYMS["question"],
     "value": ("value", "prediction", "predicted", "pred", "rating"),
-    "score": ("score", "similarity", "logit", "probability"),
+    "score": ("score", "similarity", "logit", "probability", "confidence"),
     "answer": ("answer", "category", "label", "caption", "text"),
 }
 _FURTHER = ("shares", "low", "high", "reason", "note", "against", "ok", "problem", "error")
@@ -285,7 +286,7 @@ def _prediction(row: Row, ask: Ask) -> Prediction:
     cell, in_words = row.get("value"), ask.scale.level == "text"
     value, answer = None if in_words else _number(cell), _text(row.get("answer"))
     if value is None and cell is not None and str(cell).strip() not in MISSING:
-        if not in_words and not ask.scale.labels():
+        if not in_words and not ask.scale.labels() and not (ask.none and str(cell).strip() == NONE):
             return Prediction.failed(f"the file's '{cell}' is not a number")
         answer = answer or (str(cell) if in_words else str(cell).strip())
     score, low, high, against = (_number(row.get(name)) for name in ("score", "low", "high", "against"))

@@ -95,6 +95,8 @@ class Ask:
     the fit to the prompt: ``text`` is then the prompt, and the question is how well the media match it."""
     shown: str = ""
     """What raters were shown together with the stimulus: the written level or the prompt. Empty where nothing was."""
+    none: bool = False
+    """Whether ``heartfelt.study.answer.NONE`` is an answer: there is nothing to answer (no face, no action)."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -315,6 +317,11 @@ class Predictor(ABC):
         del case, ask
         return ""
 
+    def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
+        """What a request of that size costs; None where that is not known."""
+        del input_tokens, output_tokens
+        return None
+
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look at what people answered, where the predictor is made of it. An item's own label must not be used for it."""
         del source, labels
@@ -358,6 +365,9 @@ _HOMES = {
     "clap": "contrastive",
     "clip": "contrastive",
     "chat": "chat",
+    "pixels": "pixels",
+    "objects": "objects",
+    **dict.fromkeys(("faces", "expressions"), "faces"),
     "speech-mos": "speech_mos",
     "trained": "trained.predictor",
     "valence-arousal": "valence_arousal",

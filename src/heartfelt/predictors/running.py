@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
-from heartfelt.predictors.calls import Call, Usage, calls_table, usage_of
+from heartfelt.predictors.calls import Budget, Call, Spending, Usage, calls_table, usage_of
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.store import Cache, Entry, Journal, predictions_table, question_digest
@@ -59,6 +59,8 @@ class RunOptions:
     engine_options: Mapping[str, str] = field(default_factory=dict)
     give_up_after: int | None = 50
     """Stop when this many cases in a row were lost to transient errors, or a server has refused as many and answered none."""
+    budget: Budget | None = None
+    """What requests to a hosted model may cost; cases it has no room for are not asked, and a later run asks them."""
 
     def __post_init__(self) -> None:
         for name in ("at_once", "batch", "timeout", "give_up_after"):
@@ -256,19 +258,31 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     total = sum(len(case.asks) for case in state.todo)
     done = lost = answered = 0
     giving_up = False
+    spending = None if options.budget is None or not network else Spending(options.budget)
+    size = options.batch or predictor.batch
+    batches = deque(state.todo[start : start + size] for start in range(0, len(state.todo), size))
 
-    def batches() -> Iterator[Sequence[Case]]:
-        size = options.batch or predictor.batch
-        for start in range(0, len(state.todo), size):
-            if giving_up:
-                return
-            yield state.todo[start : start + size]
+    def sent() -> Iterator[Sequence[Case]]:
+        while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
+            batch = batches.popleft()
+            if spending is not None:
+                spending.send(len(batch))
+            yield batch
+
+    def outcomes() -> Iterator[list[Outcome]]:
+        while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
+            if spending is not None and spending.dearest is None:
+                yield work(next(sent()))
+            else:
+                yield from engine.map(work, sent(), at_once)
 
     try:
-        for outcomes in engine.map(work, batches(), at_once):
-            for outcome in outcomes:
+        for settled in outcomes():
+            for outcome in settled:
                 case = cases.pop(outcome.stimulus)
                 state.add(case, outcome)
+                if spending is not None:
+                    spending.receive(_calls(outcome))
                 done += len(case.asks)
                 answered += sum(prediction.problem is None for prediction in outcome.predictions)
                 refused = network and not answered and any(outcome.attempts)
@@ -282,9 +296,21 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             cache.close()
         if engine is not options.engine:
             engine.close()
-    given_up = f"not asked: {lost} cases in a row had failed; the last: {state.last_problem}"
+    reason = "the engine returned no outcome"
+    if giving_up:
+        reason = f"not asked: {lost} cases in a row had failed; the last: {state.last_problem}"
+    elif spending is not None and batches:
+        reason = spending.reason
     for case in cases.values():
-        state.skip(case, given_up if giving_up else "the engine returned no outcome")
+        state.skip(case, reason)
+
+
+def _calls(outcome: Outcome) -> list[Call]:
+    """The requests a case was answered from, each once."""
+    calls = [
+        call for made in outcome.predictions for call in (made.call, made.second_call) if call is not None
+    ]
+    return list({call.id: call for call in calls}.values())
 
 
 def _write(result: Run, folder: Path) -> None:

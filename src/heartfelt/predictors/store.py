@@ -97,6 +97,21 @@ def _text(value: Any) -> str | None:
     return None if value is None else dumps(value, indent=None)
 
 
+def lock(file: IO[bytes], folder: Path) -> None:
+    """Keep other runs out of ``folder`` while ``file`` is open, where the system has such locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise InputError(
+            f"Another run is writing to {folder}.", "Wait for it to end, or choose another folder."
+        ) from error
+    except (ImportError, OSError):
+        return
+
+
 class Journal:
     """Finished cases in a folder. One run at a time writes to it."""
 
@@ -113,24 +128,9 @@ class Journal:
             raise InputError(
                 f"Cannot write to {folder}: {error.strerror}.", "Choose a folder you can write to."
             ) from error
-        self._lock()
+        lock(self._file, folder)
         self.entries = self._read()
         self._synced = time.monotonic()
-
-    def _lock(self) -> None:
-        """Keep others out, where the system has such locks. The journal is its own lock file: nothing else is left behind."""
-        try:
-            import fcntl
-
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._file.close()
-            raise InputError(
-                f"Another run is writing to {self.path.parent}.",
-                "Wait for it to end, or choose another folder.",
-            ) from error
-        except (ImportError, OSError):
-            return
 
     def _read(self) -> dict[str, Entry]:
         """Every finished item by its key; an incomplete last line is removed."""
@@ -282,23 +282,35 @@ def cache_key(content: str, identity: str, question: str, request: str = "") -> 
 
 def question_digest(ask: Ask, prompt: str | None) -> str:
     """A hash of everything a predictor may look at in a question."""
-    parts = (ask.question, ask.text, ask.words, ask.scale.model_dump_json(), prompt or "")
+    none = ("none",) if ask.none else ()
+    parts = (ask.question, ask.text, ask.words, ask.scale.model_dump_json(), prompt or "", *none)
     about = "\x1e".join(f"{name}={value}" for name, value in sorted(ask.about.items()))
     return hashlib.sha256("\x1f".join((*parts, about)).encode()).hexdigest()
 
 
 class Recent(Generic[T]):
-    """The last few thousand results of something slow, by what it was asked; the least recently used goes first."""
+    """The last few thousand results of something slow, by what it was asked; the least recently used goes first.
+
+    Several threads may use it; two that ask for the same thing at the same moment may both make it. Results stay in their process.
+    """
 
     def __init__(self, most: int = 4_096) -> None:
         self._most = most
+        self._lock = threading.Lock()
         self._results: OrderedDict[str, T] = OrderedDict()
+
+    def __reduce__(self) -> tuple[type[Recent[T]], tuple[int]]:
+        return type(self), (self._most,)
 
     def get(self, key: str, make: Callable[[], T]) -> T:
         """The result under ``key``, made now if it is not there."""
-        if key not in self._results:
-            self._results[key] = make()
+        with self._lock:
+            if key in self._results:
+                self._results.move_to_end(key)
+                return self._results[key]
+        made = make()
+        with self._lock:
+            self._results[key] = made
             if len(self._results) > self._most:
                 self._results.popitem(last=False)
-        self._results.move_to_end(key)
-        return self._results[key]
+        return made

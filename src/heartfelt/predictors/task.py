@@ -155,8 +155,7 @@ def _made(
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
-        name, intent = row.get("prompt"), row.get("intent")
-        prompt = None if name is None else prompts.get(name, name).replace("{intent}", intent or "")
+        intent, prompt = row.get("intent"), prompt_of(row, prompts)
         asks = tuple(
             replace(shared[question], text=prompt, shown=prompt)
             if question in fits and prompt
@@ -164,12 +163,23 @@ def _made(
             for question in by_stimulus[row["stimulus"]]
         )
         facts = {column: str(row[column]) for column in known if row[column] is not None}
-        media = _media(root, row.get("path"))
+        media = media_of(root, row.get("path"))
         out.append(Case(row["stimulus"], asks, media, row.get("system"), intent, prompt, facts))
     return out
 
 
-def _media(root: Path | None, path: str | None) -> Media | None:
+def prompt_of(row: Mapping[str, object], prompts: Mapping[str, str]) -> str | None:
+    """The text a stimulus was made from: that of the study's prompt it names, or its own."""
+    name = row.get("prompt")
+    return (
+        None
+        if name is None
+        else prompts.get(str(name), str(name)).replace("{intent}", str(row.get("intent") or ""))
+    )
+
+
+def media_of(root: Path | None, path: str | None) -> Media | None:
+    """The media file of a stimulus; None where it is missing."""
     if root is None or path is None:
         return None
     file = inside(root, path, "stimuli")

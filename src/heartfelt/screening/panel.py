@@ -168,6 +168,7 @@ class Panel:
             items=source.table("items"),
             fields=source.fields,
             means=source.means,
+            adjudications=source.adjudications,
             traces=self._traces(),
             ledger=ledger,
         ).without_probes

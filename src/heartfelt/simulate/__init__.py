@@ -19,12 +19,22 @@ from heartfelt.simulate.design import DesignOptions
 from heartfelt.simulate.judgements import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.people import KINDS, RaterMix, raters
 from heartfelt.simulate.truth import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
+from heartfelt.simulate.verification import (
+    VERIFIER_KINDS,
+    Verification,
+    Verifier,
+    VerifierMix,
+    field_truth,
+    verifiers,
+    verify,
+)
 
 __all__ = [
     "INTENTS",
     "KINDS",
     "PRESENCE",
     "SYSTEMS",
+    "VERIFIER_KINDS",
     "VOTER_KINDS",
     "DesignOptions",
     "Habits",
@@ -33,9 +43,13 @@ __all__ = [
     "Simulated",
     "StrengthOptions",
     "TruthOptions",
+    "Verification",
+    "Verifier",
+    "VerifierMix",
     "VoterMix",
     "Voters",
     "category_truth",
+    "field_truth",
     "judge",
     "long_csv",
     "match",
@@ -46,6 +60,8 @@ __all__ = [
     "study_ratings",
     "trace",
     "truth",
+    "verifiers",
+    "verify",
     "voters",
     "votes",
 ]

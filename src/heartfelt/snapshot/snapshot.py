@@ -27,9 +27,22 @@ from heartfelt.snapshot.shortcuts import Shortcuts
 from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
 from heartfelt.snapshot.trace_table import check_traces
 from heartfelt.study import Study, study_text
-from heartfelt.tables import FIELDS, ITEMS, LEDGER, MEANS, RATERS, RATINGS, STIMULI, TRACES, Contract
+from heartfelt.tables import (
+    ADJUDICATIONS,
+    FIELDS,
+    ITEMS,
+    LEDGER,
+    MEANS,
+    RATERS,
+    RATINGS,
+    STIMULI,
+    TRACES,
+    Contract,
+)
 
-SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, TRACES, FIELDS, MEANS, LEDGER)
+SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, TRACES, FIELDS, MEANS, ADJUDICATIONS, LEDGER)
+_LATER = frozenset({TRACES.name, ADJUDICATIONS.name})
+"""Tables that came after the first version: a snapshot in which one is empty keeps the hash it had before."""
 SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
 RATINGS_FILE = "ratings.parquet"
@@ -94,8 +107,8 @@ class Snapshot(Shortcuts):
     ) -> Snapshot:
         """Check every table and freeze them.
 
-        ``others`` may hold ``items``, ``traces``, ``fields``, ``means`` and ``ledger``. Raters who only appear in the ratings are
-        added to the table of raters.
+        ``others`` may hold ``items``, ``traces``, ``fields``, ``means``, ``adjudications`` and ``ledger``. Raters who only appear
+        in the ratings are added to the table of raters.
         """
         source = source or Source("tables", study.name)
         where = source.name
@@ -164,6 +177,11 @@ class Snapshot(Shortcuts):
         return self._tables["means"]
 
     @property
+    def adjudications(self) -> pl.DataFrame:
+        """Items that a senior rater decided, with the final value and its history."""
+        return self._tables["adjudications"]
+
+    @property
     def traces(self) -> pl.DataFrame:
         """Courses over time, one list of samples per rater, stimulus and question."""
         return self._tables["traces"]
@@ -205,6 +223,7 @@ class Snapshot(Shortcuts):
             traces=self.traces.filter(others),
             fields=self.fields.filter(others),
             means=self.means.filter(others),
+            adjudications=self.adjudications.filter(others),
             ledger=pl.concat([self.ledger, rows], how="diagonal") if self.ledger.height else rows,
         )
 
@@ -218,7 +237,7 @@ class Snapshot(Shortcuts):
         hashes = {
             name: table_hash(name, frame.drop(AT_HAND, strict=False))
             for name, frame in self._tables.items()
-            if frame.height or name != TRACES.name  # snapshots from before there were traces keep their hash
+            if frame.height or name not in _LATER
         }
         return {**hashes, "ratings": self.survey.hash}
 
@@ -247,6 +266,7 @@ class Snapshot(Shortcuts):
             "means": self.means.height,
             "fields": self.fields.height,
             **({"traces": self.traces.height} if self.traces.height else {}),
+            **({"adjudications": self.adjudications.height} if self.adjudications.height else {}),
             "left_out": self.ledger.height,
             "media_missing": missing,
         }

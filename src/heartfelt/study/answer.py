@@ -16,6 +16,13 @@ from heartfelt.study.model import Part
 
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "text", "comparison"]
 Coded: TypeAlias = tuple[float | None, str | None]
+NONE = "(none)"
+"""The stored ``answer`` of a rater who said that there is nothing to answer (no face, no action); its value is none.
+
+It counts as an answer: it is neither missing nor a number, and a set of tags it stands for is empty.
+"""
+REJECTED = "(rejected)"
+"""In place of a first answer, for a machine's value that was rejected at first."""
 
 
 class Scale(Part):

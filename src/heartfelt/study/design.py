@@ -66,12 +66,30 @@ class Design(Part):
         False
     )
 
+    hidden_drafts: Annotated[
+        float,
+        Field(
+            ge=0, le=1, description="share of a machine's drafts that are withheld, to compare answers with"
+        ),
+    ] = 0.1
+    planted_drafts: Annotated[
+        float,
+        Field(
+            ge=0, le=1, description="share of drafts that are another stimulus's, to see who accepts anything"
+        ),
+    ] = 0.05
+
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), auto_advance="offer")
+        new = {name: Design.model_fields[name].default for name in ("hidden_drafts", "planted_drafts")}
+        return without_unused(handler(self), auto_advance="offer", **new)
 
     def check(self, study: Study, place: Place) -> None:
-        """An affect grid needs two different questions on nine points, or two traces."""
+        """An affect grid needs two different questions on nine points, or two traces; shares sum to at most 1."""
+        if self.hidden_drafts + self.planted_drafts > 1:
+            raise ReferenceProblem(
+                (*place, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1"
+            )
         place = (*place, "affect_grid")
         for name in self.affect_grid or ():
             study.check_question(place, name)

@@ -131,7 +131,7 @@ def _keys_at(location: tuple[str | int, ...]) -> list[str]:
         fields = [model.model_fields[str(part)] for model in models if part in model.model_fields]
         inner = [member for field in fields for member in _models(field.annotation)]
         models = tagged or inner or models
-    return [name for model in models for name in model.model_fields]
+    return [field.alias or name for model in models for name, field in model.model_fields.items()]
 
 
 def _tag(model: type[BaseModel]) -> str | None:

@@ -10,7 +10,16 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from heartfelt.errors import InputError, suggestion
 
@@ -98,6 +107,73 @@ def say(text: Text, language: str = "en") -> str:
 # --- questions ---------------------------------------------------------------------------------------------------------
 
 
+def _listed(value: Any) -> Any:
+    """A single value or mapping stands for a list of one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+class Condition(Part):
+    """When a question is shown: a test of an earlier answer, of a fact about the rater, or of a machine's draft.
+
+    All tests of one condition must hold; ``not`` turns the result round. A question that was not shown is not answered.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    question: Annotated[Id | None, Field(description="an earlier question of the same form")] = None
+    rater: Annotated[Id | None, Field(description="a demographic, or a question of 'before'")] = None
+    draft: Annotated[Id | None, Field(description="a machine_first question: its draft, not its answer")] = (
+        None
+    )
+    equals: Annotated[
+        list[bool | int | float | str] | None,
+        BeforeValidator(lambda value: None if value is None else _listed(value)),
+        Field(alias="is", min_length=1, description="one of these answers"),
+    ] = None
+    above: float | None = None
+    below: float | None = None
+    includes: Annotated[
+        list[str] | None,
+        BeforeValidator(lambda value: None if value is None else _listed(value)),
+        Field(min_length=1, description="one of these tags is in the answer"),
+    ] = None
+    answered: bool | None = None
+    none: Annotated[
+        bool | None, Field(description="'none' was the answer; false: there was another answer")
+    ] = None
+    negated: Annotated[bool, Field(alias="not")] = False
+
+    @model_validator(mode="after")
+    def _complete(self) -> Condition:
+        if sum(name is not None for name in (self.question, self.rater, self.draft)) != 1:
+            raise ValueError("a condition is about one thing. Name one of 'question', 'rater' or 'draft'")
+        if all(
+            test is None
+            for test in (self.equals, self.above, self.below, self.includes, self.answered, self.none)
+        ):
+            raise ValueError(
+                "a condition needs a test. Add 'is', 'above', 'below', 'includes', 'answered' or 'none'"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        keys = {"equals": "is", "negated": "not"}
+        written = without_unused(handler(self), **dict.fromkeys(type(self).model_fields))
+        return {keys.get(name, name): value for name, value in written.items() if name != "negated" or value}
+
+    @property
+    def about(self) -> tuple[Literal["question", "rater", "draft"], str]:
+        """What is tested, and the name of it."""
+        if self.question is not None:
+            return "question", self.question
+        return ("rater", self.rater) if self.rater is not None else ("draft", str(self.draft))
+
+    def filled(self, names: dict[str, str]) -> Condition:
+        """The condition with values put in for ``{names}`` of ``for_each``."""
+        return self.model_copy(update={self.about[0]: fill(self.about[1], names)})
+
+
 class Question(Part):
     """One question. With ``for_each`` it stands for one question per combination of values."""
 
@@ -124,10 +200,42 @@ class Question(Part):
     machine_first: Annotated[
         bool, Field(description="whether a machine fills it in first and a person verifies")
     ] = False
+    draft: Annotated[
+        str | None, Field(description="the predictor that drafts it, such as pixels:brightness or objects")
+    ] = None
+    show_if: Annotated[
+        list[Condition],
+        BeforeValidator(_listed),
+        Field(description="when it is asked: a condition, or a list of conditions that must all hold"),
+    ] = []
+    none: Annotated[
+        bool | Text, Field(description="whether raters may say that there is none; or what the button says")
+    ] = False
+    page: Annotated[Id | None, Field(description="questions with the same page are on one page")] = None
+    grid: Annotated[
+        Id | None, Field(description="questions with the same grid and scale are rows of one table")
+    ] = None
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), draft=None, show_if=[], none=False, page=None, grid=None)
 
     def check(self, study: Study, place: Place) -> None:
         """The scale must be there, and the axis if the intents have coordinates."""
+        if self.draft is not None and not self.machine_first:
+            raise ReferenceProblem(
+                (*place, "draft"),
+                "only a question that a machine fills in first is drafted. Add 'machine_first: true'",
+            )
         check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
+        scale = study.scales[self.scale]
+        if self.none and (scale.level == "comparison" or scale.type == "trace"):
+            raise ReferenceProblem(
+                (*place, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'"
+            )
+        if place[0] != "questions":
+            self._check_without_stimulus(study, place)
+            return
         if study.sets is None and study.scales[self.scale].level == "comparison":
             raise ReferenceProblem(
                 (*place, "scale"),
@@ -140,6 +248,18 @@ class Question(Part):
         if self.axis and axes:
             check_name((*place, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")
 
+    def _check_without_stimulus(self, study: Study, place: Place) -> None:
+        """A question of a questionnaire is about the rater: nothing in it may need a stimulus."""
+        if study.scales[self.scale].level == "comparison" or study.scales[self.scale].type == "trace":
+            raise ReferenceProblem(
+                (*place, "scale"), f"the scale '{self.scale}' is about stimuli, and a questionnaire has none"
+            )
+        for key in ("machine_first", "shows", "rubric", "axis", "emotion"):
+            if getattr(self, key):
+                raise ReferenceProblem(
+                    (*place, key), f"'{key}' is about stimuli. Leave it out of a questionnaire"
+                )
+
     def spread(self) -> list[Question]:
         """Return the questions this one stands for: itself, or one per combination of ``for_each``."""
         if not self.for_each:
@@ -151,6 +271,7 @@ class Question(Part):
                 "id": fill(self.id, names),
                 "text": _fill_text(self.text, names),
                 "rubric": None if self.rubric is None else _fill_text(self.rubric, names),
+                "show_if": [condition.filled(names) for condition in self.show_if],
                 "for_each": {},
                 "about": {**self.about, **names},
             }

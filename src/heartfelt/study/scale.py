@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -203,13 +204,31 @@ class FreeText(Scale):
     type: Literal["text"]
     min_words: Annotated[int, Field(ge=0)] = 0
     max_words: Annotated[int | None, Field(ge=1)] = None
+    min_characters: Annotated[int, Field(ge=0)] = 0
+    max_characters: Annotated[int | None, Field(ge=1)] = None
+    rows: Annotated[int | None, Field(ge=1, le=40, description="lines the field shows at first")] = None
+
+    @model_validator(mode="after")
+    def _possible(self) -> FreeText:
+        for unit in ("words", "characters"):
+            least, most = getattr(self, f"min_{unit}"), getattr(self, f"max_{unit}")
+            if most is not None and least > most:
+                raise ValueError(f"min_{unit} cannot exceed max_{unit}")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), min_characters=0, max_characters=None, rows=None)
 
     def read(self, answer: Any) -> Coded:
-        """Accept text of an allowed length."""
+        """Accept text of an allowed length; spaces around it do not count."""
         text = str(answer)
-        words = count_words(text)
-        if words < self.min_words or (self.max_words is not None and words > self.max_words):
-            raise self._off(text, f"{self.min_words} to {self.max_words or 'any number of'} words")
+        for unit, size, least, most in (
+            ("words", count_words(text), self.min_words, self.max_words),
+            ("characters", len(text.strip()), self.min_characters, self.max_characters),
+        ):
+            if size < least or (most is not None and size > most):
+                raise self._off(text, f"{least} to {most or 'any number of'} {unit}")
         return None, text
 
 
@@ -224,10 +243,13 @@ class Tags(Scale):
     ] = []
     open: Annotated[bool, Field(description="whether raters may add tags of their own")] = True
     separator: Annotated[str, Field(min_length=1, max_length=1)] = ";"
+    suggestions: Annotated[
+        list[Tag | Id], Field(description="further tags, offered while raters type; also where open is false")
+    ] = []
 
     @model_validator(mode="after")
     def _distinct(self) -> Tags:
-        doubled = [name for name in self.names if self.names.count(name) > 1]
+        doubled = [name for name, times in Counter(self.names).items() if times > 1]
         if doubled:
             raise ValueError(f"two tags are called '{doubled[0]}'")
         split = [name for name in self.names if self.separator in name]
@@ -235,18 +257,23 @@ class Tags(Scale):
             raise ValueError(f"the tag '{split[0]}' holds the separator '{self.separator}'")
         return self
 
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), suggestions=[])
+
     @property
     def names(self) -> list[str]:
-        """The ids of the tags to choose from."""
-        return [tag if isinstance(tag, str) else tag.id for tag in self.tags]
+        """The ids of the tags to choose from, suggestions included."""
+        return [tag if isinstance(tag, str) else tag.id for tag in (*self.tags, *self.suggestions)]
 
     def read(self, answer: Any) -> Coded:
         """Accept a list of tags, or one text with the separator between them."""
         parts = answer if isinstance(answer, list | tuple) else str(answer).split(self.separator)
         names = [str(part).strip() for part in parts if str(part).strip()]
         if not self.open:
+            known = frozenset(self.names)
             for name in names:
-                if name not in self.names:
+                if name not in known:
                     raise InputError(
                         f"'{name}' is not a tag of the scale.", suggestion(name, self.names, "Allowed")
                     )

@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.errors import UnknownNameError, suggestion
-from heartfelt.study.answer import Scale
+from heartfelt.study.adjudication import Adjudication
+from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.conditions import check_conditions
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
 from heartfelt.study.model import (
     AnchorProbe,
@@ -26,10 +28,12 @@ from heartfelt.study.model import (
     check_name,
     without_unused,
 )
+from heartfelt.study.pages import check_layout
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.sets import Sets
 
-_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics")
+_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "after")
+_FORMS = ("before", "questions", "after")
 
 
 class System(OpenPart):
@@ -99,8 +103,16 @@ class Study(Part):
     questions: Annotated[list[Question], Field(min_length=1)]
     probes: list[Probe] = []
     design: Design = Design()
+    adjudication: Annotated[
+        Adjudication | None,
+        Field(description="which items senior raters decide; none if left out"),
+    ] = None
     consent: Consent | None = None
     demographics: list[Demographic] = []
+    before: Annotated[
+        list[Question], Field(description="a questionnaire before the stimuli, such as one on personality")
+    ] = []
+    after: Annotated[list[Question], Field(description="a questionnaire after the stimuli")] = []
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
     recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
@@ -115,21 +127,31 @@ class Study(Part):
     @model_validator(mode="after")
     def _hangs_together(self) -> Study:
         for what in _LISTS:
-            ids = [part.id for part in (self.asked if what == "questions" else getattr(self, what))]
+            ids = [part.id for part in (self.asked_in(what) if what in _FORMS else getattr(self, what))]
             doubled = sorted({name for name in ids if ids.count(name) > 1})
             if doubled:
                 raise ReferenceProblem((what,), f"two {what} are called '{doubled[0]}'")
         for what in _LISTS:
             for number, part in enumerate(getattr(self, what)):
                 part.check(self, (what, number))
+        for number, question in enumerate(self.before):
+            for each in question.spread():
+                if any(fact.id == each.id for fact in self.demographics):
+                    raise ReferenceProblem(
+                        ("before", number, "id"), f"a demographic is called '{each.id}' too"
+                    )
         self.design.check(self, ("design",))
+        check_layout(self)
+        check_conditions(self)
         if self.sets is not None:
             self.sets.check(self, ("sets",))
+        if self.adjudication is not None:
+            self.adjudication.check(self, ("adjudication",))
         return self
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), sets=None)
+        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[])
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""
@@ -139,6 +161,28 @@ class Study(Part):
     def asked(self) -> list[Question]:
         """Every concrete question, with ``for_each`` spread out."""
         return [concrete for question in self.questions for concrete in question.spread()]
+
+    @cached_property
+    def _questionnaires(self) -> dict[str, list[Question]]:
+        return {
+            where: [concrete for question in getattr(self, where) for concrete in question.spread()]
+            for where in ("before", "after")
+        }
+
+    def asked_in(self, where: str) -> list[Question]:
+        """Every concrete question about a stimulus (``questions``), or of the questionnaire ``before`` or ``after``."""
+        return self.asked if where == "questions" else self._questionnaires[where]
+
+    def read(self, question: Question, answer: Any) -> Coded:
+        """Return ``(value, answer)`` for what a rater answered about one stimulus or themselves; "none" if it may be."""
+        if question.none and answer == NONE:
+            return None, NONE
+        return self.scales[question.scale].read(answer)
+
+    @cached_property
+    def conditional(self) -> bool:
+        """Whether any question about a stimulus is asked only under a condition."""
+        return any(question.show_if for question in self.asked)
 
     @property
     def set_aside(self) -> dict[str, str]:

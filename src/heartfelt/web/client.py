@@ -8,11 +8,13 @@ from typing import Any
 
 from heartfelt.collect.commands import (
     Answer,
+    AskQuestionnaire,
     Command,
     Consent,
     Demographics,
     Headphones,
     Leave,
+    Questionnaire,
     Ready,
     ShownMember,
     ShowTrial,
@@ -31,14 +33,21 @@ _LOGGED = tuple(field.name for field in fields(TrialLog))
 def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tuple[str, dict[str, Any]]:
     """The path and the body of the request for a command; ``names`` are the questions' names in the trial."""
     if isinstance(command, Answer):
-        values = {(names or {}).get(name, name): value for name, value in command.values.items()}
+        values, verdicts = (
+            {(names or {}).get(name, name): value for name, value in given.items()}
+            for given in (command.values, command.verdicts)
+        )
         logged = ((name, getattr(command.log, name)) for name in _LOGGED)
         log = {name: value for name, value in logged if value not in (None, (), 0)}
-        return "/rate/answer", {"trial": command.trial, "key": command.key, "values": values, "heard": log}
+        body = {"trial": command.trial, "key": command.key, "values": values, "heard": log}
+        return "/rate/answer", body | ({"verdicts": verdicts} if verdicts else {})
     if isinstance(command, Consent):
         return "/rate/consent", {"agreed": command.agreed}
     if isinstance(command, Demographics):
         return "/rate/demographics", {"answers": dict(command.answers)}
+    if isinstance(command, Questionnaire):
+        page = {"time": command.time, "questions": list(command.questions)}
+        return "/rate/questionnaire", {**page, "answers": dict(command.answers)}
     if isinstance(command, Headphones):
         right = {"given": list(command.given), "right": list(command.right)}
         return "/rate/headphones", {"probe": command.probe, **right}
@@ -51,12 +60,15 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
     """The step in a response of the rating pages; with the study's ``blinding``, under the real names."""
     step = dict(response["step"] if "step" in response else response["then"])
     kind = step.pop("kind")
+    if kind == "questionnaire":
+        return AskQuestionnaire(step["time"], tuple(step["questions"]))
     if kind != "trial":
         ended: Step = STEPS[kind](**step)
         return ended
     trial, names, media = step["trial"], step["questions"], step["media"]
-    members = step.get("members", ())
+    members, machine = step.get("members", ()), step.get("machine", {})
     if blinding is not None:
+        machine = {blinding.question_of(trial, name) or name: value for name, value in machine.items()}
         names = [blinding.question_of(trial, name) or name for name in names]
         media = None if media is None else blinding.media_of(media)
         members = [{**m, "media": m["media"] and blinding.media_of(m["media"])} for m in members]
@@ -70,6 +82,7 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
         lease_seconds=step["lease_seconds"],
         prompt=step["prompt"],
         words=step["words"],
+        machine=machine,
         members=tuple(ShownMember(**member) for member in members),
     )
 

@@ -44,6 +44,8 @@ _STATUSES: tuple[tuple[type[HeartfeltError], int], ...] = (
     (collect.StoreDamaged, 507),
     (collect.StoreUnavailable, 503),
     (collect.UnknownRater, 404),
+    (collect.UnknownAdjudicator, 401),
+    (collect.DecidedElsewhere, 409),
     (collect.TrialNotFound, 404),
     (collect.TrialClosed, 409),
     (collect.StudyClosed, 409),

@@ -1,9 +1,13 @@
-"""Simulated raters of studies with sets or traces: they judge planted strengths and follow planted courses."""
+"""Simulated raters of studies with sets, traces or drafts: they judge planted strengths, follow planted courses and verify.
+
+A category that is called like the stimulus's intent is chosen by most raters who look.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,40 +15,81 @@ import polars as pl
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import ShowTrial
-from heartfelt.collect.simulation import Departure, SimulatedRater, TrialReply, simulated_answer
+from heartfelt.collect.simulation import (
+    Departure,
+    SimulatedRater,
+    TrialReply,
+    simulated_answer,
+    simulated_pages,
+)
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.simulate import Habits, RaterMix, StrengthOptions, judge, match, raters, strengths, trace
+from heartfelt.simulate import (
+    Habits,
+    RaterMix,
+    StrengthOptions,
+    Verifier,
+    VerifierMix,
+    judge,
+    match,
+    raters,
+    strengths,
+    trace,
+    verifiers,
+)
 from heartfelt.streams import stream
 from heartfelt.study import Scale, Study
+from heartfelt.study.conditions import shown_questions
 from heartfelt.study.model import AttentionProbe, say
 from heartfelt.study.set_scale import TIE, Choice, Preference, SetScale, Trace
+from heartfelt.web.verifiers import DraftedFields
 
 _ATTENTION_SECONDS = 2.0
 _LAG_SPREAD = 0.3
 _LOOKING = frozenset({"honest", "extreme"})
+_AS_INTENDED = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """What is planted for raters who judge sets, follow clips and verify drafts, and how they do it."""
+
+    strengths: StrengthOptions = field(default_factory=StrengthOptions)
+    habits: Habits = field(default_factory=Habits)
+    verifying: VerifierMix = field(default_factory=VerifierMix)
+    intended: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By question, the value on its scale that each intent conveys; what is not named is drawn."""
 
 
 def judges(
     collection: Collection,
     count: int,
     mix: RaterMix,
-    planted: StrengthOptions,
-    habits: Habits,
+    options: JudgeOptions,
     about: Mapping[str, Any],
     seed: int,
 ) -> list[SimulatedRater]:
     """Raters for the study. Those who do not look answer at random, or always choose the first (``straightline``)."""
-    judge_of = _Judge(collection, planted, habits, seed)
+    judge_of = _Judge(collection, options, seed)
     people = raters(count, mix, seed=seed).iter_rows(named=True)
-    return [judge_of.rater(row, about) for row in people]
+    verifying = verifiers(count, options.verifying, seed=seed)
+    return [judge_of.rater(row, person, about) for row, person in zip(people, verifying, strict=True)]
 
 
 class _Judge:
-    def __init__(self, collection: Collection, planted: StrengthOptions, habits: Habits, seed: int) -> None:
+    def __init__(self, collection: Collection, options: JudgeOptions, seed: int) -> None:
         self._collection, self._study = collection, collection.study
-        self._habits, self._seed = habits, seed
+        self._habits, self._seed = options.habits, seed
+        self._drafts = DraftedFields(collection, options.verifying, seed)
         stimuli = collection.opened.stimuli
-        tables = {q.id: strengths(stimuli, planted, question=q.id, seed=seed) for q in self._study.asked}
+        intents = stimuli.select("stimulus", "intent") if "intent" in stimuli.columns else pl.DataFrame()
+        self._intent: dict[str, str | None] = dict(intents.iter_rows())
+        self._intended = {
+            question: {intent: self._log_odds(question, value) for intent, value in values.items()}
+            for question, values in options.intended.items()
+        }
+        tables = {
+            q.id: strengths(stimuli, options.strengths, question=q.id, seed=seed) for q in self._study.asked
+        }
         self._strength: dict[str, dict[str, float]] = {
             question: dict(table.select("stimulus", "strength").iter_rows())
             for question, table in tables.items()
@@ -52,7 +97,12 @@ class _Judge:
         lengths = stimuli.select("stimulus", "duration") if "duration" in stimuli.columns else pl.DataFrame()
         self._durations: dict[str, float | None] = dict(lengths.iter_rows())
 
-    def rater(self, row: Mapping[str, Any], about: Mapping[str, Any]) -> SimulatedRater:
+    def _log_odds(self, question: str, value: float) -> float:
+        low, high = self._study.scale_of(question).bounds() or (0.0, 1.0)
+        share = min(max((value - low) / (high - low), 0.02), 0.98)
+        return math.log(share / (1.0 - share))
+
+    def rater(self, row: Mapping[str, Any], person: Verifier, about: Mapping[str, Any]) -> SimulatedRater:
         """A rater who perceives with noise of their own."""
         rng = stream(self._seed, "rehearsal", row["rater"])
         stays = None if not row["hazard"] else int(rng.geometric(row["hazard"]))
@@ -66,14 +116,27 @@ class _Judge:
             values = {
                 question: self._answer(question, trial, names, row["kind"], rng, habits)
                 for question in trial.questions
+                if question not in trial.machine
             }
+            verified = self._drafts.verified(trial, names[0], person, rng)
+            values |= verified.values
             seconds = float(row["pace"] * np.exp(0.2 * rng.standard_normal()))
             if trial.words is not None:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
+            accepted = {
+                q: draft
+                for q, draft in trial.machine.items()
+                if draft and verified.verdicts.get(q) == "accepted"
+            }
+            shown = shown_questions(self._study, trial.questions, {**accepted, **values})
+            values = {name: value for name, value in values.items() if name in shown}
+            verdicts = {name: verdict for name, verdict in verified.verdicts.items() if name in shown}
             heard = sum(self._durations.get(name) or 0.0 for name in names)
-            return TrialReply(values, seconds, heard + seconds)
+            seconds += sum(verified.seconds.values())
+            return TrialReply(values, seconds, heard + seconds, verdicts)
 
-        return SimulatedRater(row["rater"], answer, about, page_seconds=5.0)
+        pages = simulated_pages(self._study, rng)
+        return SimulatedRater(row["rater"], answer, about, page_seconds=5.0, questionnaire=pages)
 
     def _stimulus(self, media: str | None) -> str:
         file = self._collection.media(media or "")
@@ -102,8 +165,15 @@ class _Judge:
             own = habits if kind in _LOOKING else Habits(noise=4.0)
             about = names[0] if kind in _LOOKING else f"nothing {rng.integers(1000)}"
             return trace(scale, about, question, self._durations.get(names[0]), rng, own, seed=self._seed)
-        known = self._strength[question]
-        planted = [known[name] if kind in _LOOKING else 0.0 for name in judged]
+        intent, codes = self._intent.get(names[0]), scale.codes()
+        if intent in codes and kind in _LOOKING and not trial.members:
+            as_intended = rng.random() < _AS_INTENDED
+            return intent if as_intended else str(rng.choice(sorted(codes)))
+        known, meant = self._strength[question], self._intended.get(question, {})
+        planted = [
+            known[name] + meant.get(str(self._intent.get(name)), 0.0) if kind in _LOOKING else 0.0
+            for name in judged
+        ]
         if trial.members and trial.members[-1].kind == "x":
             return match(judged.index(names[-1]), planted[0] - planted[1], rng, habits)
         if isinstance(scale, SetScale) or (scale.bounds() is not None and not scale.codes()):

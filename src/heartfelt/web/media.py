@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from heartfelt.web.errors import Refused
 from heartfelt.web.metadata import Pieces, read_range, stripped
-from heartfelt.web.security.access import login_of
-from heartfelt.web.security.signing import rater_of
+from heartfelt.web.security.access import is_admitted, login_of
+from heartfelt.web.security.signing import adjudicator_of, rater_of
 from heartfelt.web.state import state_of
 
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ def _tag(secret: bytes, name: str, version: Version) -> str:
 
 async def media(request: Request) -> Response:
     """The file behind an id."""
-    rater, researcher = rater_of(request), login_of(request) is not None
-    if rater is None and not researcher:
+    researcher = login_of(request) is not None
+    known = researcher or rater_of(request) is not None
+    if not known and not await is_admitted(request, adjudicator_of(request)):
         raise Refused(
             401, "Media are shown to raters and to the researcher.", "Open the link you were given."
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from heartfelt.collect.simulation import (
     TrialReply,
     Visit,
     run_visits,
+    simulated_pages,
     visit,
 )
 from heartfelt.errors import InputError
@@ -35,6 +36,7 @@ from heartfelt.simulate import (
     RaterMix,
     StrengthOptions,
     TruthOptions,
+    VerifierMix,
     raters,
     ratings,
     truth,
@@ -42,8 +44,9 @@ from heartfelt.simulate import (
 from heartfelt.simulate.answers import copied
 from heartfelt.streams import stream
 from heartfelt.study import Study
+from heartfelt.study.conditions import shown_questions
 from heartfelt.study.set_scale import Trace
-from heartfelt.web.judges import attention_answer, judges
+from heartfelt.web.judges import JudgeOptions, attention_answer, judges
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -62,10 +65,15 @@ class RehearsalOptions:
     mix: RaterMix = field(default_factory=RaterMix)
     planted: TruthOptions = field(default_factory=TruthOptions)
     strengths: StrengthOptions = field(default_factory=StrengthOptions)
-    """What is planted in a study with sets."""
+    """What is planted in a study with sets or drafts."""
     habits: Habits = field(default_factory=Habits)
     """How raters judge sets and follow clips."""
+    verifying: VerifierMix = field(default_factory=VerifierMix)
+    """How good drafts are, and how raters verify them."""
+    intended: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """In a study with drafts: by question, the value on its scale that each intent conveys."""
     at_once: int = 8
+    collecting: CollectOptions = field(default_factory=CollectOptions)
     seed: int = 0
 
 
@@ -82,8 +90,8 @@ def rehearse(
     from heartfelt.web.serve import serve_in_thread
 
     options = options or RehearsalOptions()
-    clock = Clock(FIRST_ARRIVAL)
-    with Collection.open(folder, clock=clock, options=CollectOptions(seed=options.seed)) as collection:
+    clock, collecting = Clock(FIRST_ARRIVAL), replace(options.collecting, seed=options.seed)
+    with Collection.open(folder, clock=clock, options=collecting) as collection:
         # Temporary keys: the study's own are made, and shown, when it is first served to people.
         web = WebOptions(secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False)
         app = create_app(collection, web)
@@ -108,12 +116,13 @@ def rehearse(
 def _waves(collection: Collection, options: RehearsalOptions) -> list[list[SimulatedRater]]:
     """The raters of a study, those who depend on others after them."""
     study, seed = collection.study, options.seed
-    if study.sets is None and not any(isinstance(scale, Trace) for scale in study.scales.values()):
+    plain = study.sets is None and not any(isinstance(scale, Trace) for scale in study.scales.values())
+    if plain and not any(question.machine_first for question in study.asked):
         return _Crowd(collection, options).waves()
     rng = stream(seed, "rehearsal", "about")
     about = {fact.id: _fact(fact.type, fact.choices, rng) for fact in study.demographics}
-    people = judges(collection, options.raters, options.mix, options.strengths, options.habits, about, seed)
-    return [people]
+    judging = JudgeOptions(options.strengths, options.habits, options.verifying, options.intended)
+    return [judges(collection, options.raters, options.mix, judging, about, seed)]
 
 
 class _Crowd:
@@ -177,10 +186,11 @@ class _Crowd:
             values, seconds = self._reply(row, rng, file.stimulus, number)
             if trial.words is not None:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
-            asked = {name: values[name] for name in trial.questions}
+            shown = shown_questions(self._study, trial.questions, values)
+            asked = {name: values[name] for name in trial.questions if name in shown}
             return TrialReply(asked, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
 
-        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS)
+        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS, simulated_pages(self._study, rng))
 
     def _reply(
         self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int

@@ -8,6 +8,7 @@ from starlette.requests import HTTPConnection
 
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
+    from heartfelt.web.adjudication.desk import Desk
     from heartfelt.web.options import WebOptions
     from heartfelt.web.rater.pages import Pages
     from heartfelt.web.rater.presentation import Blinding
@@ -34,6 +35,7 @@ class AppState(Protocol):
     coverage: CoverageView
     blinding: Blinding
     rater_pages: Pages
+    desk: Desk
 
 
 def state_of(request: HTTPConnection) -> AppState:

@@ -17,7 +17,8 @@ from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.client import decode
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.presentation import Blinding, present
+from heartfelt.web.rater.forms import present
+from heartfelt.web.rater.presentation import Blinding
 from tests.web.conftest import SECRET, log_in
 
 SCALES: dict[str, Any] = {

@@ -14,8 +14,18 @@ from heartfelt.web.security.signing import (
     make_password,
 )
 
+REAL_HASHER = signing._hasher
+"""As the server uses it; the other tests run with a hasher that costs next to nothing."""
 
-@pytest.mark.slow
+
+def test_hashes_cost_an_attacker_64_mib_and_three_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SOURCE: RFC 9106, section 4, the second recommended option: Argon2id, t=3, p=4, m=2^16 KiB."""
+    monkeypatch.setattr(signing, "_hasher", REAL_HASHER)
+    hashed = hash_password("correct horse")
+    assert hashed.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert is_password(hashed, "correct horse")
+
+
 def test_only_the_right_password_is_right() -> None:
     hashed = hash_password("correct horse")
     assert hashed.startswith("$argon2id$")

@@ -7,7 +7,8 @@ alike. Kinds of events (as stored):
 |---|---|---|
 | arrived | a new rater came | words: the rater's id |
 | consented | the rater agreed or not | number: 1 or 0 |
-| told | the demographic questions were answered | number: 1, or 0 if screened out |
+| told | the demographic questions were answered | number: 1, or 0 if screened out; words: the answers |
+| questioned | a page of a questionnaire was answered | words: before or after, its questions, the answers |
 | heard | the headphone check was taken | number: 1, or 0 if screened out |
 | ready | instructions read, or a break over | |
 | planned | the next session was planned | number: trials in all; words: its slots |
@@ -26,6 +27,7 @@ alike. Kinds of events (as stored):
 | erased | everything about the rater was deleted | trial: the highest so far; number: trials answered |
 | declined | the rater declined consent, and nothing was kept | trial: the highest so far |
 | set | settings changed | words: the settings |
+| adjudicated | a senior rater decided an item | words: stimulus, question and the decision's key |
 | noted | something else was stored | |
 """
 
@@ -38,6 +40,7 @@ from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
 from heartfelt.collect.commands import Ending
+from heartfelt.study.answer import Coded
 from heartfelt.study.model import AnchorProbe, AttentionProbe, Probe, RepeatProbe
 
 TrialKind: TypeAlias = Literal["practice", "rating", "anchor", "repeat", "attention"]
@@ -216,6 +219,10 @@ class Rater:
     consented: bool | None = None
     demographics_done: bool = False
     headphones_done: bool = False
+    facts: dict[tuple[str, str], Coded] = field(default_factory=dict)
+    """Answers about the rater, which conditions may test: by ``about``, ``before`` or ``after`` and the question."""
+    questioned: set[tuple[str, str]] = field(default_factory=set)
+    """Questions of questionnaires that the rater has passed, answered or not."""
     instructed: bool = False
     rested: bool = True
     excluded: bool = False

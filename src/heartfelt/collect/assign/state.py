@@ -16,7 +16,18 @@ from heartfelt.collect.assign.pool import Errors, Pool
 from heartfelt.collect.commands import Ending
 
 _ACTIVITY = frozenset(
-    {"consented", "told", "heard", "ready", "planned", "retaken", "shown", "answered", "returned"}
+    {
+        "consented",
+        "told",
+        "questioned",
+        "heard",
+        "ready",
+        "planned",
+        "retaken",
+        "shown",
+        "answered",
+        "returned",
+    }
     | {"renewed", "leased", "resumed"}
 )
 """Events that show the rater is there: they extend the leases."""
@@ -45,13 +56,16 @@ class State:
         self.answered: dict[int, int] = {}
         """The rater who answered a trial, by trial."""
         self.settings: dict[str, Any] = {}
+        self.decisions: dict[tuple[str, str], tuple[int, str]] = {}
+        """Number and key of the latest decision of a senior rater, by stimulus and question."""
         self.leased = 0
         self.complete = 0
         """Valid ratings of ordinary units in all."""
         self._expiries: list[tuple[float, int]] = []
         self._on_event: dict[str, Callable[[Event, Rater], None]] = {
             "consented": lambda event, rater: setattr(rater, "consented", event.number == 1),
-            "told": lambda _, rater: setattr(rater, "demographics_done", True),
+            "told": self._questioned,
+            "questioned": self._questioned,
             "heard": lambda _, rater: setattr(rater, "headphones_done", True),
             "ready": self._ready,
             "planned": self._planned,
@@ -79,6 +93,9 @@ class State:
             self._arrived(event)
         elif kind in {"erased", "declined"}:
             self._removed(event)
+        elif kind == "adjudicated":
+            stimulus, question, key = json.loads(cast(str, event.words))
+            self.decisions[stimulus, question] = (event.seq, key)
         elif event.rater is not None:
             rater = self.raters[event.rater]
             if kind in _ACTIVITY:
@@ -165,6 +182,12 @@ class State:
         self.last_number = max(self.last_number, rater.number)
         self.raters[rater.number] = rater
         self.by_id[rater.id] = rater
+
+    def _questioned(self, event: Event, rater: Rater) -> None:
+        rater.demographics_done = rater.demographics_done or event.kind == "told"
+        page = json.loads(event.words or '{"time": "about", "questions": [], "answers": {}}')
+        rater.questioned.update((page["time"], name) for name in page["questions"])
+        rater.facts |= {(page["time"], name): tuple(coded) for name, coded in page["answers"].items()}
 
     def _ready(self, _: Event, rater: Rater) -> None:
         rater.rested = rater.rested or rater.instructed

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from heartfelt.collect.material import Material
 from heartfelt.collect.reading import sets, tables
+from heartfelt.collect.reading.adjudication import adjudications
 from heartfelt.collect.versions import changed_questions
 from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
@@ -22,7 +23,7 @@ from heartfelt.study.model import AttentionProbe
 _COLUMNS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat")
 _OPTIONAL = (
     "kind", "probe", "late", "counts", "plays", "first_play", "focus_losses", "heard", "heard_flag", "device",
-    "comment", "study_version", "shown", "verdict",
+    "comment", "study_version", "shown", "verdict", "first", "field_seconds", "keystrokes",
 )  # fmt: skip
 _LEDGER = dict.fromkeys(("what", "rater", "stimulus", "question", "reason", "stage"), pl.String)
 _ENDS = {"no-consent": "did not agree to take part", "screened-out": "screened out before rating"}
@@ -74,6 +75,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         items=opened.items if study.stimuli.items else None,
         traces=sets.traces(connection, rated),
         fields=_fields(retained.filter(verified), material),
+        adjudications=adjudications(connection, study, everything),
         ledger=pl.concat(ledger),
         source=Source(
             "collection", study.name, {}, opened.media_root, versions=_versions_used(connection, recorded)
@@ -104,29 +106,56 @@ def _raters(people: pl.DataFrame, everything: pl.DataFrame, study: Study) -> pl.
 
 
 def _fields(verified: pl.DataFrame, material: Material) -> pl.DataFrame | None:
-    """Machine-filled values with what people made of them."""
+    """Every verification of a machine's value, with where the value came from and what the person made of it.
+
+    Where nothing was stored about a withheld value or its source, the current draft fills in. A draft's version, prompt,
+    time and confidence are given where it is still the one that was shown or withheld.
+    """
     if not verified.height:
         return None
-    facts = {(unit.stimulus, q): fact for unit in material.units.values() for q, fact in unit.machine.items()}
-    rows = []
-    for row in verified.iter_rows(named=True):
-        value, source = facts.get((row["stimulus"], row["question"]), (None, "manifest"))
-        number = None if row["value"] is None else f"{row['value']:.12g}"
-        rows.append(
-            {
-                "stimulus": row["stimulus"],
-                "field": row["question"],
-                "machine": row["machine"] if row["shown"] != "hidden" else value,
-                "source": "planted" if row["shown"] == "planted" else source,
-                "verdict": row["verdict"],
-                "final": row["answer"] if row["answer"] is not None else number,
-                "verified_by": row["rater"],
-                "at": row["at"],
-                "shown": row["shown"],
-            }
-        )
-    texts = dict.fromkeys(rows[0], pl.String)
-    return pl.DataFrame(rows, schema={**texts, "at": verified.schema["at"]})
+    facts = [
+        (unit.stimulus, question, *fact)
+        for unit in material.units.values()
+        for question, fact in unit.machine.items()
+    ]
+    item = ["stimulus", "question"]
+    schema = dict.fromkeys((*item, "draft", "drafted_by"), pl.String)
+    drafts = pl.DataFrame(facts, schema=schema, orient="row").unique(item)
+    written = material.opened.drafts.rename(
+        {"value": "draft", "source": "drafted_by", "at": "drafted_at"}, strict=False
+    )
+    drafts = drafts.join(written, on=[*item, "draft", "drafted_by"], how="left")
+    shown = pl.col("shown")
+    machine = pl.when(shown == "hidden").then(pl.coalesce("machine", "draft")).otherwise("machine")
+    source = pl.coalesce("source", "drafted_by", pl.lit("manifest"))
+    rows = verified.join(drafts, on=item, how="left", maintain_order="left").with_columns(
+        machine=machine, source=pl.when(shown == "planted").then(pl.lit("planted")).otherwise(source)
+    )
+    numbers = [None if value is None else f"{value:.12g}" for value in rows["value"]]
+    same = (pl.col("machine") == pl.col("draft")) & (pl.col("source") == pl.col("drafted_by"))
+    provenance = [
+        name for name in ("version", "prompt_hash", "drafted_at", "confidence") if name in rows.columns
+    ]
+    table = rows.select(
+        "stimulus",
+        pl.col("question").alias("field"),
+        "machine",
+        "source",
+        "verdict",
+        pl.coalesce("answer", pl.Series(numbers, dtype=pl.String)).alias("final"),
+        pl.col("rater").alias("verified_by"),
+        "at",
+        "shown",
+        "first",
+        pl.col("field_seconds").alias("seconds"),
+        "keystrokes",
+        *(pl.when(same).then(name).alias(name) for name in provenance),
+        pl.col("repeat"),
+    )
+    if not (table["repeat"] > 0).any():
+        table = table.drop("repeat")
+    added = table.columns[table.columns.index("shown") + 1 :]
+    return table.drop(name for name in added if table[name].null_count() == table.height)
 
 
 def _ledger(rows: Sequence[Mapping[str, str | None]]) -> pl.DataFrame:

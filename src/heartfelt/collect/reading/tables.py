@@ -10,6 +10,7 @@ import polars as pl
 from sqlalchemy import Connection
 
 from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.session.conditions import pending_page
 from heartfelt.collect.session.steps import page_before_trials
 from heartfelt.study import Study
 from heartfelt.tables import MOMENT
@@ -74,6 +75,10 @@ def _step(rater: Rater, study: Study) -> str:
     if rater.ended or rater.excluded:
         return "end"
     earlier = page_before_trials(study, rater)
+    if not earlier and not rater.queue and not rater.plan and study.after and rater.answered:
+        over = rater.exhausted or rater.planned >= rater.target
+        if over and pending_page(study, rater, "after"):
+            return "after"
     if earlier or not rater.queue:
         return earlier or ("break" if rater.sessions else "trial")
     return "practice" if rater.queue[0].kind == "practice" else "trial"
@@ -129,6 +134,7 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
         "a.seconds real, a.at moment, g.repeat integer, a.trial integer, a.kind text, a.probe text, a.session integer,"
         "a.late boolean, a.plays integer, a.first_play real, a.focus_losses integer, a.heard real, a.heard_flag text,"
         "a.device text, a.comment text, v.hash AS study_version text, g.machine text, g.shown text, g.verdict text,"
+        "g.first text, g.seconds AS field_seconds real, g.keystrokes integer, g.source text,"
         "a.rater AS rater_number integer",
         "FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater"
         " JOIN versions v ON v.version = a.study_version ORDER BY a.at, a.trial",
@@ -158,14 +164,16 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
         " LEFT JOIN headphones h ON h.rater = p.number LEFT JOIN versions v ON v.version = p.study_version"
         " ORDER BY p.number"
     )
-    excluded = exclusions(connection)
+    people = result.mappings().all()
+    excluded, questioned = exclusions(connection), _questioned(connection)
     rows: list[dict[str, Any]] = []
-    for row in map(dict, result.mappings()):
+    for row in map(dict, people):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
         here = _standing(progress, excluded, number, row["arrived"])
         for name in ("agreed", "headphones_passed"):
             row[name] = None if row[name] is None else bool(row[name])
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
+        about |= questioned.get(number, {})
         exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
         rows.append(row | here._asdict() | about | exclusion)
     known = columns_of(_RATERS)
@@ -177,6 +185,17 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
         if number.null_count() == column.null_count():
             about_columns[place] = number
     return typed(frame, _RATERS).with_columns(about_columns)
+
+
+def _questioned(connection: Connection) -> dict[int, dict[str, str]]:
+    """Answers to questionnaires by rater, under ``before_`` or ``after_`` and the question."""
+    out: dict[int, dict[str, str]] = {}
+    for row in connection.exec_driver_sql(
+        "SELECT rater, time, question, value, answer FROM questionnaires ORDER BY rater, time DESC, at, question"
+    ):
+        answer = row.answer if row.answer is not None else f"{row.value:.12g}"
+        out.setdefault(row.rater, {})[f"{row.time}_{row.question}"] = answer
+    return out
 
 
 def _plain(value: Any) -> str:

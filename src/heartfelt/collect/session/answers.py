@@ -10,6 +10,7 @@ from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Trial
 from heartfelt.collect.assign.state import LISTENED
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
+from heartfelt.collect.session.conditions import is_asked, not_shown, refused, without_answer
 from heartfelt.collect.session.listening import Listened, listened
 from heartfelt.collect.session.steps import (
     attention_probe,
@@ -25,7 +26,8 @@ from heartfelt.collect.session.steps import (
 from heartfelt.collect.session.transaction import Transaction, clean, count, plain_json, seconds
 from heartfelt.collect.store.tables import packed
 from heartfelt.errors import InputError, suggestion
-from heartfelt.study.answer import read_number
+from heartfelt.study.answer import REJECTED, Coded, read_number
+from heartfelt.study.conditions import Source
 from heartfelt.study.set_scale import Choice, Rank, SetScale, Trace
 
 _LONGEST_COMMENT = 4000
@@ -86,7 +88,7 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
             stimulus=stimulus,
             repeat=trial.repeat,
             practice=practice,
-            **checked._asdict(),
+            **_logged(work, trial, checked, command.log.fields.get(checked.question)),
         )
     if stimulus is not None:
         _store_members(work, rater, trial, command.log, listening)
@@ -139,8 +141,14 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked
     traces: list[GivenTrace] = []
     outcome: dict[str, float] = {}
     missing: list[str] = []
+    known: dict[Source, Coded] = {}
     for question in asked:
         given, verdict = command.values.get(question), command.verdicts.get(question)
+        asks = work.study.question(question)
+        if asks.show_if and not is_asked(work.study, asks, known, "questions"):
+            if verdict is not None or not without_answer(given):
+                raise not_shown(question)
+            continue
         if verdict is not None and verdict not in get_args(commands.Verdict):
             raise InvalidAnswer(
                 f"Question '{question}': '{clean(str(verdict), 100)}' is not a verdict.",
@@ -148,9 +156,9 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked
                 (question,),
             )
         machine, kind = trial.machine.get(question, (None, None))
-        if verdict == "accepted" and _empty(given):
+        if verdict == "accepted" and without_answer(given):
             given = machine
-        if not _empty(given):
+        if not without_answer(given):
             scale = work.study.scale_of(question)
             try:
                 if isinstance(scale, SetScale):
@@ -158,15 +166,16 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked
                     if len(values) == 2 and question == work.study.asked[0].id:
                         outcome[question] = _outcome(scale, values, trial)
                 else:
-                    value, text = scale.read(_plain(given, isinstance(scale, Trace)))
+                    value, text = work.study.read(asks, _plain(given, isinstance(scale, Trace)))
                 if isinstance(scale, Trace):
                     traces.append(GivenTrace(question, scale.rate, scale.read_samples(given)))
             except InputError as error:
-                raise _refused(question, error) from None
+                raise refused(question, error) from None
+            known["question", question] = (value, text)
             out.append(CheckedAnswer(question, value, clean(text), machine, kind, verdict))
         elif verdict == "rejected" and kind is not None:
             out.append(CheckedAnswer(question, None, None, machine, kind, verdict))
-        elif work.study.question(question).required:
+        elif asks.required:
             missing.append(question)
     if missing:
         raise MissingAnswer(
@@ -176,19 +185,6 @@ def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked
         probe = attention_probe(work, trial.probe)
         out = [checked for checked in out if probe is not None and checked.question == probe.question]
     return Checked(out, traces, outcome)
-
-
-def _empty(given: Any) -> bool:
-    if isinstance(given, Mapping):
-        samples = given.get("samples")
-        return isinstance(samples, list) and all(sample is None for sample in samples)
-    return given is None or (isinstance(given, str) and not given.strip()) or given == []
-
-
-def _refused(question: str, error: InputError) -> InvalidAnswer:
-    problem = str(clean(error.problem, 300))
-    fix = str(clean(error.fix, 2000))
-    return InvalidAnswer(f"Question '{question}': {problem}", fix, (question,), problem)
 
 
 def _plain(given: Any, trace: bool) -> Any:
@@ -257,6 +253,42 @@ def _store(
         heard_flag=listening.flag,
         away=seconds(log.away) or None,
     )
+
+
+def _logged(
+    work: Transaction, trial: Trial, checked: CheckedAnswer, log: commands.FieldLog | None
+) -> dict[str, Any]:
+    """The columns of one answer, with how it was given, and which machine drafted it if one did.
+
+    A draft that was withheld is stored with the answer that was given without it.
+    """
+    columns = checked._asdict()
+    unit = displayed_unit(work, trial)
+    draft, source = (None, None) if unit is None else unit.machine.get(checked.question, (None, None))
+    if checked.shown == "hidden":
+        columns["machine"] = draft
+    known = checked.shown is not None and (checked.shown != "true" or checked.machine == draft)
+    log = log or commands.FieldLog()
+    return columns | {
+        "first": _first(work, checked, log.first),
+        "seconds": seconds(log.seconds),
+        "keystrokes": None if log.keystrokes is None else count(log.keystrokes),
+        "source": clean(source) if known else None,
+    }
+
+
+def _first(work: Transaction, checked: CheckedAnswer, given: Any) -> str | None:
+    """The first answer as its scale writes answers, if it is another one than the last."""
+    if without_answer(given):
+        return None
+    if given == REJECTED:
+        return None if checked.verdict == "rejected" else REJECTED
+    try:
+        value, text = work.study.scale_of(checked.question).read(_plain(given, trace=False))
+    except InputError:
+        return clean(str(given), _LONGEST_COMMENT)
+    same = checked.verdict != "rejected" and (value, clean(text)) == (checked.value, checked.answer)
+    return None if same else clean(text) if text is not None else f"{value:.12g}"
 
 
 def _store_members(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hmac
+import json
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.session.adjudication import forget_words
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
 from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
+from heartfelt.study.answer import Coded
+from heartfelt.study.conditions import fact_scale
 from heartfelt.study.design import Demographic
 
 _REMEMBERED = 10_000
@@ -21,6 +25,7 @@ _DATA_TABLES = (
     "traces",
     "answers",
     "demographics",
+    "questionnaires",
     "headphones",
     "flags",
     "media_problems",
@@ -151,8 +156,19 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
     numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
     too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
     work.insert_about(rater, "demographics", answers=plain_json(answers), kept=not too_low)
-    work.record("told", rater.number, number=float(not too_low))
+    facts = (
+        {} if too_low else {fact.id: _coded(fact, answers[fact.id]) for fact in asked if fact.id in answers}
+    )
+    words = json.dumps({"time": "about", "questions": [], "answers": facts}) if facts else None
+    work.record("told", rater.number, number=float(not too_low), words=words)
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
+
+
+def _coded(fact: Demographic, answer: Any) -> Coded:
+    """A demographic answer as conditions test it."""
+    if isinstance(answer, float):
+        return answer, None
+    return fact_scale(fact).read(answer)
 
 
 def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,6 +296,8 @@ def _forget(work: Transaction, rater: Rater, kind: Literal["erased", "declined"]
     delete_rater = ("DELETE FROM raters WHERE number = :rater", values)
     # Before the new rows, so that the same person may come again at once; and after, for what is stored just now.
     work.before_rows.append(delete_rater)
+    if kind == "erased":
+        forget_words(work, rater.number)
     tables = _PERSON_TABLES if kind == "declined" else (*_DATA_TABLES, *_PERSON_TABLES)
     work.after_rows += [(f"DELETE FROM {table} WHERE rater = :rater", values) for table in tables]
     work.after_rows.append(delete_rater)

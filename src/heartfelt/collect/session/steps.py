@@ -11,6 +11,8 @@ from typing import Any, Literal, TypeAlias
 from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
+from heartfelt.collect.session.conditions import asked_questions, pending_page
+from heartfelt.collect.session.drafts import shown_drafts
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
@@ -69,6 +71,8 @@ def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
     if rater.ended is not None:
         return session_end(work, rater.ended)
     page = page_before_trials(work.study, rater)
+    if page == "before":
+        return commands.AskQuestionnaire("before", pending_page(work.study, rater, "before"))
     probe = headphone_probe(work.study) if page == "headphones" else None
     return _PAGES.get(page) if probe is None else commands.AskHeadphones(probe.id, probe.trials)
 
@@ -79,6 +83,8 @@ def page_before_trials(study: Study, rater: Rater) -> str:
         return "consent"
     if study.demographics and not rater.demographics_done:
         return "demographics"
+    if study.before and not rater.instructed and pending_page(study, rater, "before"):
+        return "before"
     if headphone_probe(study) is not None and not rater.headphones_done:
         return "headphones"
     return "" if rater.instructed else "instructions"
@@ -107,9 +113,12 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
     return "free" if work.state.open else "later"
 
 
-def _nothing_left(work: Transaction, rater: Rater) -> commands.SessionEnd:
-    """The end of a rater without a trial: the plan is done, or the stimuli ran out before that."""
+def _nothing_left(work: Transaction, rater: Rater) -> commands.Step:
+    """What comes for a rater without a trial: the plan is done, or the stimuli ran out before that."""
     if rater.answered:
+        questions = pending_page(work.study, rater, "after") if work.study.after else ()
+        if questions:
+            return commands.AskQuestionnaire("after", questions)
         enough = not rater.exhausted or rater.on_time >= _enough(work)
         return end(work, rater, "complete" if enough else "partial")
     return session_end(work, "wait") if work.state.unfilled else end(work, rater, "full")
@@ -282,31 +291,13 @@ def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) ->
         about["order"] = balance.draw(rater, displayed, work.context.rng)
         about["members"] = work.material.units[displayed].signature
     if unit is not None and unit.machine:
-        about["machine"] = _machine_values(work, unit.machine)
+        about["machine"] = shown_drafts(work, unit.machine)
     words = _compact(about) if about else None
     work.record("leased", rater.number, work.state.next_trial, number, words=words)
 
 
 def _compact(content: dict[str, Any]) -> str:
     return json.dumps(content, separators=(",", ":"))
-
-
-def _machine_values(
-    work: Transaction, machine: Mapping[str, tuple[str, str]]
-) -> dict[str, tuple[str | None, str]]:
-    """What the rater sees of each machine value: usually the value, at times nothing, at times another stimulus's."""
-    options, rng = work.context.options, work.context.rng
-    out: dict[str, tuple[str | None, str]] = {}
-    for question, (value, _) in machine.items():
-        draw = rng.random()
-        wrong = [other for other in work.material.others.get(question, ()) if other != value]
-        if draw < options.hidden:
-            out[question] = (None, "hidden")
-        elif draw < options.hidden + options.planted and wrong:
-            out[question] = (rng.choice(wrong), "planted")
-        else:
-            out[question] = (value, "true")
-    return out
 
 
 # --- presenting -------------------------------------------------------------------------------------------------------
@@ -365,12 +356,15 @@ def displayed_unit(work: Transaction, trial: Trial) -> Unit | None:
 def questions_of(work: Transaction, trial: Trial) -> tuple[str, ...]:
     """The questions of a trial. An attention trial asks what others ask, and only its probe's question counts."""
     unit = displayed_unit(work, trial)
+    rater = work.state.raters[trial.rater]
     if trial.kind != "attention":
-        return () if unit is None else unit.questions
+        return () if unit is None else asked_questions(work.study, rater, unit)
     probe = attention_probe(work, trial.probe)
     if probe is None:
         return ()
-    return unit.questions if unit is not None and probe.question in unit.questions else (probe.question,)
+    if unit is not None and probe.question in unit.questions:
+        return asked_questions(work.study, rater, unit)
+    return (probe.question,)
 
 
 def attention_probe(work: Transaction, name: str | None) -> AttentionProbe | None:

@@ -36,6 +36,8 @@ class Context:
     languages: dict[str, str] = field(default_factory=dict)
     """The language each rater came in, by their id."""
     invitations: set[str] = field(default_factory=set)
+    adjudicators: dict[str, bool] = field(default_factory=dict)
+    """Whether each senior rater's link is valid, by their id."""
     sessions: dict[str, frozenset[str]] = field(default_factory=dict)
     """Hashes of the recruiter's own sessions of each rater, by the rater's id."""
     declined: dict[str, None] = field(default_factory=dict)

@@ -80,10 +80,12 @@ LAYOUTS = {
     ),
     "0004": LayoutVersion(
         {
-            "questionnaires": "rater integer key, question text key, at real not null, time text not null, value real,"
+            "questionnaires": "rater integer key, time text key, question text key, at real not null, value real,"
             "answer text",
             "adjudications": "seq long key, at real not null, stimulus text not null, question text not null, value real,"
             "answer text, comment text, rule text not null, history text not null, made_by text not null",
+            "adjudicators": "seq long key, at real not null, adjudicator text not null, note text,"
+            "active boolean not null",
         },
         {"ratings": "first text, seconds real, keystrokes integer, source text"},
     ),

@@ -64,6 +64,8 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
         raters.setdefault(image, []).append(rater)
     for row in _plain(snapshot.fields).iter_rows(named=True):
         mine = raters.get(row["stimulus"], [None])
+        if row.get("shown") == "planted":
+            continue
         by = row.get("verified_by")
         _add_field(record(row["stimulus"], by if by in mine else mine[0]), row)
     for image in about:

@@ -1,12 +1,14 @@
 """Readers of the files other people's weights come in. They read numbers; none of them runs code.
 
 TensorFlow checkpoints (the V2 "bundle") are an index, which is a sorted table of entries, and a file of raw numbers. Safetensors
-files are a length, a JSON header with type, shape and place of each tensor, and the numbers. PyTorch files are read in
+files are a length, a JSON header with type, shape and place of each tensor, and the numbers. HDF5 files are read in their oldest
+layout, in which Keras 2 wrote weights: groups are trees of names, data sets lie in one piece. PyTorch files are read in
 both layouts, the zip archive of today and the older run of pickles followed by raw storages; the unpickler knows tensors,
 storages and dictionaries and refuses anything else.
 
 Source: the table format of LevelDB (``doc/table_format.md``) and TensorFlow's ``tensor_bundle.proto``; the format's description
-at https://github.com/huggingface/safetensors; ``torch/serialization.py`` of PyTorch 2.
+at https://github.com/huggingface/safetensors; the HDF5 File Format Specification 1.1 (The HDF Group); ``torch/serialization.py`` of
+PyTorch 2.
 """
 
 from __future__ import annotations
@@ -148,6 +150,67 @@ def read_safetensors(content: bytes) -> Tensors:
                 values = np.frombuffer(content[start + low : start + high], dtype=kind)
                 out[name] = values.reshape(entry["shape"])
     return out
+
+
+def read_hdf5(content: bytes) -> Tensors:
+    """Every data set of 32-bit floats, by its path."""
+    with _reading("HDF5 file"):
+        if content[:9] != b"\x89HDF\r\n\x1a\n\0" or content[13:15] != b"\x08\x08":
+            raise ValueError("it is not in the layout of version 0")
+        return dict(_hdf5_objects(content, "", struct.unpack_from("<Q", content, 64)[0]))
+
+
+def _hdf5_objects(content: bytes, path: str, header: int) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """The data sets at and below the object whose header is at this place."""
+    messages = dict(_hdf5_messages(content, header))
+    if 0x11 in messages:
+        tree, heap = struct.unpack_from("<QQ", content, messages[0x11])
+        (names,) = struct.unpack_from("<Q", content, heap + 24)
+        for name, place in _hdf5_links(content, tree):
+            start = names + name
+            word = content[start : content.index(b"\0", start)].decode("utf-8")
+            yield from _hdf5_objects(content, f"{path}/{word}" if path else word, place)
+    elif 0x08 in messages:
+        rank = content[messages[0x01] + 1]
+        shape = struct.unpack_from(f"<{rank}Q", content, messages[0x01] + 8)
+        kind, order = content[messages[0x03]], content[messages[0x03] + 1] & 1
+        version, layout, place, size = struct.unpack_from("<BBQQ", content, messages[0x08])
+        if (kind & 0x0F, order, version, layout) != (1, 0, 3, 1):
+            raise ValueError(f"'{path}' is not a piece of little-endian floats")
+        if place + size > len(content) or size != 4 * int(np.prod(shape)):
+            raise ValueError(f"'{path}' reaches beyond its numbers")
+        yield path, np.frombuffer(content[place : place + size], dtype="<f4").reshape(shape)
+
+
+def _hdf5_messages(content: bytes, header: int) -> Iterator[tuple[int, int]]:
+    """The kinds of an object header's messages, with the places of what they hold."""
+    version, _, count, _, size = struct.unpack_from("<BBHII", content, header)
+    if version != 1:
+        raise ValueError(f"it has headers of version {version}")
+    blocks = [(header + 16, size)]
+    while blocks and count:
+        at, size = blocks.pop(0)
+        end = at + size
+        while at + 8 <= end and count:
+            kind, length = struct.unpack_from("<HH", content, at)
+            if kind == 0x10:
+                blocks.append(struct.unpack_from("<QQ", content, at + 8))
+            yield kind, at + 8
+            at, count = at + 8 + length, count - 1
+
+
+def _hdf5_links(content: bytes, tree: int) -> Iterator[tuple[int, int]]:
+    """The entries of a group: the place of the name in its heap, and of the object's header."""
+    if content[tree : tree + 4] == b"SNOD":
+        (count,) = struct.unpack_from("<H", content, tree + 6)
+        for number in range(count):
+            yield struct.unpack_from("<QQ", content, tree + 8 + 40 * number)
+        return
+    if content[tree : tree + 4] != b"TREE":
+        raise ValueError("a group's tree is missing")
+    (count,) = struct.unpack_from("<H", content, tree + 6)
+    for number in range(count):
+        yield from _hdf5_links(content, struct.unpack_from("<Q", content, tree + 32 + 16 * number)[0])
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ systematic disagreement. Observed disagreement is the mean squared difference be
 its item has another; the rest are counted as ``unused`` and take no part.
 
 Levels: ``nominal`` (categories, words allowed), ``ordinal`` (mid-ranks among pairable values), ``interval``,
-``ratio`` (from zero up). Cost grows with the number of ratings, not with the number of distinct values.
+``ratio`` (from zero up); for answers that are sets, such as tags, ``jaccard`` and ``masi`` (``sets``). Cost grows with the
+number of ratings, not with the number of distinct values.
 
 Missing: fewer than two items with two ratings (on one item observed and expected disagreement are the same
 pairs, so alpha would be 0 whatever the raters do), or no two pairable ratings that differ (0 / 0).
@@ -29,10 +30,12 @@ from heartfelt.stats._paired import same_length
 from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
 from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, is_whole, plain
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
+from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import as_array
 from heartfelt.streams import stream
 
+METHODS = {"jaccard": "Jaccard distance of sets", "masi": "MASI distance of sets"}
 NO_PAIRS = "no item has two or more ratings"
 ONE_ITEM = "only one item has two or more ratings, so chance agreement is not known"
 NO_DIFFERENCE = "all pairable ratings are the same, so no disagreement could be expected"
@@ -53,24 +56,36 @@ def alpha(
 
     ``interval`` is ``"jackknife"``, ``"bootstrap"``, an ``Interval`` or None; ``resample`` ``"both"`` raters
     and items (the default) or ``"items"`` alone, which takes the raters as given. ``prior`` adds a machine's
-    value per item as one more rater, who is never left out or resampled.
+    value per item as one more rater, who is never left out or resampled. At the levels ``jaccard`` and ``masi`` each value
+    is a list or set of members; the interval is a jackknife.
     """
-    if level not in LEVELS:
-        raise InputError(f"No level of measurement is called {level!r}.", suggestion(str(level), LEVELS))
+    if level not in (*LEVELS, *SET_DISTANCES):
+        levels = (*LEVELS, *SET_DISTANCES)
+        raise InputError(f"No level of measurement is called {level!r}.", suggestion(str(level), levels))
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    plan = wanted(interval, resample)
-    method = f"Krippendorff's alpha, {level}"
-    if plan is None and prior is None:
+    sets = level in SET_DISTANCES
+    plan = wanted(interval, resample, "jackknife" if sets else None)
+    method = f"Krippendorff's alpha, {METHODS.get(level, level)}"
+    if sets:
+        value, prior = as_sets(value), prior_sets(prior)
+    elif plan is None and prior is None:
         quick = _quick(rater, item, value, level)
         if quick is not None:
             return _estimate(*quick, method)
-    ratings = grouped(rater, item, value, numbers=level != "nominal", prior=prior)
+    ratings = grouped(rater, item, value, numbers=not sets and level != "nominal", prior=prior)
     counts = ratings.counts()
     if counts["items"] == 0:
         return Estimate.missing(NO_PAIRS, method, counts)
     jackknife = plan is not None and plan.method == "jackknife"
-    parts = distances(ratings, level, raters=jackknife and ratings.rater.size > 0)
+    by_rater = jackknife and ratings.rater.size > 0
+    parts: Distances | SetDistances
+    if sets:
+        parts = set_distances(ratings, level, by_rater, seed)
+        if parts.sampled:
+            method += f", expected disagreement from {parts.sampled:,} of {parts.kinds:,} different sets"
+    else:
+        parts = distances(ratings, level, raters=by_rater)
     _, within, across = kernels.totals(ratings.start, parts.inside, parts.across)
     estimate = _estimate(counts, within, across, method)
     if estimate.is_missing or plan is None:
@@ -91,7 +106,9 @@ def _estimate(counts: dict[str, int], within: float, across: float, method: str)
     return Estimate(1 - (n - 1) * within / across, method=method, counts=counts)
 
 
-def _jackknife(estimate: Estimate, ratings: Grouped, parts: Distances, plan: Interval) -> Estimate:
+def _jackknife(
+    estimate: Estimate, ratings: Grouped, parts: Distances | SetDistances, plan: Interval
+) -> Estimate:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
     by_item, by_rater, taken, cells, first, second = kernels.deletions(

@@ -12,12 +12,13 @@ def add_to(app: FastAPI) -> None:
     """Add the API, its description and the page that shows it."""
     from fastapi import APIRouter, Depends
 
-    from heartfelt.web.api import data, docs, raters, study
+    from heartfelt.web.api import adjudication, data, docs, raters, study
     from heartfelt.web.api.access import PROBLEMS, requester
 
     router = APIRouter(prefix="/api/v1", dependencies=[Depends(requester)], responses=dict(PROBLEMS))
     for part in (study.router, raters.router, study.stimuli_router, data.router, study.recruiting_router):
         router.include_router(part)
+    router.include_router(adjudication.router)
     router.include_router(study.tokens_router)
     app.include_router(router)
     docs.add_to(app)

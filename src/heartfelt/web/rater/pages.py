@@ -24,15 +24,11 @@ from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
-from heartfelt.web.rater.presentation import (
-    LANGUAGE_COOKIE,
-    demographic,
-    present,
-    request_language,
-    step_json,
-)
+from heartfelt.web.rater.forms import demographic, present
+from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
 from heartfelt.web.rater.texts import check_languages, texts_for
-from heartfelt.web.security.signing import rater_of, set_cookie
+from heartfelt.web.security.access import is_admitted
+from heartfelt.web.security.signing import adjudicator_of, rater_of, set_cookie
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
@@ -42,6 +38,8 @@ if TYPE_CHECKING:
 _YEAR = 365 * 24 * 3600
 _CACHE_DAY = "private, max-age=86400"
 _CACHE_FOREVER = "public, max-age=31536000, immutable"
+_OTHER_PAGE = "adjudicate.js"
+"""The script of the page for senior raters."""
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
@@ -92,7 +90,7 @@ class Pages:
         html = template.render(
             base=base,
             static=f"{base}/static/rater/{digest}",
-            modules=[name for name in known if name.endswith(".js")],
+            modules=[name for name in known if name.endswith(".js") and name != _OTHER_PAGE],
             language=language,
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
@@ -111,7 +109,7 @@ class Pages:
         headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
         if step.get("retry_seconds"):
             headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
-        response = _compressed(request, html.encode(), "text/html", headers)
+        response = compressed(request, html.encode(), "text/html", headers)
         response.status_code = status
         if request.query_params.get("lang") == language:
             set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
@@ -147,7 +145,7 @@ async def current_step(request: Request, rater: str | None) -> Step:
 
 async def picture(request: Request) -> Response:
     """A picture at a point of a scale, where the study brings its own."""
-    if rater_of(request) is None:
+    if rater_of(request) is None and not await is_admitted(request, adjudicator_of(request)):
         raise Refused(401, "This page does not know you.", "Open the link you were given.")
     collection = state_of(request).collection
     scales, number = list(collection.study.scales.values()), request.path_params["scale"]
@@ -202,10 +200,10 @@ async def asset(request: Request) -> Response:
     }
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
-    return _compressed(request, file.plain, file.content_type, headers, file.packed)
+    return compressed(request, file.plain, file.content_type, headers, file.packed)
 
 
-def _compressed(
+def compressed(
     request: Request, content: bytes, media_type: str, headers: dict[str, str], packed: bytes | None = None
 ) -> Response:
     """The content, compressed where the browser takes that."""

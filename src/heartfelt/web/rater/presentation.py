@@ -1,4 +1,4 @@
-"""What a rater's browser sees of a study: its forms, the steps of a session, and blinded names.
+"""What a rater's browser sees of a session: its steps, and blinded names.
 
 Plain data in one language, without systems or intents. A question's id may reveal which answer is expected, and a medium
 that comes up under the same name twice is a repeat. So every trial has names of its own: the real one, encrypted under the
@@ -20,6 +20,7 @@ from heartfelt.collect.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
+    AskQuestionnaire,
     SessionEnd,
     ShowInstructions,
     ShowTrial,
@@ -27,17 +28,12 @@ from heartfelt.collect.commands import (
     TakeBreak,
 )
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
-from heartfelt.study import Question, Scale, Study
-from heartfelt.study.design import Demographic
+from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
-from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
-from heartfelt.web.rater.texts import Texts
+from heartfelt.web.rater.forms import form_numbers, page_conditions, questionnaire_forms
 from heartfelt.web.state import state_of
 
 V = TypeVar("V")
-MOST_BUTTONS = 11
-"""A scale of more points is a slider: more buttons do not fit in a row."""
 HEADPHONES = "headphones"
 LANGUAGE_COOKIE = "heartfelt_language"
 _QUESTION_BYTES = 8
@@ -55,128 +51,6 @@ STEPS: dict[str, type[Any]] = {
 }
 """The steps other than trials, as the page calls them."""
 _KINDS = {step: kind for kind, step in STEPS.items()}
-
-# --- the study --------------------------------------------------------------------------------------------------------
-
-
-def present(study: Study, language: str) -> dict[str, Any]:
-    """The study as the page's modules take it."""
-    design = study.design
-    return {
-        "media": study.media,
-        "set_type": None if study.sets is None else study.sets.type,
-        "listening": design.listening,
-        "replays": design.replays,
-        "advance": design.auto_advance,
-        "onePerPage": design.questions_per_page == "one",
-        "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
-        "practice": design.practice,
-        "scales": [_scale(place, scale, language) for place, scale in enumerate(study.scales.values())],
-        "forms": _forms(study, language),
-    }
-
-
-def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any]:
-    """One question about the rater, for the template."""
-    return {
-        "id": fact.id,
-        "text": say(fact.text, language),
-        "type": fact.type,
-        "required": fact.required,
-        "choices": [(choice, str(texts["choices"].get(choice.lower(), choice))) for choice in fact.choices],
-    }
-
-
-def form_numbers(study: Study) -> dict[str, int]:
-    """The form of each question. Questions that read the same share one, so that raters cannot tell them apart."""
-    places: dict[str, int] = {}
-    return {question.id: places.setdefault(_reads(question), len(places)) for question in study.asked}
-
-
-def _reads(question: Question) -> str:
-    """Everything raters see of a question, in all languages."""
-    rubric = question.rubric if "rubric" in question.shows else None
-    seen = (question.text, question.scale, question.required, question.emotion, question.help, rubric)
-    return repr((*seen, "prompt" in question.shows, question.machine_first))
-
-
-def _forms(study: Study, language: str) -> list[dict[str, Any]]:
-    by_number = {number: study.question(name) for name, number in form_numbers(study).items()}
-    scales = list(study.scales)
-    return [_form(question, scales.index(question.scale), language) for question in by_number.values()]
-
-
-def _form(question: Question, scale: int, language: str) -> dict[str, Any]:
-    shown = {
-        "text": say(question.text, language),
-        "scale": scale,
-        "required": question.required,
-        "emotion": question.emotion,
-        "help": None if question.help is None else say(question.help, language),
-        "rubric": None
-        if question.rubric is None or "rubric" not in question.shows
-        else say(question.rubric, language),
-        "prompt": "prompt" in question.shows,
-        "machine": question.machine_first,
-    }
-    return {name: value for name, value in shown.items() if value is not None and value is not False}
-
-
-def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
-    if isinstance(scale, Points | Numeric):
-        anchors = [[place, say(text, language)] for place, text in scale.anchors.items()]
-        if isinstance(scale, Numeric):
-            limits = {"low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit}
-            return {"type": "numeric", **limits, "anchors": anchors}
-        if scale.points > MOST_BUTTONS:
-            limits = {"low": scale.first, "high": scale.last, "step": 1, "unit": None}
-            return {"type": "numeric", **limits, "whole": True, "anchors": anchors}
-        out: dict[str, Any] = {
-            "type": "points",
-            "options": [[point, str(point)] for point in range(scale.first, scale.last + 1)],
-            "anchors": {str(point): text for point, text in anchors},
-        }
-        if isinstance(scale.pictures, str):
-            out["figures"] = scale.pictures
-        elif scale.pictures:
-            out["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in scale.pictures}
-        return out
-    if isinstance(scale, Ordered | Categories):
-        return {"type": scale.type, "options": [_option(each, language) for each in scale.categories]}
-    if isinstance(scale, YesNo):
-        options = [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]
-        return {"type": "yes-no", "options": options}
-    if isinstance(scale, FreeText):
-        return {"type": "text", "least": scale.min_words, "most": scale.max_words}
-    if isinstance(scale, Choice):
-        return {"type": scale.type, "ties": scale.ties, "tie": say(scale.tie_text, language)}
-    if isinstance(scale, Preference):
-        # The words that come with heartfelt are for three steps; shorter scales have fewer.
-        anchors = [
-            [grade, say(text, language)]
-            for grade, text in sorted(scale.anchors.items())
-            if grade <= scale.steps
-        ]
-        return {"type": scale.type, "steps": scale.steps, "anchors": anchors}
-    if isinstance(scale, Grade):
-        limits = {"low": scale.low, "high": scale.high, "step": scale.step}
-        return {"type": scale.type, **limits, "bands": [say(band, language) for band in scale.bands]}
-    if isinstance(scale, Rank | BestWorst):
-        return {"type": scale.type, "best": say(scale.best, language), "worst": say(scale.worst, language)}
-    if isinstance(scale, Trace):
-        ends = {"low_text": say(scale.low_text, language), "high_text": say(scale.high_text, language)}
-        return {"type": scale.type, "low": scale.low, "high": scale.high, "rate": scale.rate, **ends}
-    assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
-    tags = [_option(tag, language) for tag in scale.tags]
-    return {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
-
-
-def _option(option: Tag | str, language: str) -> list[str]:
-    """A category or tag: its value in data files, and what raters read."""
-    if isinstance(option, str):
-        return [option, option]
-    return [option.id, option.id if option.text is None else say(option.text, language)]
-
 
 # --- blinded names -----------------------------------------------------------------------------------------------------
 
@@ -263,6 +137,35 @@ class Blinding:
             "An answer was given to a question that is not asked in this trial.", "Reload the page."
         )
 
+    def readable_page(self, error: InvalidAnswer, time: str, language: str) -> InvalidAnswer:
+        """The same for an error on a page of a questionnaire."""
+        asked = {question.id: say(question.text, language) for question in self._study.asked_in(time)}
+        texts = [asked[name] for name in error.questions if name in asked]
+        if isinstance(error, MissingAnswer) and texts:
+            return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix)
+        return InvalidAnswer(f"{texts[0]}: {error.detail or error.problem}", error.fix) if texts else error
+
+    def conditions(self, trial: str, questions: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+        """The conditions of a trial's questions on one another, under the names they have in the trial."""
+        if not self._study.conditional:
+            return {}
+        asked = [self._study.question(name) for name in questions]
+        return page_conditions(self._study, asked, "questions", self.names(trial, questions))
+
+    def questionnaire(self, step: AskQuestionnaire, language: str) -> dict[str, Any]:
+        """A page of a questionnaire: its questions with their forms, and the conditions among them."""
+        by_id = {question.id: question for question in self._study.asked_in(step.time)}
+        asked = [by_id[name] for name in step.questions]
+        return {
+            "kind": "questionnaire",
+            "time": step.time,
+            "questions": list(step.questions),
+            "forms": questionnaire_forms(self._study, asked, language),
+            "show_if": page_conditions(
+                self._study, asked, step.time, {name: name for name in step.questions}
+            ),
+        }
+
 
 def _xor(first: bytes, second: bytes) -> bytes:
     """The first bytes, each combined with one of the second, which may be longer."""
@@ -288,6 +191,8 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
     if isinstance(step, ShowTrial):
         following = [_trial_json(trial, blinding, language) for trial in step.following]
         return {**_trial_json(step, blinding, language), "following": following}
+    if isinstance(step, AskQuestionnaire):
+        return blinding.questionnaire(step, language)
     fields = {name: getattr(step, name) for name in type(step).__dataclass_fields__}
     if isinstance(step, AskHeadphones):
         fields["probe"] = HEADPHONES
@@ -297,6 +202,7 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
 def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str, Any]:
     names = blinding.names(step.trial, step.questions)
     members = [_member_json(step, place, blinding) for place in range(len(step.members))]
+    conditions = blinding.conditions(step.trial, step.questions)
     return {
         "kind": "trial",
         "sort": "practice" if step.kind == "practice" else "rating",
@@ -311,6 +217,7 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
         "words": None if step.words is None else blinding.words(step.words, language),
         "machine": {names[question]: value for question, value in step.machine.items() if question in names},
         **({"members": members} if members else {}),
+        **({"show_if": conditions} if conditions else {}),
     }
 
 

@@ -23,12 +23,14 @@ from heartfelt.collect.commands import (
     Command,
     Consent,
     Demographics,
+    FieldLog,
     Flag,
     Headphones,
     Heartbeat,
     Leave,
     MediaProblem,
     Next,
+    Questionnaire,
     Ready,
     Step,
     TrialLog,
@@ -98,6 +100,14 @@ class DemographicsRequest(RaterRequest):
     answers: Values | None = None
 
 
+class QuestionnaireRequest(RaterRequest):
+    """The rater's answers to a page of a questionnaire, by question, and all questions the page had."""
+
+    time: Literal["before", "after"]
+    questions: Annotated[list[Id], Field(max_length=MOST_ENTRIES)]
+    answers: Values | None = None
+
+
 class HeadphonesRequest(RaterRequest):
     """The answers of a headphone check."""
 
@@ -126,6 +136,16 @@ class MediaProblemRequest(TrialRequest):
     problem: Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=_NO_NULL_BYTE)]
 
 
+class FieldLogRequest(RaterRequest):
+    """How one question was answered: see :class:`heartfelt.collect.commands.FieldLog`. Unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    first: Value = None
+    seconds: Seconds | None = None
+    keystrokes: Count | None = None
+
+
 class TrialLogRequest(RaterRequest):
     """How a trial went: see :class:`heartfelt.collect.commands.TrialLog`. Unknown keys are refused."""
 
@@ -141,6 +161,7 @@ class TrialLogRequest(RaterRequest):
     changes: Annotated[tuple[tuple[float, str, Text], ...], Field(max_length=MOST_EVENTS)] = ()
     device: Annotated[str, StringConstraints(max_length=LONGEST_KEY)] | None = None
     began: Seconds | None = None
+    fields: Annotated[dict[str, FieldLogRequest], Field(max_length=MOST_ENTRIES)] = {}
 
 
 class AnswerRequest(TrialRequest):
@@ -161,6 +182,10 @@ _STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Comma
     "demographics": (
         DemographicsRequest,
         lambda rater, body, _: Demographics(rater, body.answers or {}),
+    ),
+    "questionnaire": (
+        QuestionnaireRequest,
+        lambda rater, body, _: Questionnaire(rater, body.time, body.questions, body.answers or {}),
     ),
     "headphones": (
         HeadphonesRequest,
@@ -214,13 +239,19 @@ async def answer(request: Request) -> Response:
 
 
 def _answer_command(rater: str, body: AnswerRequest, blinding: Blinding) -> Answer:
-    log = TrialLog() if body.heard is None else TrialLog(**body.heard.__dict__)
+    log = TrialLog() if body.heard is None else _log(body, body.heard, blinding)
     if log.changes:
         names = {name: blinding.question_of(body.trial, name) or name for _, name, _ in log.changes}
         log = replace(log, changes=tuple((at, names[name], value) for at, name, value in log.changes))
     values = blinding.by_question(body.trial, body.values or {})
     verdicts = blinding.by_question(body.trial, body.verdicts or {})
     return Answer(rater, body.trial, body.key, values, verdicts, body.comment or None, log, body.go_on)
+
+
+def _log(body: AnswerRequest, heard: TrialLogRequest, blinding: Blinding) -> TrialLog:
+    fields = blinding.by_question(body.trial, heard.fields)
+    logs = {question: FieldLog(**each.__dict__) for question, each in fields.items()}
+    return TrialLog(**{**heard.__dict__, "fields": logs})
 
 
 async def heartbeat(request: Request) -> Response:
@@ -236,7 +267,12 @@ def _step_endpoint(
     async def endpoint(request: Request) -> Response:
         state, rater = state_of(request), authenticated_rater(request)
         body = await model.of(request)
-        following = await state.collection.ask(command(rater, body, state.blinding))
+        try:
+            following = await state.collection.ask(command(rater, body, state.blinding))
+        except InvalidAnswer as error:
+            if not isinstance(body, QuestionnaireRequest):
+                raise
+            raise state.blinding.readable_page(error, body.time, request_language(request)) from error
         return _json({"step": step_json(following, state.blinding, request_language(request))})
 
     return endpoint

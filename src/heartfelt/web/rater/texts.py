@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -64,6 +65,7 @@ def _same(texts: Texts, english: Texts, before: str = "") -> list[str]:
     return out
 
 
+@lru_cache
 def _built_in(language: str) -> dict[str, Any]:
     text = files("heartfelt.web.rater").joinpath("texts", f"{language}.yaml").read_text(encoding="utf-8")
     texts: dict[str, Any] = yaml.safe_load(text)

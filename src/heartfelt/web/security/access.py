@@ -22,6 +22,8 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from heartfelt.collect import Collection
+from heartfelt.collect.adjudicators import CheckAdjudicator
+from heartfelt.collect.errors import UnknownAdjudicator
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.web.errors import Refused
 from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
@@ -155,6 +157,20 @@ def researcher(request: Request) -> str:
     if request.method not in SAFE_METHODS:
         check_form_token(request, session, request.headers.get(TOKEN_HEADER))
     return "researcher"
+
+
+# --- senior raters -----------------------------------------------------------------------------------------------------
+
+
+async def is_admitted(request: HTTPConnection, adjudicator: str | None) -> bool:
+    """Whether a senior rater's link is valid now, in whichever process it was revoked."""
+    if adjudicator is None:
+        return False
+    try:
+        await state_of(request).collection.ask(CheckAdjudicator(adjudicator))
+    except UnknownAdjudicator:
+        return False
+    return True
 
 
 # --- tokens for programs ----------------------------------------------------------------------------------------------

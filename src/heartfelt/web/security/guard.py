@@ -221,5 +221,5 @@ def _network_location(origin: str) -> str | None:
 
 def _loggable(route: str) -> str:
     """The path for the log: personal links are keys and stay out, and so do line breaks."""
-    path = f"{route[:3]}…" if route.startswith(("/i/", "/r/")) else route[:200]
+    path = f"{route[:3]}…" if route.startswith(("/i/", "/r/", "/a/")) else route[:200]
     return path if path.isprintable() else ascii(path)

@@ -28,6 +28,7 @@ from heartfelt.web.state import state_of
 RATER_COOKIE = "heartfelt_rater"
 EARLIER_COOKIE = "heartfelt_earlier"
 STUDY_COOKIE = "heartfelt_study"
+ADJUDICATOR_COOKIE = "heartfelt_adjudicator"
 RATER_SECONDS = 90 * 24 * 3600
 STUDY_SECONDS = 12 * 3600
 INVITE_SECONDS = 180 * 24 * 3600
@@ -117,6 +118,16 @@ def delete_cookie(response: Response, options: WebOptions, name: str) -> None:
 def rater_of(request: HTTPConnection) -> str | None:
     """The rater whose cookie comes with a request."""
     return state_of(request).signer.read("rater", request.cookies.get(RATER_COOKIE))
+
+
+def adjudicator_of(request: HTTPConnection) -> str | None:
+    """The senior rater whose cookie comes with a request; whether they are still admitted is for the store to say."""
+    return state_of(request).signer.read("adjudicator", request.cookies.get(ADJUDICATOR_COOKIE))
+
+
+def adjudicator_link(signer: Signer, url: str, adjudicator: str) -> str:
+    """The personal link of a senior rater."""
+    return f"{url.rstrip('/')}/a/{signer.sign('adjudicate', adjudicator, INVITE_SECONDS)}"
 
 
 def earlier_raters(request: HTTPConnection) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 // The dashboard: one screen, fed by the API; server-sent events report changes.
+import { adjudication } from "./adjudication.js";
 import { coverage } from "./coverage.js";
 import { element, moment, number, whole } from "./draw.js";
 import { freeze } from "./freeze.js";
@@ -22,6 +23,7 @@ const show = {
   reliability: reliability(body("reliability")),
   systems: systems(body("systems"), id("question")),
   machine: machine(id("machine")),
+  adjudication: adjudication(id("adjudication")),
   raters: raters(body("raters"), id("raters-hint"), () => { light(); heavy(); }, study.media === "image"),
   stimuli: stimuli(body("stimuli"), document.querySelector("#stimuli .tabs"), id("search"), study.media === "image"),
 };
@@ -66,10 +68,11 @@ const light = once(async () => {
   door(settings);
 }, 700);
 const heavy = once(async () => {
-  const [trust, means, people, fields] = await Promise.all([get("reliability"), get(`systems?precision=${encodeURIComponent(precision.value)}`), get("raters"), get("machine")]);
+  const [trust, means, people, fields, decided] = await Promise.all([get("reliability"), get(`systems?precision=${encodeURIComponent(precision.value)}`), get("raters"), get("machine"), get("adjudication")]);
   show.reliability(trust);
   show.systems(means);
   show.machine(fields);
+  show.adjudication(decided);
   show.raters(people);
   await show.stimuli();
   document.body.dataset.change = trust.change;

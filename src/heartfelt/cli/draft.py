@@ -1,0 +1,205 @@
+"""``heartfelt draft``: machines fill in the fields of a study that people verify."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heartfelt.cli.asking import (
+    Address,
+    AtOnce,
+    Batch,
+    Cpus,
+    EngineName,
+    Gpus,
+    SendMedia,
+    Timeout,
+    UseCache,
+    Workers,
+    engine_options,
+)
+from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
+from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
+from heartfelt.wording import number, percent, plural, share
+
+if TYPE_CHECKING:
+    from heartfelt.drafts import Drafting, DraftPlan
+    from heartfelt.predictors.calls import Budget
+
+_BUDGET = re.compile(r"(?P<limit>[0-9][0-9_.,eE+]*)\s*(?P<unit>tokens?)?", re.IGNORECASE)
+
+
+@app.command()
+def draft(
+    folder: StudyFolder,
+    field: Annotated[
+        list[str] | None,
+        typer.Option("--field", metavar="QUESTION", help="Draft only this question. May be repeated."),
+    ] = None,
+    with_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="[QUESTION=]NAME[:ARG]",
+            help="The predictor that drafts; of one question, or of all that have none. May be repeated.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and what it may cost; ask nothing.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Draft again what has a draft; with --no-cache, ask anew.")
+    ] = False,
+    language: Annotated[
+        str | None, typer.Option(help="The language a model writes in; the study's first if left out.")
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AMOUNT",
+            help="What all drafts of the study may cost, as 5 (see input_price) or 2000000tokens.",
+        ),
+    ] = None,
+    duplicates: Annotated[bool, typer.Option(help="Look for near-duplicates among the images.")] = True,
+    engine: EngineName = "local",
+    address: Address = None,
+    workers: Workers = None,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
+    send_media: SendMedia = False,
+    at_once: AtOnce = None,
+    batch: Batch = None,
+    timeout: Timeout = None,
+    cache: UseCache = True,
+    as_json: AsJson = False,
+) -> None:
+    """Let machines fill in the questions that people verify: pixels, built-in models, a language model, or a file."""
+    from heartfelt.drafts import DraftOptions, plan_drafts
+    from heartfelt.drafts import draft as run
+    from heartfelt.drafts.drafting import GIVE_UP_AFTER
+    from heartfelt.predictors import RunOptions, user_cache
+
+    options = DraftOptions(
+        tuple(field or ()),
+        tuple(with_ or ()),
+        replace=replace,
+        fresh=replace and not cache,
+        language=language,
+        budget=None if budget is None else _budget(budget),
+        duplicates=duplicates,
+        asking=RunOptions(
+            at_once,
+            batch,
+            timeout=timeout,
+            cache=user_cache() if cache else None,
+            engine=engine,
+            engine_options=engine_options(engine, address, workers, cpus, gpus, send_media),
+            give_up_after=GIVE_UP_AFTER,
+        ),
+    )
+    with progress_bar(f"reading {folder}") as report:
+        if dry_run:
+            plan = plan_drafts(folder, options, report)
+        else:
+            result = run(folder, options, report)
+    if dry_run:
+        print(dumps(plan)) if as_json else _show_plan(plan)
+        return
+    print(dumps(result)) if as_json else _show(result)
+    if result.failed:
+        raise typer.Exit(1)
+
+
+def _budget(text: str) -> Budget:
+    from heartfelt.predictors.calls import Budget
+
+    parts = _BUDGET.fullmatch(text.strip())
+    try:
+        limit = float(parts["limit"].replace(",", "").replace("_", "")) if parts else -1.0
+    except ValueError:
+        limit = -1.0
+    if parts is None or limit < 0:
+        raise InputError(
+            f"'{text}' is not a budget.", "Give a cost such as 5, or tokens such as 2000000tokens."
+        )
+    return Budget(limit, "tokens" if parts["unit"] else "cost")
+
+
+def _show_plan(plan: DraftPlan) -> None:
+    for each in plan.drafters:
+        named = f"{each.source}{f' ({each.version})' if each.version else ''}"
+        say(f"{named}: {', '.join(each.fields)}")
+        if each.problem:
+            say(f"    cannot be asked: {each.problem}")
+            continue
+        say(f"    {each.stimuli:,} of {plan.stimuli:,} stimuli, {each.items:,} drafts to make")
+        if each.requests:
+            cost = (
+                "unknown: give input_price and output_price"
+                if each.cost is None
+                else f"about {each.cost:,.4g}"
+            )
+            say(
+                f"    {each.requests:,} requests, about {each.input_tokens:,} input and {each.output_tokens:,} output tokens"
+                f" ({each.basis}), cost {cost}"
+            )
+    _show_without(plan.without)
+    say("Nothing was asked (--dry-run).")
+
+
+def _show(result: Drafting) -> None:
+    from rich.table import Table
+
+    grid = Table(title=f"Drafts of {result.study}", title_justify="left")
+    for name in ("field", "by", "drafted", "none", "new", "failed", "mean confidence"):
+        right = name not in ("field", "by")
+        grid.add_column(name, justify="right" if right else "left", overflow="fold")
+    for each in result.fields:
+        grid.add_row(
+            each.field,
+            ", ".join(each.sources) or "–",
+            f"{each.drafted:,} of {each.items:,}",
+            number(each.none),
+            number(each.new),
+            number(each.failed),
+            share(each.confidence),
+        )
+    out.print(grid)
+    for run in result.drafters:
+        if run.problem is not None:
+            err.print(f"{run.drafter} was not asked: {run.problem}", markup=False, soft_wrap=True)
+        elif run.stimuli:
+            speed = f", {number(1000 * run.seconds / run.stimuli, 1)} ms per stimulus" if run.seconds else ""
+            tokens = ""
+            if run.requests:
+                tokens = f", {run.requests:,} requests, {run.input_tokens:,} input and {run.output_tokens:,} output tokens"
+                tokens += "" if run.cost is None else f", cost {run.cost:,.4g}"
+            say(f"{run.source}: {run.stimuli:,} stimuli in {run.seconds:,.1f} s{speed}{tokens}")
+    for each in result.fields:
+        for reason, count in each.problems.items():
+            say(f"  {each.field}, {count:,} failed: {reason}")
+    _show_without(result.without)
+    if result.duplicates:
+        share_of = percent(result.duplicate_images / max(1, result.stimuli))
+        say(
+            f"{plural(result.duplicates, 'group')} of near-duplicates with {result.duplicate_images:,} images ({share_of}):"
+            f" {result.folder / 'drafts_duplicates.csv'}"
+        )
+    if result.spent is not None:
+        say(f"All drafts of the study have cost {result.spent:,.4g} so far.")
+    if result.failed:
+        again = (
+            " Run the command again to ask for them." if any(run.requests for run in result.drafters) else ""
+        )
+        say(f"{result.failed:,} drafts are missing; {result.folder / 'drafts_ledger.csv'} says why.{again}")
+    say(f"Drafts: {result.folder / 'drafts.parquet'}")
+
+
+def _show_without(names: tuple[str, ...]) -> None:
+    if names:
+        say(
+            f"No machine is named for {', '.join(names)}: add --with chat:MODEL@URL, or a key 'draft' to each question."
+        )

@@ -1,0 +1,368 @@
+"""Which items senior raters are to decide, what they see of each, and what they have decided.
+
+An item is selected from the answers that count: ordinary trials of raters who are not excluded, first presentations, no
+planted values (which test the rater). Selection is a function of what was collected and takes time in proportion to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
+
+import polars as pl
+from sqlalchemy import Connection, text
+
+from heartfelt.collect.material import Material, Unit
+from heartfelt.collect.reading.tables import exclusions, moment, query
+from heartfelt.serialization import dumps
+from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
+from heartfelt.streams import derived_seed
+from heartfelt.study import Scale, Study
+from heartfelt.study.adjudication import (
+    AllRule,
+    DisagreementRule,
+    FlaggedRule,
+    PlantedRule,
+    RandomRule,
+    RejectedRule,
+    adjudicated,
+)
+from heartfelt.study.answer import NONE
+from heartfelt.study.scale import Tags
+from heartfelt.tables import ADJUDICATIONS
+
+ITEM = ["stimulus", "question"]
+_UNIT = 2**63
+
+
+class GivenAnswer(NamedTuple):
+    """One answer to an item, without who gave it and when."""
+
+    trial: int
+    value: float | None
+    answer: str | None
+    verdict: str | None = None
+    """What the rater made of the machine's draft, where there was one."""
+    planted: bool = False
+    """Whether a wrong value was shown on purpose: the answer is not shown."""
+
+    @property
+    def words(self) -> float | str | None:
+        """The answer in words, else its number; None where the draft was rejected."""
+        return self.value if self.answer is None else self.answer
+
+
+class Decision(NamedTuple):
+    """What a senior rater decided about an item."""
+
+    seq: int
+    at: float
+    value: float | None
+    answer: str | None
+    comment: str | None
+    rule: str
+    made_by: str
+    shown: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AdjudicationItem:
+    """One item for senior raters: the rules that selected it, the answers, the draft, and its decisions, oldest first."""
+
+    stimulus: str
+    question: str
+    rules: tuple[str, ...]
+    answers: tuple[GivenAnswer, ...]
+    draft: str | None = None
+    decisions: tuple[Decision, ...] = ()
+    media: str | None = None
+    """The opaque id of the stimulus's media file."""
+    prompt: str | None = None
+    """The prompt, where the question shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdjudicationState:
+    """Every item that waits for a senior rater or was decided by one, at the moment of the change with that number."""
+
+    change: int
+    items: tuple[AdjudicationItem, ...]
+
+    @property
+    def waiting(self) -> int:
+        """Items that are selected and not decided."""
+        return sum(not item.decisions for item in self.items)
+
+    @property
+    def decided(self) -> int:
+        """Items with a decision."""
+        return len(self.items) - self.waiting
+
+
+def adjudication_state(connection: Connection, material: Material) -> AdjudicationState:
+    """What waits for senior raters and what they decided, as ``connection`` sees it."""
+    change = int(connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() or 0)
+    study = material.study
+    questions = adjudicated(study)
+    made = decisions(connection)
+    if not questions and not made:
+        return AdjudicationState(change, ())
+    given = _answers(connection, [*questions, *{question for _, question in made}])
+    units = {
+        (unit.stimulus, question): unit for unit in material.units.values() for question in unit.questions
+    }
+    rules = select(study, given, _trials(connection), _flags(connection))
+    known = set(material.opened.stimuli["stimulus"].to_list())
+    order = {question.id: place for place, question in enumerate(study.asked)}
+    names = [item for item in dict.fromkeys([*rules, *made]) if item[0] in known and item[1] in order]
+    stimuli = {
+        stimulus: place for place, stimulus in enumerate(dict.fromkeys(stimulus for stimulus, _ in names))
+    }
+    names.sort(key=lambda item: (stimuli[item[0]], order[item[1]]))
+    items = (
+        _item(item, rules.get(item, ()), given.get(item, ()), made.get(item, ()), units.get(item), study)
+        for item in names
+    )
+    return AdjudicationState(change, tuple(items))
+
+
+def _item(
+    item: tuple[str, str],
+    rules: tuple[str, ...],
+    answers: tuple[GivenAnswer, ...],
+    made: tuple[Decision, ...],
+    unit: Unit | None,
+    study: Study,
+) -> AdjudicationItem:
+    if unit is None:
+        return AdjudicationItem(*item, rules, answers, None, made)
+    draft = unit.machine[item[1]][0] if item[1] in unit.machine else None
+    prompt = unit.prompt if "prompt" in study.question(item[1]).shows else None
+    return AdjudicationItem(*item, rules, answers, draft, made, unit.media, prompt)
+
+
+Items: TypeAlias = Mapping[tuple[str, str], tuple[GivenAnswer, ...]]
+_COUNTED = (
+    "FROM ratings g JOIN answers a ON a.trial = g.trial WHERE a.kind = 'rating' AND g.stimulus IS NOT NULL"
+)
+
+
+def _answers(connection: Connection, questions: Iterable[str]) -> Items:
+    """The answers that count, by item."""
+    frame = query(
+        connection,
+        "g.stimulus text, g.question text, g.trial integer, g.value real, g.answer text, g.verdict text, g.shown text",
+        f"{_COUNTED}{_not_excluded(connection)} ORDER BY g.trial",
+    ).filter(pl.col("question").is_in(list(set(questions))))
+    out: dict[tuple[str, str], list[GivenAnswer]] = {}
+    for stimulus, question, trial, value, answer, verdict, shown in frame.iter_rows():
+        given = GivenAnswer(trial, value, answer, verdict, shown == "planted")
+        out.setdefault((stimulus, question), []).append(given)
+    return {item: tuple(answers) for item, answers in out.items()}
+
+
+def _not_excluded(connection: Connection) -> str:
+    numbers = ", ".join(str(int(number)) for number in exclusions(connection))
+    return f" AND a.rater NOT IN ({numbers})" if numbers else ""
+
+
+def _trials(connection: Connection) -> dict[str, int]:
+    """How many trials about each stimulus were answered: a question left out by a condition has no answer in some."""
+    rows = connection.exec_driver_sql(
+        f"SELECT g.stimulus, count(DISTINCT g.trial) AS trials {_COUNTED}{_not_excluded(connection)} GROUP BY g.stimulus"
+    )
+    return {row.stimulus: row.trials for row in rows}
+
+
+def _flags(connection: Connection) -> dict[str, int]:
+    """How many raters who are not excluded reported each stimulus."""
+    left_out = exclusions(connection)
+    rows = connection.exec_driver_sql("SELECT DISTINCT stimulus, rater FROM flags WHERE stimulus IS NOT NULL")
+    return Counter(row.stimulus for row in rows if row.rater not in left_out)
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def select(
+    study: Study, items: Items, trials: Mapping[str, int], flags: Mapping[str, int]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The items that a rule of the study selects, each with the names of its rules in the study's order.
+
+    ``trials`` and ``flags`` are how many trials about a stimulus were answered, and how many raters reported it.
+    """
+    adjudication = study.adjudication
+    if adjudication is None:
+        return {}
+    needed = adjudication.after or study.design.ratings_per_item
+    together = study.design.questions_per_page == "all"
+    decided, apart = set(adjudicated(study)), study.set_aside
+    selected: dict[tuple[str, str], tuple[str, ...]] = {}
+    for item, answers in items.items():
+        stimulus, question = item
+        count = trials.get(stimulus, 0) if together else len(answers)
+        if question not in decided or stimulus in apart or count < needed:
+            continue
+        selects = _tests(study, item, answers, flags)
+        names = dict.fromkeys(rule.type for rule in adjudication.rules if selects[type(rule)](rule))
+        if names:
+            selected[item] = tuple(names)
+    return selected
+
+
+def _tests(
+    study: Study, item: tuple[str, str], answers: Sequence[GivenAnswer], flags: Mapping[str, int]
+) -> dict[type, Callable[[Any], bool]]:
+    """Whether an item passes a rule, by the kind of rule."""
+    stimulus, question = item
+    rejected = sum(given.verdict == "rejected" and not given.planted for given in answers)
+    taken_in = sum(given.planted and given.verdict == "accepted" for given in answers)
+    drawn = derived_seed(study.seed, "adjudication", stimulus, question) / _UNIT
+    scale = study.scale_of(question)
+    return {
+        DisagreementRule: lambda rule: (
+            (not rule.questions or question in rule.questions) and disagree(rule, scale, counted(answers))
+        ),
+        RejectedRule: lambda rule: rejected >= rule.at_least,
+        PlantedRule: lambda rule: taken_in >= rule.at_least,
+        FlaggedRule: lambda rule: flags.get(stimulus, 0) >= rule.at_least,
+        RandomRule: lambda rule: drawn < rule.share,
+        AllRule: lambda _: True,
+    }
+
+
+def counted(answers: Iterable[GivenAnswer]) -> list[GivenAnswer]:
+    """Answers that are ratings: not rejections without an answer, and not given under a planted value."""
+    return [given for given in answers if given.words is not None and not given.planted]
+
+
+def disagree(rule: DisagreementRule, scale: Scale, answers: Sequence[GivenAnswer]) -> bool:
+    """Whether answers on a scale disagree beyond the rule's limit; fewer than two never do."""
+    if len(answers) < 2:
+        return False
+    if scale.level == "nominal":
+        return _largest_share(given.words for given in answers) <= rule.share_at_most
+    if isinstance(scale, Tags):
+        sets = [_tags(given, scale) for given in answers]
+        return _mean_overlap(sets) < rule.overlap_below
+    if scale.level == "text":
+        return len({" ".join(str(given.words).casefold().split()) for given in answers}) == len(answers)
+    none = [given.answer == NONE for given in answers]
+    if any(none) and not all(none):
+        return _largest_share(none) <= rule.share_at_most
+    values = [given.value for given in answers if given.value is not None]
+    if len(values) < 2:
+        return False
+    range_above, sd_above = rule.limits(scale)
+    mean = sum(values) / len(values)
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return (range_above is not None and max(values) - min(values) > range_above) or (
+        sd_above is not None and variance**0.5 > sd_above
+    )
+
+
+def _largest_share(answers: Iterable[object]) -> float:
+    counts = Counter(answers)
+    return max(counts.values()) / counts.total()
+
+
+def _tags(given: GivenAnswer, scale: Tags) -> frozenset[str]:
+    if given.answer in {None, NONE}:
+        return frozenset()
+    return frozenset(tag.strip() for tag in str(given.answer).split(scale.separator) if tag.strip())
+
+
+def _mean_overlap(sets: Sequence[frozenset[str]]) -> float:
+    """The mean of Jaccard's index over all pairs; two empty sets are equal."""
+    overlaps = [len(a & b) / len(a | b) if a | b else 1.0 for a, b in combinations(sets, 2)]
+    return sum(overlaps) / len(overlaps)
+
+
+# --- decisions --------------------------------------------------------------------------------------------------------
+
+
+def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Decision, ...]]:
+    """Every decision by item, oldest first."""
+    out: dict[tuple[str, str], list[Decision]] = {}
+    for row in connection.exec_driver_sql(
+        "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
+        " ORDER BY seq"
+    ):
+        made = Decision._make((*row[2:-1], json.loads(row.history)))
+        out.setdefault((row.stimulus, row.question), []).append(made)
+    return {item: tuple(each) for item, each in out.items()}
+
+
+def decision_before(
+    connection: Connection, adjudicator: str, before: int
+) -> tuple[str, str, Decision] | None:
+    """Stimulus, question and decision of a senior rater's latest decision before that number."""
+    row = connection.execute(
+        text(
+            "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
+            " WHERE made_by = :by AND seq < :before ORDER BY seq DESC LIMIT 1"
+        ),
+        {"by": adjudicator, "before": before},
+    ).first()
+    if row is None:
+        return None
+    return row.stimulus, row.question, Decision._make((*row[2:-1], json.loads(row.history)))
+
+
+def adjudicators(connection: Connection) -> pl.DataFrame:
+    """Every senior rater: their id, since when, the note, whether their link is valid, and how many decisions they made."""
+    frame = query(
+        connection,
+        "d.adjudicator text, d.at moment, d.note text, d.active boolean, d.seq integer",
+        "FROM adjudicators d ORDER BY d.seq",
+    )
+    counts = query(
+        connection,
+        "made_by text, n integer",
+        "FROM (SELECT made_by, count(*) AS n FROM adjudications GROUP BY made_by) c",
+    ).rename({"made_by": "adjudicator", "n": "decisions"})
+    people = frame.group_by("adjudicator", maintain_order=True).agg(
+        pl.first("at"), pl.col("note").drop_nulls().first(), pl.last("active")
+    )
+    return people.join(counts, on="adjudicator", how="left", maintain_order="left").with_columns(
+        pl.col("decisions").fill_null(0)
+    )
+
+
+def adjudications(connection: Connection, study: Study, everything: pl.DataFrame) -> pl.DataFrame | None:
+    """The final value of every decided item with its history, from all answers that were collected; None if there are none.
+
+    The history lists the answers that were shown, each with its rater, what the rater made of the draft and whether the
+    rater is excluded by now; how many were erased since; the draft; and the earlier decisions.
+    """
+    asked = {question.id for question in study.asked}
+    made = {item: each for item, each in decisions(connection).items() if item[1] in asked}
+    if not made:
+        return None
+    shown = {trial for each in made.values() for trial in each[-1].shown["trials"]}
+    columns = ("trial", "question", "rater", "value", "answer", "verdict", "excluded")
+    rows = everything.filter(pl.col("trial").is_in(list(shown))).select(columns)
+    answers = {(trial, question): ShownAnswer(*about) for trial, question, *about in rows.iter_rows()}
+    out = [
+        _adjudication(item, each, [answers.get((trial, item[1])) for trial in each[-1].shown["trials"]])
+        for item, each in made.items()
+    ]
+    kinds: dict[str, Any] = {column.name: column.dtype for column in ADJUDICATIONS.columns}
+    return pl.DataFrame(out, schema={**kinds, "at": pl.Float64}, orient="row").with_columns(moment("at"))
+
+
+def _adjudication(
+    item: tuple[str, str], made: Sequence[Decision], shown: Sequence[ShownAnswer | None]
+) -> tuple[Any, ...]:
+    last = made[-1]
+    answers = tuple(each for each in shown if each is not None)
+    earlier = tuple(
+        EarlierDecision(each.at, each.made_by, each.value, each.answer, each.comment) for each in made[:-1]
+    )
+    history = AdjudicationHistory(answers, len(shown) - len(answers), last.shown.get("draft"), earlier)
+    about = (last.value, last.answer, last.rule, last.made_by, last.at, last.comment, len(made))
+    return (*item, *about, dumps(history, indent=None))

@@ -1,0 +1,99 @@
+"""What conditions come to for one rater: the questions a trial asks, the pages of a questionnaire, the answers allowed.
+
+Conditions on facts about the rater and on drafts are settled here, before a question is sent: the page never learns what
+they test. What remains depends on answers to other questions of the same form, and the page tests that as the server does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.errors import InvalidAnswer
+from heartfelt.collect.material import Unit
+from heartfelt.collect.session.transaction import clean
+from heartfelt.errors import InputError
+from heartfelt.study import Question, Study
+from heartfelt.study.answer import Coded
+from heartfelt.study.conditions import Source, holds, is_shown, scale_of
+
+
+def rater_facts(rater: Rater, where: str = "questions") -> dict[Source, Coded]:
+    """What conditions in a form may test before it is answered: facts about the rater, and earlier pages of the form."""
+    times = ("about",) if where == "before" else ("about", "before")
+    facts: dict[Source, Coded] = {
+        ("rater", name): fact for (time, name), fact in rater.facts.items() if time in times
+    }
+    return facts | {("question", name): fact for (time, name), fact in rater.facts.items() if time == where}
+
+
+def draft_facts(study: Study, unit: Unit) -> dict[Source, Coded]:
+    """The drafts of a stimulus, whatever is shown of them; one that its scale does not accept counts as none."""
+    out: dict[Source, Coded] = {}
+    for name, (value, _) in unit.machine.items():
+        with suppress(InputError):
+            out["draft", name] = study.read(study.question(name), value)
+    return out
+
+
+def asked_questions(study: Study, rater: Rater, unit: Unit) -> tuple[str, ...]:
+    """The questions of a unit that this rater may have to answer."""
+    if not study.conditional:
+        return unit.questions
+    questions = [study.question(name) for name in unit.questions]
+    return _may_be_shown(study, questions, {**rater_facts(rater), **draft_facts(study, unit)}, "questions")
+
+
+def _may_be_shown(
+    study: Study, questions: Iterable[Question], facts: Mapping[Source, Coded], where: str
+) -> tuple[str, ...]:
+    """The questions whose conditions hold, apart from those on other questions of the list, still to be answered."""
+    out: list[str] = []
+    for question in questions:
+        if all(
+            condition.question in out
+            or holds(condition, facts.get(condition.about), scale_of(study, condition.about, where))
+            for condition in question.show_if
+        ):
+            out.append(question.id)
+    return tuple(out)
+
+
+def pending_page(study: Study, rater: Rater, time: str) -> tuple[str, ...]:
+    """The questions on the next page of a questionnaire that the rater has to pass; empty if there is none."""
+    facts = rater_facts(rater, time)
+    for _, page in itertools.groupby(study.asked_in(time), key=lambda question: question.page):
+        questions = _may_be_shown(study, page, facts, time)
+        if any((time, name) not in rater.questioned for name in questions):
+            return questions
+    return ()
+
+
+def is_asked(study: Study, question: Question, answers: Mapping[Source, Coded], where: str) -> bool:
+    """Whether a question that was sent to the page is to be answered, given the answers before it."""
+    return is_shown(study, question, answers, where=where, skip=("rater", "draft"))
+
+
+def without_answer(given: Any) -> bool:
+    """Whether nothing was answered."""
+    if isinstance(given, Mapping):
+        samples = given.get("samples")
+        return isinstance(samples, list) and all(sample is None for sample in samples)
+    return given is None or (isinstance(given, str) and not given.strip()) or given == []
+
+
+def not_shown(question: str) -> InvalidAnswer:
+    """The error of an answer to a question whose conditions do not hold."""
+    return InvalidAnswer(
+        f"The question '{question}' is not asked after these answers.", "Leave it out.", (question,)
+    )
+
+
+def refused(question: str, error: InputError) -> InvalidAnswer:
+    """The error of an answer that its scale does not accept."""
+    problem = str(clean(error.problem, 300))
+    fix = str(clean(error.fix, 2000))
+    return InvalidAnswer(f"Question '{question}': {problem}", fix, (question,), problem)

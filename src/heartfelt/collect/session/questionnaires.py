@@ -1,0 +1,69 @@
+"""Questionnaires before and after the stimuli: a page at a time, each stored once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from heartfelt.collect import commands
+from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
+from heartfelt.collect.session.conditions import is_asked, not_shown, rater_facts, refused, without_answer
+from heartfelt.collect.session.steps import next_step
+from heartfelt.collect.session.transaction import Transaction, clean
+from heartfelt.errors import InputError, suggestion
+from heartfelt.study.answer import Coded
+
+
+def answer_page(work: Transaction, command: commands.Questionnaire) -> commands.Step:
+    """Store the answers to the page the rater is at; a page that was stored already changes nothing."""
+    rater = work.rater(command.rater)
+    step = next_step(work, rater)
+    if not isinstance(step, commands.AskQuestionnaire) or (step.time, step.questions) != (
+        command.time,
+        tuple(command.questions),
+    ):
+        return step
+    answers = _check(work, command, step, rater_facts(rater, step.time))
+    for name, (value, text) in answers.items():
+        work.insert_about(rater, "questionnaires", time=step.time, question=name, value=value, answer=text)
+    page = {"time": step.time, "questions": step.questions, "answers": answers}
+    work.record("questioned", rater.number, words=json.dumps(page))
+    return next_step(work, rater)
+
+
+def _check(
+    work: Transaction,
+    command: commands.Questionnaire,
+    step: commands.AskQuestionnaire,
+    known: dict[tuple[str, str], Coded],
+) -> dict[str, Coded]:
+    """Validate the answers of a page; the error names the first invalid one."""
+    study = work.study
+    for name in command.answers:
+        if name not in step.questions:
+            raise InvalidAnswer(
+                f"The question '{clean(str(name), 100)}' is not on this page.",
+                suggestion(str(name), step.questions, "Asked"),
+            )
+    out: dict[str, Coded] = {}
+    missing: list[str] = []
+    for question in study.asked_in(step.time):
+        if question.id not in step.questions:
+            continue
+        given: Any = command.answers.get(question.id)
+        if not is_asked(study, question, known, step.time):
+            if not without_answer(given):
+                raise not_shown(question.id)
+        elif not without_answer(given):
+            try:
+                value, text = study.read(question, given)
+            except InputError as error:
+                raise refused(question.id, error) from None
+            known["question", question.id] = out[question.id] = (value, clean(text))
+        elif question.required:
+            missing.append(question.id)
+    if missing:
+        raise MissingAnswer(
+            f"Not answered: {', '.join(missing)}.", "Answer every required question.", tuple(missing)
+        )
+    return out

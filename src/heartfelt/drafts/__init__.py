@@ -1,0 +1,5 @@
+"""Drafts: what machines write about stimuli, for people to verify."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

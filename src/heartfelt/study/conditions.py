@@ -1,0 +1,316 @@
+"""When a question is shown: the one evaluation of ``show_if``, and the conditions that can never hold.
+
+An answer is what a rating stores, ``(value, answer)``; None where there is no answer, which is also what a question that
+was not shown has. "None" is an answer: it passes ``answered`` and no test of a value.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from heartfelt.errors import InputError
+from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.design import Demographic
+from heartfelt.study.model import Condition, Place, Question, ReferenceProblem, check_name
+from heartfelt.study.scale import Categories, FreeText, Numeric, Tags
+from heartfelt.study.set_scale import Trace
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
+
+Source: TypeAlias = tuple[str, str]
+"""What a condition tests: ``question``, ``rater`` or ``draft``, and its name."""
+_MOST_CASES = 20_000
+_EMPTY: Coded = (None, NONE)
+
+
+def holds(condition: Condition, answer: Coded | None, scale: Scale) -> bool:
+    """Whether a condition holds for an answer on ``scale``; None is no answer."""
+    return _passes(condition, answer, scale) != condition.negated
+
+
+def _passes(condition: Condition, answer: Coded | None, scale: Scale) -> bool:
+    if condition.answered is not None and condition.answered != (answer is not None):
+        return False
+    if condition.none is not None and (answer is None or condition.none != (answer == _EMPTY)):
+        return False
+    if condition.equals is not None and not any(
+        answer is not None and _same(scale.read(value), answer, scale) for value in condition.equals
+    ):
+        return False
+    if condition.includes is not None and not set(condition.includes) & set(_tags(answer, scale)):
+        return False
+    value = None if answer is None else answer[0]
+    if condition.above is not None and (value is None or value <= condition.above):
+        return False
+    return condition.below is None or (value is not None and value < condition.below)
+
+
+def _same(wanted: Coded, answer: Coded, scale: Scale) -> bool:
+    if isinstance(scale, Tags):
+        return answer != _EMPTY and set(_tags(wanted, scale)) == set(_tags(answer, scale))
+    if wanted[0] is not None:
+        return wanted[0] == answer[0]
+    return answer[1] is not None and str(wanted[1]).strip() == answer[1].strip()
+
+
+def _tags(answer: Coded | None, scale: Scale) -> list[str]:
+    if answer is None or answer[1] is None or answer == _EMPTY or not isinstance(scale, Tags):
+        return []
+    return [name.strip() for name in answer[1].split(scale.separator) if name.strip()]
+
+
+def fact_scale(fact: Demographic) -> Scale:
+    """The scale on which a fact about the rater is answered."""
+    if fact.type == "number":
+        return Numeric(type="numeric", low=fact.at_least)
+    if fact.type == "choice" and len(fact.choices) > 1:
+        return Categories(type="categories", categories=list(fact.choices))
+    return Tags(type="tags", separator=",") if fact.type == "languages" else FreeText(type="text")
+
+
+def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
+    """The scale of what a condition in the form ``where`` (``questions``, ``before`` or ``after``) tests."""
+    kind, name = source
+    if kind == "rater":
+        fact = next((fact for fact in study.demographics if fact.id == name), None)
+        if fact is not None:
+            return fact_scale(fact)
+        where = "before"
+    asked = study.asked if kind == "draft" else study.asked_in(where)
+    return study.scales[next(question.scale for question in asked if question.id == name)]
+
+
+def is_shown(
+    study: Study,
+    question: Question,
+    answers: Mapping[Source, Coded],
+    *,
+    where: str = "questions",
+    skip: Sequence[str] = (),
+) -> bool:
+    """Whether a question is to be shown, given all answers so far; conditions on the kinds in ``skip`` are not tested."""
+    return all(
+        holds(condition, answers.get(condition.about), scale_of(study, condition.about, where))
+        for condition in question.show_if
+        if condition.about[0] not in skip
+    )
+
+
+def shown_questions(
+    study: Study, asked: Collection[str], values: Mapping[str, Any], where: str = "questions"
+) -> set[str]:
+    """Of the questions of a page those that are shown after these answers; for simulated raters.
+
+    Conditions on anything but other questions of the page have been tested before it was sent.
+    """
+    known: dict[Source, Coded] = {}
+    out: set[str] = set()
+    for question in study.asked_in(where):
+        if question.id not in asked or not all(
+            condition.question not in asked
+            or holds(condition, known.get(condition.about), scale_of(study, condition.about, where))
+            for condition in question.show_if
+        ):
+            continue
+        out.add(question.id)
+        if question.id in values:
+            scale = study.scales[question.scale]
+            single = scale.level != "comparison" and not isinstance(scale, Trace)
+            given = study.read(question, values[question.id]) if single else (None, "given")
+            known["question", question.id] = given
+    return out
+
+
+# --- conditions that make no sense ------------------------------------------------------------------------------------
+
+
+def check_conditions(study: Study) -> None:
+    """Refuse conditions that refer to nothing, to a later question or in a circle, and ones that can never hold."""
+    for where in ("before", "questions", "after"):
+        asked = study.asked_in(where)
+        if not any(question.show_if for question in asked):
+            continue
+        by_id = {question.id: question for question in asked}
+        for number, written in enumerate(getattr(study, where)):
+            for question in written.spread():
+                place: Place = (where, number, "show_if")
+                for index, condition in enumerate(question.show_if):
+                    _check_source(study, (*place, index), question, condition, where, by_id)
+                    _check_tests((*place, index), condition, scale_of(study, condition.about, where))
+                if question.show_if and not _possible(study, question, where, by_id):
+                    raise ReferenceProblem(
+                        place,
+                        f"'{question.id}' could never be shown: no answers fulfil its conditions. "
+                        "Change a condition, or take the question out",
+                    )
+
+
+def _check_source(
+    study: Study,
+    place: Place,
+    question: Question,
+    condition: Condition,
+    where: str,
+    by_id: dict[str, Question],
+) -> None:
+    kind, name = condition.about
+    if kind == "rater":
+        facts = [fact.id for fact in study.demographics]
+        facts += [each.id for each in study.asked_in("before")] if where != "before" else []
+        check_name(place, name, facts, "nothing asked about raters is called", "Facts about raters")
+        return
+    if kind == "draft":
+        if where != "questions":
+            raise ReferenceProblem(place, "a draft is about a stimulus, and a questionnaire has none")
+        drafted = [each.id for each in study.asked if each.machine_first]
+        check_name(place, name, drafted, "no machine_first question is called", "Questions with drafts")
+        return
+    check_name(place, name, by_id, "no question is called", "Questions")
+    order = list(by_id)
+    if name == question.id:
+        raise ReferenceProblem(place, f"'{name}' depends on itself. Name an earlier question")
+    if order.index(name) > order.index(question.id):
+        if question.id in _ancestors(by_id, name):
+            raise ReferenceProblem(
+                place,
+                f"'{question.id}' and '{name}' depend on each other in a circle. Take one of the conditions out",
+            )
+        raise ReferenceProblem(
+            place, f"'{name}' comes after '{question.id}'. Move it before the question that depends on it"
+        )
+    if by_id[name].machine_first and not question.machine_first:
+        raise ReferenceProblem(
+            place,
+            f"'{question.id}' is asked before any draft is shown, so it comes before '{name}'. "
+            f"Write 'draft: {name}', or make '{question.id}' machine_first",
+        )
+    if where == "questions" and study.design.questions_per_page == "one":
+        raise ReferenceProblem(
+            place,
+            f"each trial asks one question (questions_per_page: one), so '{name}' is not answered in it. "
+            "Use questions_per_page: all and give each question a 'page'",
+        )
+
+
+def _ancestors(by_id: Mapping[str, Question], name: str) -> list[str]:
+    """The question and all that its conditions depend on, directly or through others."""
+    out: list[str] = []
+    waiting = [name]
+    while waiting:
+        each = waiting.pop()
+        if each in by_id and each not in out:
+            out.append(each)
+            waiting += [c.question for c in by_id[each].show_if if c.question is not None]
+    return out
+
+
+def _check_tests(place: Place, condition: Condition, scale: Scale) -> None:
+    """Refuse a test that answers on the scale cannot be put to."""
+    _, name = condition.about
+    if (scale.level == "comparison" or isinstance(scale, Trace)) and condition.answered is None:
+        raise ReferenceProblem(place, f"'{name}' can only be tested with 'answered'")
+    if condition.includes is not None and not isinstance(scale, Tags):
+        raise ReferenceProblem(place, f"'{name}' is not answered with tags. Use 'is' instead of 'includes'")
+    numbers = condition.above is not None or condition.below is not None
+    if numbers and scale.level not in {"interval", "ordinal"}:
+        raise ReferenceProblem(place, f"answers to '{name}' have no order. Use 'is'")
+    try:
+        for value in condition.equals or ():
+            scale.read(value)
+        for tag in condition.includes or ():
+            scale.read([tag])
+    except InputError as error:
+        raise ReferenceProblem(place, f"'{name}': {error.problem} {error.fix}") from None
+
+
+def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, Question]) -> bool:
+    """Whether any answers make every condition of a question hold, its own and those it depends on."""
+    names = [name for name in by_id if name in _ancestors(by_id, question.id)]
+    tests: dict[Source, list[Condition]] = {}
+    for name in names:
+        for condition in by_id[name].show_if:
+            tests.setdefault(condition.about, []).append(condition)
+    sources = list(tests)
+    cases = [list(_cases(study, source, where, tests[source])) for source in sources]
+    count = 1
+    for each in cases:
+        count *= len(each)
+    if count > _MOST_CASES:
+        return True
+    return any(
+        _consistent(study, dict(zip(sources, chosen, strict=True)), where, by_id, question)
+        for chosen in itertools.product(*cases)
+    )
+
+
+def _consistent(
+    study: Study,
+    chosen: Mapping[Source, Coded | None],
+    where: str,
+    by_id: Mapping[str, Question],
+    question: Question,
+) -> bool:
+    """Whether the question is shown for these answers, and none of them is given or missing against the conditions."""
+    answers = {source: answer for source, answer in chosen.items() if answer is not None}
+    for (kind, name), answer in chosen.items():
+        if kind == "question":
+            shown = is_shown(study, by_id[name], answers, where=where)
+            if (answer is not None and not shown) or (answer is None and shown and _always(by_id[name])):
+                return False
+    return is_shown(study, question, answers, where=where)
+
+
+def _always(question: Question) -> bool:
+    """Whether a question that is shown is always answered; a draft may be rejected without another value."""
+    return question.required and not question.machine_first
+
+
+def _cases(study: Study, source: Source, where: str, tests: Sequence[Condition]) -> Iterator[Coded | None]:
+    """Answers that differ in which of the tests they pass: one for each such outcome."""
+    kind, name = source
+    scale = scale_of(study, source, where)
+    forms = {"question": where, "draft": "questions", "rater": "before"}
+    may_be_none = any(each.id == name and each.none for each in study.asked_in(forms[kind]))
+    seen: set[tuple[bool, ...]] = set()
+    for answer in (None, *([_EMPTY] if may_be_none else []), *_values(scale, tests)):
+        outcome = (answer is None, *(holds(test, answer, scale) for test in tests))
+        if outcome not in seen:
+            seen.add(outcome)
+            yield answer
+
+
+def _values(scale: Scale, tests: Sequence[Condition]) -> Iterator[Coded]:
+    """Values of a scale: all of a short one, else those at, between and outside what the tests name."""
+    if scale.codes():
+        yield from ((code, name) for name, code in scale.codes().items())
+        return
+    named = [value for test in tests for value in test.equals or ()]
+    if scale.level == "interval":
+        limits = scale.bounds()
+        low, high = limits or (getattr(scale, "low", None), getattr(scale, "high", None))
+        marks = [mark for test in tests for mark in (test.above, test.below) if mark is not None]
+        marks += [float(value) for value in named]
+        marks += [mark for mark in (low, high) if mark is not None]
+        marks = sorted({*marks, min(marks, default=0.0) - 1, max(marks, default=0.0) + 1})
+        if scale.whole and limits is not None:
+            marks = [float(point) for point in range(int(limits[0]), int(limits[1]) + 1)]
+        else:
+            marks += [(first + second) / 2 for first, second in itertools.pairwise(marks)]
+        yield from (
+            (mark, None) for mark in marks if (low is None or mark >= low) and (high is None or mark <= high)
+        )
+    elif isinstance(scale, Tags):
+        tags = {tag for test in tests for tag in test.includes or ()}
+        yield from (scale.read(value) for value in named)
+        yield from (scale.read([tag]) for tag in sorted(tags))
+        if tags:
+            yield scale.read(sorted(tags))
+        other = next((name for name in scale.names if name not in tags), None)
+        if scale.open or other is not None:
+            yield scale.read([other or "another tag"])
+    else:
+        yield from ((None, str(value)) for value in named)
+        yield None, "another answer"

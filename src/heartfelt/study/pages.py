@@ -1,0 +1,96 @@
+"""How questions are laid out: pages of several questions, and grids whose rows share one scale."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from heartfelt.study.model import AttentionProbe, Place, Question, ReferenceProblem
+from heartfelt.study.scale import Categories, Ordered, Points, YesNo
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
+
+MOST_COLUMNS = 11
+"""A grid with more columns does not fit on a page."""
+
+
+def check_layout(study: Study) -> None:
+    """Refuse pages and grids that cannot be shown as they are written."""
+    for where in ("before", "questions", "after"):
+        written: list[tuple[Question, Place]] = [
+            (question, (where, number))
+            for number, part in enumerate(getattr(study, where))
+            for question in part.spread()
+        ]
+        _contiguous(written, "page", lambda question: question.page)
+        _contiguous(written, "grid", lambda question: question.grid)
+        for question, place in written:
+            if question.grid is not None:
+                _check_grid(
+                    study, question, place, [each for each, _ in written if each.grid == question.grid]
+                )
+            if question.page is not None and any(
+                each.page == question.page and each.machine_first != question.machine_first
+                for each, _ in written
+            ):
+                raise ReferenceProblem(
+                    (*place, "page"),
+                    f"the page '{question.page}' has questions with and without a draft. "
+                    "No draft may be in sight of a question without one: use two pages",
+                )
+    _check_fixed_questions(study)
+
+
+def _contiguous(
+    written: list[tuple[Question, Place]], key: str, name_of: Callable[[Question], str | None]
+) -> None:
+    seen: set[str] = set()
+    for name, members in itertools.groupby(written, key=lambda each: name_of(each[0])):
+        question, place = next(members)
+        if name in seen:
+            raise ReferenceProblem(
+                (*place, key),
+                f"the {key} '{name}' is interrupted before '{question.id}'. Write its questions one after another",
+            )
+        if name is not None:
+            seen.add(name)
+
+
+def _check_grid(study: Study, question: Question, place: Place, rows: list[Question]) -> None:
+    scale = study.scales[question.scale]
+    place = (*place, "grid")
+    columns = scale.points if isinstance(scale, Points) else len(scale.codes())
+    if not isinstance(scale, Points | Ordered | Categories | YesNo) or columns > MOST_COLUMNS:
+        raise ReferenceProblem(
+            place, f"the columns of a grid are the points or categories of its scale, {MOST_COLUMNS} at most"
+        )
+    if question.machine_first:
+        raise ReferenceProblem(place, "a question with a draft is shown by itself. Leave out 'grid'")
+    for key, what in (("scale", "the same scale"), ("page", "the same page"), ("none", "the same 'none'")):
+        if getattr(question, key) != getattr(rows[0], key):
+            raise ReferenceProblem(place, f"all rows of the grid '{question.grid}' need {what}")
+
+
+def _check_fixed_questions(study: Study) -> None:
+    """Questions of an affect grid and of attention trials cannot be left out or laid out otherwise."""
+    affect = study.design.affect_grid or ()
+    for name in affect:
+        question = study.question(name)
+        for key in ("show_if", "none", "grid"):
+            if getattr(question, key):
+                raise ReferenceProblem(
+                    ("design", "affect_grid"),
+                    f"a question of the affect grid cannot have '{key}': '{name}' has",
+                )
+    if len({study.question(name).page for name in affect}) > 1:
+        raise ReferenceProblem(
+            ("design", "affect_grid"), "both questions of the affect grid need the same page"
+        )
+    for number, probe in enumerate(study.probes):
+        if isinstance(probe, AttentionProbe) and study.question(probe.question).show_if:
+            raise ReferenceProblem(
+                ("probes", number, "question"),
+                f"'{probe.question}' is not always shown. Ask for the answer to a question without show_if",
+            )

