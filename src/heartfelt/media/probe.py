@@ -115,6 +115,13 @@ def probe_stimuli(
     return stimuli.drop(PROBED, strict=False).with_columns(probed.select(known).get_columns())
 
 
+def media_by_path(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
+    """Map each media file's path relative to ``root``, with and without its suffix, to that path."""
+    paths = [path for path in sorted(root.rglob("*")) if path.suffix.lower() in kinds and path.is_file()]
+    relative = {path.relative_to(root).as_posix(): path.relative_to(root) for path in paths}
+    return {path.with_suffix("").as_posix(): name for name, path in relative.items()} | {n: n for n in relative}
+
+
 def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
     """Map each media file's stem to its path relative to ``root``; two files with the same stem are an error."""
     paths: dict[str, str] = {}
