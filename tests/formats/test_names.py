@@ -43,6 +43,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_a_log_with_paths_and_repeats_is_read(log: Path) -> None:
+    assert heartfelt.read(log, "long", **OPTIONS).stimuli["path"].to_list()[0] == "images/red/p01.jpg"
     snapshot = heartfelt.read(log, "long", media="images", **OPTIONS)
     assert snapshot.stimuli.select("stimulus", "system", "prompt", "path").rows() == [
         ("red/p01", "red", "p01", "red/p01.jpg"),
@@ -83,6 +84,8 @@ def test_names_that_do_not_fit_are_refused(log: Path) -> None:
 def test_media_of_one_name_are_found_by_path_or_not_at_all(log: Path) -> None:
     images = log.parent / "images"
     assert media_by_path(images)["red/p01"] == media_by_path(images)["red/p01.jpg"] == "red/p01.jpg"
+    assert media_by_path(log.parent)["red/p01"] == "images/red/p01.jpg"
+    assert "p01" not in media_by_path(images)
     plain = {key: value for key, value in OPTIONS.items() if key != "names"}
     with pytest.raises(InputError, match="Two media files are called 'p01'"):
         heartfelt.read(log, "long", media="images", **plain)

@@ -178,7 +178,8 @@ def named_parts(table: SourceTable) -> SourceTable:
     taken = [part for part in parts if part in table.columns]
     if taken:
         raise InputError(
-            f"{table.where} has a column '{taken[0]}' already.", f"Call that part of '{pattern}' something else."
+            f"{table.where} has a column '{taken[0]}' already.",
+            f"Call that part of '{pattern}' something else.",
         )
     cell = pl.col(column).cast(pl.String).str.strip_chars()
     strange = table.rows.select(cell).filter(~pl.col(column).str.contains(expression)).head(1).collect()

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 
 import polars as pl
@@ -116,10 +116,20 @@ def probe_stimuli(
 
 
 def media_by_path(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
-    """Map each media file's path relative to ``root``, with and without its suffix, to that path."""
-    paths = [path for path in sorted(root.rglob("*")) if path.suffix.lower() in kinds and path.is_file()]
-    relative = {path.relative_to(root).as_posix(): path.relative_to(root) for path in paths}
-    return {path.with_suffix("").as_posix(): name for name, path in relative.items()} | {n: n for n in relative}
+    """Map the end of each media file's path, as far as it names one file only, to the path relative to ``root``.
+
+    ``images/red/p1.jpg`` is found as ``images/red/p1``, ``red/p1`` and, where no other folder has a ``p1``, as ``p1``, each with
+    or without its suffix.
+    """
+    named: dict[str, set[str]] = {}
+    for path in sorted(root.rglob("*")):
+        if path.suffix.lower() in kinds and path.is_file():
+            parts = path.relative_to(root).parts
+            for start in range(len(parts)):
+                end = PurePosixPath(*parts[start:])
+                for name in (str(end), str(end.with_suffix(""))):
+                    named.setdefault(name, set()).add("/".join(parts))
+    return {name: next(iter(files)) for name, files in named.items() if len(files) == 1}
 
 
 def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
