@@ -17,7 +17,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
-from heartfelt.report.sections import comparisons, outcome, raters, reliability, systems, traces
+from heartfelt.report.sections import adjudication, comparisons, outcome, raters, reliability, systems, traces
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -50,6 +50,7 @@ def write_analysis(
     target, charts = Path(folder), charts_of(analysis)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
     compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
+    compared["adjudications"] = analysis.snapshot.adjudications
     tables |= {name: table for name, table in compared.items() if table.height}
     with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
         write_json(made / "summary.json", analysis.summary)
@@ -117,6 +118,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         *(SYSTEMS.get(analysis.summary.kind, ()) if single else ()),
         traces.traces,
         *((reliability.agreement, reliability.trust) if single else ()),
+        adjudication.adjudication,
         raters.raters,
         raters.rater_groups,
         *((systems.answers,) if single else ()),
