@@ -11,7 +11,9 @@ import pytest
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.report import write_analysis
 from tests import compared as made
+from tests.analysis.emotions import emotion_snapshot
 from tests.report import studies
+from tests.screening.verifying import Panel, verified_panel
 
 FEW = AnalyzeOptions(resamples=100)
 
@@ -71,6 +73,12 @@ def referenced() -> Analysis:
 
 
 @pytest.fixture(scope="session")
+def drafted() -> Analysis:
+    """Drafts that people verified; one of them accepts everything."""
+    return analyze(verified_panel(Panel(raters=10, images=24, fields=3, planted=0.15), 4), FEW)
+
+
+@pytest.fixture(scope="session")
 def written(conveyance: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the first analysis."""
     return write_analysis(conveyance, tmp_path_factory.mktemp("out") / "analysis")
@@ -83,3 +91,16 @@ def page_data(written: Path) -> dict[str, Any]:
     start = html.index(">", html.index('id="report-data"')) + 1
     results: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
     return results
+
+
+@pytest.fixture(scope="session")
+def emotional(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    """Emotions of images with tags, and a picture of each."""
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("pictures")
+    snapshot = emotion_snapshot(media=folder)
+    for place, name in enumerate(snapshot.stimuli["path"]):
+        Image.new("RGB", (300, 200), (5 * place, 90, 200)).save(folder / name)
+    (folder / "image-003.png").write_bytes(b"not an image")
+    return analyze(snapshot, FEW)

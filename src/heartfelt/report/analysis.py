@@ -17,7 +17,17 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
-from heartfelt.report.sections import adjudication, comparisons, outcome, raters, reliability, systems, traces
+from heartfelt.report.sections import (
+    adjudication,
+    categories,
+    comparisons,
+    outcome,
+    raters,
+    reliability,
+    systems,
+    traces,
+    verification,
+)
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -116,8 +126,10 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         comparisons.comparisons,
         comparisons.mushra,
         *(SYSTEMS.get(analysis.summary.kind, ()) if single else ()),
+        *((categories.categories, categories.fields) if single else ()),
         traces.traces,
         *((reliability.agreement, reliability.trust) if single else ()),
+        verification.verification,
         adjudication.adjudication,
         raters.raters,
         raters.rater_groups,

@@ -1,12 +1,23 @@
 """The figures of an analysis; importing this package registers them."""
 
-from heartfelt.report.figures import answers, comparisons, deviations, maps, raters, reliability, traces
+from heartfelt.report.figures import (
+    answers,
+    categories,
+    comparisons,
+    deviations,
+    maps,
+    raters,
+    reliability,
+    traces,
+    verification,
+)
 from heartfelt.report.figures.registry import FIGURES, Figure, figure
 
 __all__ = [
     "FIGURES",
     "Figure",
     "answers",
+    "categories",
     "comparisons",
     "deviations",
     "figure",
@@ -14,4 +25,5 @@ __all__ = [
     "raters",
     "reliability",
     "traces",
+    "verification",
 ]

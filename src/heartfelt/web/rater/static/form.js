@@ -25,7 +25,7 @@ function control(id, number, study, machine, changed, set) {
   const Kind = KINDS[scale.type] ?? Choices;
   if (!form.machine || machine === null || machine === undefined) return new Kind(id, form, scale, changed);
   let verify = null;
-  const editor = new Kind(id, form, scale, (_, value, typed) => changed(verify, `fixed: ${value}`, typed));
+  const editor = new Kind(id, form, scale, (_, value, typed) => verify.edited(typed));
   verify = new Verify(editor, machine, changed);
   return verify;
 }
@@ -42,7 +42,8 @@ function fieldset(field) {
 
 export const answered = (field) => (field instanceof Verify ? field.answered : field.value !== undefined);
 const open = (field) => !answered(field) || field.problem !== null;
-export const settled = (field) => field.problem === null && (answered(field) || !field.form.required);
+// Every draft needs a verdict, also where the question is optional.
+export const settled = (field) => field.problem === null && (answered(field) || (!field.form.required && !(field instanceof Verify)));
 
 export class Form {
   constructor(root, step, study, changed, set) {
@@ -133,7 +134,9 @@ export class Form {
 
   #only(units, fits) {
     for (const unit of this.units) unit.node.hidden = !units.includes(unit);
-    if (this.heading) this.heading.hidden = !units.some((unit) => unit.machine);
+    const verifying = units.some((unit) => unit.machine);
+    if (this.heading) this.heading.hidden = !verifying;
+    this.root.classList.toggle("verifying", verifying);
     return fits ? fits() : true;
   }
 
@@ -141,7 +144,6 @@ export class Form {
     this.page = page;
     const units = this.pages[page] ?? [];
     this.#only(units);
-    this.root.classList.toggle("verifying", units.some((unit) => unit.machine));
     this.activate(this.here.find(open) ?? this.here[0] ?? null);
   }
 
@@ -226,7 +228,7 @@ export class Form {
       else if (values[field.id] !== undefined) field.set(values[field.id]);
     }
     this.grid?.draw();
-    this.active = this.units.flatMap((unit) => unit.controls).find(open) ?? this.active;
+    this.active = this.units.flatMap((unit) => unit.controls).find(open) ?? this.units.at(-1)?.controls.at(-1) ?? null;
   }
 
   of(node) {
