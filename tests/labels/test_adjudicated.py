@@ -27,7 +27,7 @@ def decided(snapshot: Snapshot, values: dict[str, float], words: dict[str, str] 
 
 
 def test_a_decided_category_is_the_label_with_the_votes_behind_it() -> None:
-    votes = {"s0": [0, 0, 1, 2], "s1": [0.0, 1.0], "s2": [2.0, 2.0], "s3": [1.0]}
+    votes: dict[str, list[float]] = {"s0": [0, 0, 1, 2], "s1": [0.0, 1.0], "s2": [2.0, 2.0], "s3": [1.0]}
     plain = made("categories", votes, minimum=2)
     snapshot = decided(plain, {"s0": 1.0, "s1": 2.0, "s3": 0.0}, {"s0": "awe", "s1": "fear", "s3": "joy"})
     result = labels(snapshot)
