@@ -14,6 +14,7 @@ import polars as pl
 from heartfelt.analysis.adjudicated import Adjudicated
 from heartfelt.analysis.category_results import Categories, FieldAgreement
 from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
+from heartfelt.analysis.preregistration import Registered
 from heartfelt.analysis.results import (
     OMIT,
     Agreement,
@@ -305,6 +306,7 @@ class Summary:
     published: tuple[PublishedFigure, ...] | None
     comparisons: tuple[Comparison, ...] | None = field(default=None, metadata=OMIT)
     traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
+    registered: Registered | None = field(default=None, metadata=OMIT)
     verification: Verification | None = field(default=None, metadata=OMIT)
     categories: tuple[Categories, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)

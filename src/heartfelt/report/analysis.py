@@ -122,6 +122,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     single = bool(analysis.summary.reliability) or not analysis.summary.comparisons
     for build in (
         outcome.verdict,
+        outcome.preregistration,
         outcome.published,
         comparisons.comparisons,
         comparisons.mushra,
