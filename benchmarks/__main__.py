@@ -11,7 +11,14 @@ import sys
 
 import benchmarks
 
-SIMULATIONS = {"ceiling_coverage", "reliability_coverage", "score_intervals", "screening", "text_coverage"}
+SIMULATIONS = {
+    "ceiling_coverage",
+    "reliability_coverage",
+    "score_intervals",
+    "screening",
+    "text_coverage",
+    "draft_evidence",
+}
 
 
 def main() -> None:

@@ -43,6 +43,7 @@ from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitiv
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
+from heartfelt.analysis.verification import verification
 from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
@@ -178,6 +179,7 @@ def analyze(
         comparisons=guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
         or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
+        verification=guard("verification", None, verification, snapshot.without_probes, panel.dropped),
         categories=guard("categories", None, lambda: categories(material, scores, field_answers(material))),
         field_agreement=guard(
             "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))

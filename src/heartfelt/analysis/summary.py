@@ -36,6 +36,7 @@ from heartfelt.analysis.results import (
     Slope,
     SystemMeans,
 )
+from heartfelt.analysis.verification_results import Verification
 from heartfelt.labels.courses import COURSES
 from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.representation import ShortRepr
@@ -303,6 +304,7 @@ class Summary:
     published: tuple[PublishedFigure, ...] | None
     comparisons: tuple[Comparison, ...] | None = field(default=None, metadata=OMIT)
     traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
+    verification: Verification | None = field(default=None, metadata=OMIT)
     categories: tuple[Categories, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] = ()
