@@ -250,14 +250,15 @@ def test_when_drafts_can_be_verified_together() -> None:
     parts = {"media": "image", "questions": asked, "design": design}
     assert Study.model_validate({**BASE, **parts}).design.drafts_per_page == 12
     assert "drafts_per_page" not in Study.model_validate(BASE).model_dump()["design"]
-    for wrong, problem in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"media": "audio"}, "single images"),
         ({"design": {**design, "questions_per_page": "all"}}, "questions_per_page: one"),
         ({"design": {**design, "order": "random"}}, "block_by: question"),
         ({"design": {**design, "drafts_per_page": 25}}, "24"),
         ({"questions": [asked[0], {"id": "a", "text": "A", "scale": "nine"}]}, "'a' is not machine_first"),
         ({"probes": [{"type": "repeat", "id": "r", "gap": 11}]}, "gap"),
-    ]:
+    ]
+    for wrong, problem in refused:
         with pytest.raises(ValidationError, match=problem):
             Study.model_validate({**BASE, **parts, **wrong})
 
