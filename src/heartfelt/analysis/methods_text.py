@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from heartfelt.analysis import verdict_comparisons
+from heartfelt.analysis import category_text, verdict_comparisons
 from heartfelt.analysis.highlights import cell_words, covered, f_test, held_constant, main_questions
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
@@ -26,6 +26,7 @@ def methods(summary: Summary, study: Study) -> str:
         sentence(list(_reliability_methods(summary))),
         sentence(list(_tests(summary))),
         sentence(list(_comparison_methods(summary))),
+        sentence(list(category_text.methods(summary))),
         f"Analyses were run with heartfelt {summary.heartfelt} (seed {summary.seed}, data {summary.hash[:12]}).",
     )
     return " ".join(filter(None, parts))
@@ -123,9 +124,14 @@ def _comparisons(summary: Summary) -> Iterator[str]:
     yield from verdict_comparisons.sentences(summary)
 
 
+def _categories(summary: Summary) -> Iterator[str]:
+    for result in summary.categories or ():
+        yield from category_text.sentences(result, reasons=False)
+
+
 def results(summary: Summary) -> str:
     """What the analysis found."""
-    parts = (_reliability, _effects, _systems, _comparisons, _screening)
+    parts = (_reliability, _effects, _systems, _comparisons, _categories, _screening)
     return " ".join(text for part in parts for text in part(summary))
 
 
