@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import PARQUET, Sheet, need, number_expr, scan_parquet
+from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
 from heartfelt.tables import LEDGER, number_types
@@ -121,7 +121,11 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     for name in preferred:
         if (source / name).is_file():
             return source / name
-    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in suffixes and p.is_file())
+    tables = sorted(
+        p
+        for p in source.iterdir()
+        if p.suffix.lower() in suffixes and p.is_file() and p.name != ADJUDICATIONS_FILE
+    )
     if len(tables) == 1:
         return tables[0]
     if not tables:

@@ -17,9 +17,12 @@ def verified_rows(snapshot: Snapshot) -> pl.DataFrame:
     """The fields that somebody verified or answered, with ``draft`` (the machine's own), ``alike`` and ``verdict``.
 
     ``alike`` is the similarity of the answer to what was drafted for that stimulus. A value that was changed without a verdict
-    counts as fixed. A row without ``shown`` was shown. Rows of unknown raters have an empty ``verified_by``.
+    counts as fixed. A row without ``shown`` was shown. Rows of unknown raters have an empty ``verified_by``. Stimuli that were
+    shown again are left out: the rater has seen the draft.
     """
     rows = _completed(snapshot.fields)
+    if "repeat" in rows.columns:
+        rows = rows.filter(pl.col("repeat").fill_null(0) == 0)
     decided = pl.col("verdict").is_not_null() | pl.col("verified_by").is_not_null()
     rows = rows.filter(decided & pl.col("field").is_in([question.id for question in snapshot.study.asked]))
     own = pl.col("machine").filter(pl.col("shown") != "planted").drop_nulls().first()
