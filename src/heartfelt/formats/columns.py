@@ -18,7 +18,13 @@ ADJUDICATIONS_FILE = "adjudications.csv"
 PARQUET = {".parquet", ".pq"}
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-")
 _MOMENT_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
-_LOCAL_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
+_LOCAL_FORMATS = (
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S %6f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d",
+)
 
 
 def read_table(path: Path, delimiter: str | None = None) -> pl.DataFrame:

@@ -169,6 +169,39 @@ def joined_columns(table: SourceTable) -> SourceTable:
     return out
 
 
+def named_parts(table: SourceTable) -> SourceTable:
+    """The table with what the stimuli's names say (``names``) in columns of its own; their ids are these parts with slashes.
+
+    ``./clips/{system}/{prompt}.wav`` gives the columns system and prompt, and the id ``system/prompt``.
+    """
+    if "names" not in table.options:
+        return table
+    pattern, column = table.options["names"], table.pick("stimulus")
+    parts = re.findall(r"\{(\w+)\}", pattern)
+    expression = f"^{compile_pattern(pattern, parts).pattern}$"
+    taken = [part for part in parts if part in table.columns]
+    if taken:
+        raise InputError(
+            f"{table.where} has a column '{taken[0]}' already.",
+            f"Call that part of '{pattern}' something else.",
+        )
+    cell = pl.col(column).cast(pl.String).str.strip_chars()
+    strange = table.rows.select(cell).filter(~pl.col(column).str.contains(expression)).head(1).collect()
+    if strange.height:
+        raise InputError(
+            f"{table.where}: '{strange[column][0]}' does not fit the pattern '{pattern}'.",
+            "Change names=, or leave such rows out with where=.",
+        )
+    matched = cell.str.extract_groups(expression)
+    own = [matched.struct.field(part).alias(part) for part in parts]
+    rows = table.rows.with_columns(own).with_columns(pl.concat_str(parts, separator="/").alias(column))
+    listed = table.names_in("stimulus_columns")
+    roles = {part: part for part in parts if part in ("system", "intent", "prompt")}
+    facts = [*listed, *(part for part in parts if part not in roles)]
+    more = {"stimulus": column, **roles} | ({"stimulus_columns": ",".join(facts)} if facts else {})
+    return replace(table, rows=rows, options={**table.options, **more}, delimited=None)
+
+
 def _rows(path: Path, options: Mapping[str, str], *, records: bool) -> tuple[pl.LazyFrame, Delimited | None]:
     if path.suffix.lower() in PARQUET:
         return (flat_columns(scan_parquet(path)) if records else scan_parquet(path)), None
