@@ -69,7 +69,8 @@ def by_id(study: Study, question: Question) -> str | None:
     """The built-in drafter that goes by a question's id; None where there is none."""
     if study.media != "image":
         return None
-    return "pixels" if measure_named(question.id) else BY_ID.get(question.id.casefold())
+    measure = measure_named(question.about.get("measure", "")) or measure_named(question.id)
+    return "pixels" if measure else BY_ID.get(question.id.casefold())
 
 
 def _check_field(study: Study, name: str, first: dict[str, Question]) -> None:
