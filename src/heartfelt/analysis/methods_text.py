@@ -11,7 +11,7 @@ from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
-from heartfelt.wording import interval, listed, number, plural, sentence, share
+from heartfelt.wording import interval, listed, number, percent, plural, sentence, share
 
 MOST_SHOWN = 3
 MOST_EFFECTS = 12
@@ -22,6 +22,7 @@ def methods(summary: Summary, study: Study) -> str:
     """How the figures were made."""
     parts = (
         _collected(summary, study),
+        _verified(summary),
         _screened(summary),
         sentence(list(_reliability_methods(summary))),
         sentence(list(_tests(summary))),
@@ -49,6 +50,26 @@ def _collected(summary: Summary, study: Study) -> str:
     made = f" by {plural(c.systems, 'system')}" if c.systems else ""
     asked = names if len(study.asked) <= MOST_NAMED else plural(len(study.asked), "question")
     return f"{who} gave {plural(c.ratings, noun(summary))} of {rated}{made}{spread} on {asked}."
+
+
+def _verified(summary: Summary) -> str:
+    """How machine drafts were verified, with the shares that were withheld and planted."""
+    made = summary.verification
+    if made is None:
+        return ""
+    every = made.fields[0]
+    total = every.verdicts.verified + every.hidden + every.planted + every.planted_alike
+    fields = plural(len(made.fields) - (len(made.fields) > 1), "field")
+    tested = [
+        f"{percent(count / total)} of the drafts were {what}"
+        for count, what in (
+            (every.hidden, "withheld"),
+            (every.planted + every.planted_alike, "those of other stimuli"),
+        )
+        if count
+    ]
+    text = f"{fields} were drafted by machines ({listed([model.source for model in made.models], 4)}) and verified by raters"
+    return f"{text}; {' and '.join(tested)}." if tested else f"{text}."
 
 
 def _screened(summary: Summary) -> str:
