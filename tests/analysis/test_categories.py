@@ -225,3 +225,11 @@ def test_few_ratings_are_missing_with_reasons() -> None:
     assert result.why_missing["raters"] == "no stimulus has two answers"
     assert all(each.eta_squared.why_missing for each in result.explained)
     assert result.attributes == ()
+
+
+def test_paragraphs_for_a_paper_say_it(made: Analysis, result: Categories) -> None:
+    summary = made.summary
+    assert "Stuart-Maxwell test" in summary.methods
+    assert "MASI distance of sets" in summary.methods
+    assert f"Balance of emotion: {result.balance.n_stimuli} stimuli" in summary.results
+    assert "Most confused: where one rater answers" in summary.results

@@ -11,6 +11,7 @@ __all__ = ["app"]
 # In the order in which the help lists them.
 for family in (
     "study",
+    "planning",
     "make",
     "draft",
     "serve",
