@@ -52,6 +52,35 @@ def rows(snapshot: Snapshot, table: str, *columns: str) -> list[tuple[Any, ...]]
     return snapshot.table(table).select(columns).rows()
 
 
+def test_a_decision_about_a_field_is_its_last_verification(tmp_path: Path) -> None:
+    parts = {"machine": "forest", "verdict": "accepted", "final": "forest"}
+    record = {
+        **GOOD,
+        "annotator": "7",
+        "fields": {"scene": parts, "brightness": {"machine": "0.25", "verdict": "rejected"}},
+    }
+    snapshot = FORMAT.read(jsonl(tmp_path / "in", record), {})
+    made = pl.DataFrame(
+        {"stimulus": ["1.png"] * 3, "question": ["scene", "brightness", "emotion"], "value": [None, 0.1 + 0.2, 6.0],
+         "answer": ["park", None, "fear"], "by": ["a1"] * 3}
+    )  # fmt: skip
+    decided = Snapshot.build(
+        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, raters=snapshot.raters,
+        fields=snapshot.fields, adjudications=made, source=snapshot.source,
+    )  # fmt: skip
+    result, _ = again(decided, tmp_path)
+    assert rows(result, "fields", "field", "machine", "final", "verified_by") == [
+        ("scene", "forest", "forest", "7"),
+        ("scene", None, "park", "a1"),
+        ("brightness", "0.25", None, "7"),
+        ("brightness", None, "0.3", "a1"),
+    ]
+    assert (
+        result.ratings.select("question", "rater").rows()
+        == snapshot.ratings.select("question", "rater").rows()
+    )
+
+
 def test_what_people_judged_are_ratings(tmp_path: Path) -> None:
     snapshot = FORMAT.read(FORMAT.example(tmp_path), {})
     mine = snapshot.ratings.filter(pl.col("rater") == "7")

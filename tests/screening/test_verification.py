@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions, screen
-from heartfelt.screening.rules.verification import at_least, detection_power
+from heartfelt.screening.rules.verification import advise_planting, at_least, detection_power
 from heartfelt.snapshot import Snapshot
-from tests.screening.verifying import Panel, verified_panel
+from tests.screening.verifying import Panel, drafted_study, verified_panel
 
 SOURCE = "scipy.stats.binom and poisson_binom; benchmarks/draft_evidence.py for the error rates of docs/screening.md"
 STAMPING = RULES["rubber-stamping"]
@@ -108,3 +108,19 @@ def test_a_study_without_drafts_is_as_before() -> None:
     assert not STAMPING.applies(RatingsView.of(snapshot))
     assert STAMPING.apply(snapshot)["why_missing"].to_list() == ["the study has no drafts"]
     assert "rubber-stamping" not in screen(snapshot).ranking.columns
+
+
+def test_a_study_that_plants_too_little_is_told_what_would_do() -> None:
+    study = drafted_study(7)
+    few = study.changed(
+        design=study.design.model_copy(update={"stimuli_per_rater": 10, "ratings_per_item": 3})
+    )
+    assert advise_planting(study, 100, 700) == []
+    (line,) = advise_planting(few, 100, 700)
+    assert "3.5 of the 70 drafts" in line
+    assert "planted_drafts: 0.1 would make it 90% or more" in line
+    assert detection_power(0.1, 70, 30) >= 0.9 > detection_power(0.075, 70, 30)
+    one = study.changed(design=study.design.model_copy(update={"stimuli_per_rater": 1}))
+    assert "More drafts for each rater" in advise_planting(one, 100, 100)[0]
+    none = study.changed(design=study.design.model_copy(update={"planted_drafts": 0.0}))
+    assert "no drafts are planted" in advise_planting(none, 100, 700)[0]

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt import __version__
+from heartfelt.analysis.adjudicated import adjudicated_items
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
 from heartfelt.analysis.attributes import field_agreement, field_answers
 from heartfelt.analysis.categories import categories
@@ -194,6 +195,7 @@ def analyze(
         field_agreement=guard(
             "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))
         ),
+        adjudication=guard("adjudication", None, adjudicated_items, material.snapshot),
         notes=(*material.labels.notes, *notes),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)

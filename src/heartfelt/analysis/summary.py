@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from heartfelt.analysis.adjudicated import Adjudicated
 from heartfelt.analysis.category_results import Categories, FieldAgreement
 from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
 from heartfelt.analysis.preregistration import Registered
@@ -309,6 +310,7 @@ class Summary:
     verification: Verification | None = field(default=None, metadata=OMIT)
     categories: tuple[Categories, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)
+    adjudication: Adjudicated | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()

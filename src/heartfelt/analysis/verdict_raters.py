@@ -90,7 +90,7 @@ def _drafts(summary: Summary) -> Iterator[str]:
     verified = plural(every.verdicts.verified, "draft")
     text = f"People verified {verified} of a machine and accepted {percent_interval(every.verdicts.accepted)} as they were"
     if not every.accuracy.is_missing:
-        text += f"; drafts are {percent_interval(every.accuracy)} like what people answer without seeing them"
+        text += f"; their similarity to what people answer without seeing them is {interval(every.accuracy, 2)} (1 is the same)"
     yield f"{text}."
     if not every.missed.is_missing:
         stamps = sorted(
@@ -110,17 +110,6 @@ def _drafts(summary: Summary) -> Iterator[str]:
         yield (
             f"Answers given in sight of a draft lie nearer to it by {interval(apart.difference, 2)}, on a scale from 0 (nothing in"
             f" common) to 1 (the same; {p_value(apart.p)})."
-        )
-    drafted = {field.field for field in made.fields if field.verdicts.verified}
-    measured = [
-        name
-        for name, trust in (summary.reliability or {}).items()
-        if name in drafted and not (trust.alpha_interval.is_missing and trust.alpha_nominal.is_missing)
-    ]
-    if measured:
-        yield (
-            f"Most answers to {listed(measured, 4)} were given in sight of the same draft, so their reliability and agreement"
-            " overstate how far people agree by themselves."
         )
 
 

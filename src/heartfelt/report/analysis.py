@@ -18,6 +18,7 @@ from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
 from heartfelt.report.sections import (
+    adjudication,
     categories,
     comparisons,
     outcome,
@@ -37,7 +38,10 @@ SYSTEMS: Mapping[str, tuple[Callable[[Analysis, Charts], Section], ...]] = {
     "opinion": (systems.ranking,),
 }
 """What a report says of systems, by kind of study."""
-RELATED_FIGURES = ("strengths", "win-matrix", "system-ranking")
+RELATED_FIGURES = (
+    *("strengths", "win-matrix", "system-ranking"),
+    *("category-map", "draft-effects", "planted-errors"),
+)
 """What a page shows of a study that is related to its own, as far as that has it."""
 
 
@@ -59,6 +63,7 @@ def write_analysis(
     target, charts = Path(folder), charts_of(analysis)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
     compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
+    compared["adjudications"] = analysis.snapshot.adjudications
     tables |= {name: table for name, table in compared.items() if table.height}
     with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
         write_json(made / "summary.json", analysis.summary)
@@ -129,6 +134,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         traces.traces,
         *((reliability.agreement, reliability.trust) if single else ()),
         verification.verification,
+        adjudication.adjudication,
         raters.raters,
         raters.rater_groups,
         *((systems.answers,) if single else ()),

@@ -69,10 +69,27 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
         # What was planted says nothing of the image, so it stands next to the fields and not among them.
         where = "planted" if row.get("shown") == "planted" else "fields"
         _add_field(record(row["stimulus"], by if by in mine else mine[0]), row, where)
+    for row in _decided_fields(snapshot).iter_rows(named=True):
+        _add_field(record(row["stimulus"], raters.get(row["stimulus"], [None])[0]), row, "fields")
     for image in about:
         if image not in raters:
             record(image, None)
     return [_ordered(own) for own in records.values()]
+
+
+def _decided_fields(snapshot: Snapshot) -> pl.DataFrame:
+    """What senior raters decided about fields, as further verifications: the last one of a field is final."""
+    made = snapshot.adjudications.filter(~pl.col("question").is_in(JUDGED))
+    if not made.height:
+        return made
+    number = pl.col("value").round_sig_figs(12).cast(pl.String)
+    words = [pl.col("answer")] if "answer" in made.columns else []
+    made = made.with_columns(pl.coalesce(*words, number).alias("final"))
+    return _plain(
+        made.drop("value", "answer", strict=False).rename(
+            {"question": "field", "by": "verified_by"}, strict=False
+        )
+    )
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:

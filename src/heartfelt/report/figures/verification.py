@@ -92,20 +92,20 @@ def draft_effects(analysis: Analysis) -> Chart | Absent:
 
     panels.add(
         "Anchoring",
-        "similarity to the draft, with less without it",
+        "gain in similarity to the draft",
         _items(made, lambda field: field.anchoring.difference, PLAIN, hidden),
         lines=none,
     )
     panels.add(
         "Time",
-        "seconds with a draft over seconds without",
+        "times as long as without",
         _items(made, lambda field: field.seconds.difference, COLOURS[2], hidden),
         lines=(Line(1.0, "same time"),),
         include=(0.0,),
     )
     panels.add(
         "Keystrokes",
-        "keys and taps, with a draft less without",
+        "more keys than without",
         _items(made, lambda field: field.keystrokes.difference, COLOURS[3], hidden),
         lines=none,
     )

@@ -20,8 +20,11 @@ from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.rules.against_norm import LEAST_ANSWERS, LEAST_SECONDS, median_log_times, too_few
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats
+from heartfelt.study import Study
 from heartfelt.wording import number, p_value, percent, plural
 
+LEAST_POWER = 0.9
+PLANTED_SHARES = (0.05, 0.075, 0.1, 0.15, 0.2, 0.25)
 _LONGEST_GAP = 1800.0
 """Seconds between two trials that count as work; a longer gap is a break."""
 
@@ -87,6 +90,28 @@ def detection_power(
     critical = binom.isf(least, shown, at_most) + 1
     flagged = np.where(critical <= shown, binom.sf(critical - 1, shown, miss), 0.0)
     return float(np.sum(binom.pmf(shown, drafts, planted) * flagged))
+
+
+def advise_planting(study: Study, stimuli: int, drafts: int) -> list[str]:
+    """Why raters who accept every draft may go unnoticed in a study with so many drafts of so many stimuli, and what helps."""
+    design = study.design
+    each = min(design.stimuli_per_rater or stimuli, stimuli)
+    shown = round(each * drafts / stimuli)
+    raters = max(1, round(stimuli * design.ratings_per_item / each))
+    if not design.planted_drafts:
+        return [
+            "no drafts are planted (planted_drafts: 0), so nobody can tell who accepts them without looking."
+        ]
+    power = detection_power(design.planted_drafts, shown, raters)
+    if power >= LEAST_POWER:
+        return []
+    chance = (
+        f"a rater who accepts every draft would be noticed with a chance of {percent(power)}: about"
+        f" {number(design.planted_drafts * shown, 1)} of the {plural(shown, 'draft')} that a rater verifies are planted."
+    )
+    shares = [share for share in PLANTED_SHARES if detection_power(share, shown, raters) >= LEAST_POWER]
+    remedy = f"planted_drafts: {shares[0]:g}" if shares else "More drafts for each rater"
+    return [f"{chance} {remedy} would make it {percent(LEAST_POWER)} or more."]
 
 
 def _hasty(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
