@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heartfelt.media.duplicates import HASH_BITS, Bits, duplicate_groups, find_near_duplicates, image_hash
+from heartfelt.media.duplicates import (
+    HASH_BITS,
+    Bits,
+    duplicate_groups,
+    find_near_duplicates,
+    image_hash,
+    measure_and_compare,
+)
+from heartfelt.media.pixels import measure_images
 from heartfelt.streams import stream
 
 
@@ -87,6 +95,8 @@ def test_files_are_grouped_and_unreadable_ones_named(tmp_path: Path) -> None:
     assert (result.images, result.extra, steps) == (4, 2, [1, 2, 3, 4, 5])
     assert [path.name for path, _ in result.problems] == ["text.png"]
     assert "in no known image format" in result.problems[0][1]
+    paths = [tmp_path / name for name in names]
+    assert measure_and_compare(paths) == (measure_images(paths), result)
 
 
 @pytest.mark.data

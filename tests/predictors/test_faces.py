@@ -112,12 +112,16 @@ def test_expressions_of_every_face_or_of_the_largest() -> None:
 
 
 def test_no_face_is_none() -> None:
-    nobody = rows()
-    for scale in (FREE, FreeText(type="text"), Categories(type="categories", categories=["happy", "sad"])):
-        result = expression(nobody, scale)
+    closed = Categories(type="categories", categories=["happy", "sad"])
+    for scale in (FREE, FreeText(type="text"), closed, YES_NO, NUMBER):
+        ask = Ask("q", scale, "", none=True)
+        result = checked(Expressions.make().answer(rows(), ask), ask)
         assert (result.answer, result.value, result.problem) == (NONE, None, None)
+    assert expression(rows(), FREE).answer == NONE
+    for scale in (closed, YES_NO, NUMBER):
+        assert "no face was detected; with 'none: true'" in (expression(rows(), scale).problem or "")
     own = Categories(type="categories", categories=["happy", "no face"])
-    assert expression(nobody, own).answer == "no face"
+    assert expression(rows(), own).answer == "no face"
 
 
 @pytest.mark.parametrize("wrong", ["faces[least=0.1]", "expressions[face=2]", "expressions[least=-1]"])

@@ -11,6 +11,7 @@ import pytest
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.report import write_analysis
 from tests import compared as made
+from tests.analysis.emotions import emotion_snapshot
 from tests.report import studies
 
 FEW = AnalyzeOptions(resamples=100)
@@ -83,3 +84,16 @@ def page_data(written: Path) -> dict[str, Any]:
     start = html.index(">", html.index('id="report-data"')) + 1
     results: dict[str, Any] = json.loads(html[start : html.index("</script>", start)])
     return results
+
+
+@pytest.fixture(scope="session")
+def emotional(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    """Emotions of images with tags, and a picture of each."""
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("pictures")
+    snapshot = emotion_snapshot(media=folder)
+    for place, name in enumerate(snapshot.stimuli["path"]):
+        Image.new("RGB", (300, 200), (5 * place, 90, 200)).save(folder / name)
+    (folder / "image-003.png").write_bytes(b"not an image")
+    return analyze(snapshot, FEW)

@@ -18,7 +18,7 @@ from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import summary_of
 
 OF_SETS = ("compared", "best_and_worst", "graded", "matched", "referenced")
-KINDS = ("conveyance", "opinion", "presence", "traced", *OF_SETS)
+KINDS = ("conveyance", "opinion", "presence", "traced", "emotional", *OF_SETS)
 EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
 TYPES = {"columns", "intervals", "plane", "map", "curve", "heatmap", "dumbbell", "trace"}
 OF_CONVEYANCE = {
@@ -26,7 +26,13 @@ OF_CONVEYANCE = {
     "absolute-deviation-by-system-and-quadrant", "slopes", "confusion", "answers-by-system", "raters", "sensitivity",
 }  # fmt: skip
 OF_TRACES = {"traces", "trace-agreement", "trace-lags"}
+OF_CATEGORIES = {
+    "category-balance", "category-map", "category-consistency", "category-confusion", "attributes", "field-agreement",
+}  # fmt: skip
 EXPECTED = {
+    "emotional": EVERYWHERE
+    | OF_CATEGORIES
+    | {"agreement", "system-ranking", "answers-by-system", "confusion"},
     "conveyance": EVERYWHERE | OF_CONVEYANCE,
     "opinion": EVERYWHERE | {"system-ranking", "answers-by-system", "rater-groups"},
     "presence": EVERYWHERE | {"agreement"},

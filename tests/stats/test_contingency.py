@@ -67,7 +67,10 @@ def test_marginal_homogeneity_without_disagreement_or_in_separate_groups() -> No
     assert marginal_homogeneity([[5, 0], [0, 7]]).p == 1.0
     assert marginal_homogeneity([[0, 0], [0, 0]]).why_missing == "no item has both categories"
     apart = [[5, 3, 0, 0], [1, 5, 0, 0], [0, 0, 4, 2], [0, 0, 6, 4]]
-    assert "never mistaken" in (marginal_homogeneity(apart).why_missing or "")
+    both = marginal_homogeneity(apart)
+    halves = [marginal_homogeneity([line[at : at + 2] for line in apart[at : at + 2]]) for at in (0, 2)]
+    assert both.df == 2
+    assert both.statistic == pytest.approx(sum(half.statistic or 0 for half in halves))
     unused = marginal_homogeneity([[5, 3, 0], [1, 5, 0], [0, 0, 0]])
     assert unused.df == 1
     assert unused.statistic == pytest.approx((3 - 1) ** 2 / (3 + 1))  # McNemar's

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,10 +20,13 @@ from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
+    from heartfelt.make.prompts import Prompt
     from heartfelt.snapshot import Snapshot
+    from heartfelt.study import Study
 
 RATERS = 36
 JUDGES = 20
+VERIFIERS = 10
 DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
@@ -36,7 +39,8 @@ class Demo:
     folder: Path
     seed: int
     snapshot: Snapshot = field(init=False)
-    arena: Analysis = field(init=False)
+    related: dict[str, Analysis] = field(default_factory=dict)
+    """Smaller studies, by the folder of their report."""
     predictors: tuple[str, ...] = ("human", "intent", "system-mean", "constant")
 
 
@@ -89,10 +93,54 @@ def compare(demo: Demo, progress: Progress) -> str:
     options = RehearsalOptions(raters=JUDGES, mix=RaterMix(shares={"random": 0.1}), seed=demo.seed)
     _, snapshot = rehearse(folder / "study", options, progress)
     snapshot.write(folder / "snapshot")
-    demo.arena = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
-    _moved(write_analysis(demo.arena, folder / "analysis", progress=progress), folder)
+    demo.related["arena"] = made = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
+    _moved(write_analysis(made, folder / "analysis", progress=progress), folder)
     trials = snapshot.ratings["trial"].n_unique()
     return f"{trials:,} comparisons by {JUDGES} simulated raters; {folder / 'report.html'}"
+
+
+def verify(demo: Demo, progress: Progress) -> str:
+    """A small study of images: machines draft fields, simulated people judge the images and verify the drafts."""
+    from heartfelt.analysis import AnalyzeOptions, analyze
+    from heartfelt.drafts import draft_from_pixels
+    from heartfelt.make.starter import STARTERS, StarterOptions, start_study
+    from heartfelt.report import write_analysis
+    from heartfelt.simulate import RaterMix, VerifierMix
+    from heartfelt.study.recipes import drafted_recipe
+    from heartfelt.web.rehearsal import RehearsalOptions, rehearse
+
+    recipe, folder = drafted_recipe(), demo.folder / "images"
+    if recipe is None:
+        return "left out: no recipe has questions that a machine fills in first"
+    design = {"ratings_per_item": VERIFIERS, "practice": 0}
+    started = start_study(recipe, folder / "study", StarterOptions(seed=demo.seed, design=design), progress)
+    draft_from_pixels(folder / "study", progress)
+    options = RehearsalOptions(
+        raters=VERIFIERS,
+        mix=RaterMix(shares={}),
+        verifying=VerifierMix(shares={"rubber-stamper": 0.2}),
+        intended=_intended(started.study, [planned.ask for planned in STARTERS[recipe](1).stimuli]),
+        seed=demo.seed,
+    )
+    _, snapshot = rehearse(folder / "study", options, progress)
+    snapshot.write(folder / "snapshot")
+    demo.related["images"] = made = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
+    _moved(write_analysis(made, folder / "analysis", progress=progress), folder)
+    verdicts = snapshot.fields["verdict"].drop_nulls()
+    return f"{len(verdicts):,} drafts verified by {VERIFIERS} simulated raters; {folder / 'report.html'}"
+
+
+def _intended(study: Study, asked: Sequence[Prompt]) -> dict[str, dict[str, float]]:
+    """By question, what each intent is to convey: the synthesiser's coordinates on 1 to 9, moved onto the question's scale."""
+    out: dict[str, dict[str, float]] = {}
+    for question in study.asked:
+        bounds = study.scale_of(question.id).bounds()
+        if bounds is not None and not question.machine_first:
+            span = bounds[1] - bounds[0]
+            values = {ask.intent: ask.coordinates.get(question.id) for ask in asked}
+            known = {name: value for name, value in values.items() if value is not None}
+            out[question.id] = {name: bounds[0] + span * (value - 1) / 8 for name, value in known.items()}
+    return {question: values for question, values in out.items() if values}
 
 
 def _moved(source: Path, target: Path) -> None:
@@ -108,8 +156,8 @@ def analyse(demo: Demo, progress: Progress) -> str:
     from heartfelt.report import write_analysis
 
     made = analyze(demo.snapshot, AnalyzeOptions(seed=demo.seed), progress)
-    related = {"arena": demo.arena}
-    _moved(write_analysis(made, demo.folder / "analysis", related=related, progress=progress), demo.folder)
+    target = demo.folder / "analysis"
+    _moved(write_analysis(made, target, related=demo.related, progress=progress), demo.folder)
     flagged = len(made.summary.screening.flagged)
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
@@ -151,6 +199,7 @@ STAGES: Mapping[str, Callable[[Demo, Progress], str]] = {
     "Serving the study and collecting ratings over HTTP": collect,
     "Freezing everything into a snapshot": freeze,
     "Comparing the systems in a small arena": compare,
+    "Drafting fields of images and verifying them": verify,
     "Screening raters, measuring trust, writing the report": analyse,
     "Predicting what the clips convey": predict,
     "Scoring predictors against the people": score,

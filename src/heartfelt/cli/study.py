@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heartfelt.cli.command import app, out, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
+
+if TYPE_CHECKING:
+    from heartfelt.formats.manifest import OpenStudy
 
 
 @app.command()
@@ -23,14 +28,18 @@ def new(
     seed: Annotated[int | None, typer.Option(help="Seed of the study; the recipe's own if left out.")] = None,
 ) -> None:
     """Start a study from a published design: a folder that is valid and ready to run."""
+    from heartfelt.drafts import draft_from_pixels
     from heartfelt.make.starter import StarterOptions, start_study
 
     with progress_bar(f"starting {folder}") as report:
         made = start_study(recipe, folder, StarterOptions(per_cell=per_cell, media=media, seed=seed), report)
+        drafted = draft_from_pixels(folder, report) if media else None
     counts = f"{made.stimuli.height} stimuli and {len(made.study.asked)} questions"
     out.print(f"[bold]{folder}[/bold]: a study after '{recipe}' with {counts}")
     say("  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' validates it")
     say("  stimuli.csv  the stimuli: put your own here, and their files into media/")
+    if drafted is not None:
+        say("  drafts.parquet  what machines wrote for raters to verify; 'heartfelt draft' fills in the rest")
 
 
 @app.command()
@@ -55,10 +64,32 @@ def check(
     say(f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {units}.")
     if opened.sets is not None and (unused := opened.sets.left_out):
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
-    say(*(f"  {note}" for note in notes))
+    say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
+
+
+def _drafted(opened: OpenStudy) -> Iterator[str]:
+    """Which machine-first questions have drafts; an error for a drafter that does not exist."""
+    from heartfelt.collect.material import machine_values
+    from heartfelt.predictors import PREDICTORS, parse_spec
+
+    first = [question for question in opened.study.asked if question.machine_first]
+    for question in first:
+        if question.draft is not None:
+            PREDICTORS[parse_spec(question.draft).name]
+    filled = machine_values(opened)
+    asked, counts = Counter(opened.items["question"]), Counter(question for _, question in filled)
+    complete = [question.id for question in first if asked[question.id] == counts[question.id]]
+    if complete:
+        yield f"Drafted for all stimuli: {', '.join(complete)}."
+    for question in first:
+        if question.id not in complete:
+            yield (
+                f"{question.id}: {counts[question.id]:,} of {asked[question.id]:,} stimuli have a draft"
+                " ('heartfelt draft' fills them in; raters answer the others without one)."
+            )
 
 
 @app.command()

@@ -50,7 +50,7 @@ def assign(
     chosen: dict[str, list[Question]] = {}
     without = []
     for question in (first[name] for name in first if not fields or name in fields):
-        own = question.draft or (_by_id(question.id) if study.media == "image" else None)
+        own = question.draft or by_id(study, question)
         wanted = general or own if fields else own or general
         spec = of_field.get(question.id) or wanted
         if spec is None:
@@ -65,8 +65,11 @@ def assign(
     return [Assignment(spec, tuple(questions)) for spec, questions in chosen.items()], without
 
 
-def _by_id(name: str) -> str | None:
-    return "pixels" if measure_named(name) else BY_ID.get(name.casefold())
+def by_id(study: Study, question: Question) -> str | None:
+    """The built-in drafter that goes by a question's id; None where there is none."""
+    if study.media != "image":
+        return None
+    return "pixels" if measure_named(question.id) else BY_ID.get(question.id.casefold())
 
 
 def _check_field(study: Study, name: str, first: dict[str, Question]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt.drafts.cases import draft_ask, draft_cases, pending_items
-from heartfelt.drafts.choosing import Assignment, assign
+from heartfelt.drafts.choosing import Assignment, assign, by_id
 from heartfelt.drafts.result import DrafterRun, Drafting
 from heartfelt.drafts.writing import DraftFiles, summary
 from heartfelt.errors import HeartfeltError, InputError
@@ -32,6 +32,7 @@ from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.spec import parse_spec, predictor_from
 from heartfelt.predictors.store import JOURNAL, Journal, lock
 from heartfelt.progress import Progress
+from heartfelt.study import load_study
 from heartfelt.tables import DRAFTS
 
 RUNS = "drafts"
@@ -81,6 +82,19 @@ def draft(
             files.write_duplicates(progress)
         spent = [call.cost for call in _recorded(opened.folder / RUNS) if call.cost is not None]
         return summary(files, assigned, runs, without, sum(spent) if spent else None)
+
+
+def draft_from_pixels(folder: Path | str, progress: Progress | None = None) -> Drafting | None:
+    """Draft what the pixels alone say of a study's images; None where nothing asks for that."""
+    study = load_study(folder)
+    fields = tuple(
+        question.id
+        for question in study.asked
+        if question.machine_first and by_id(study, question) == "pixels"
+    )
+    if not fields:
+        return None
+    return draft(folder, DraftOptions(fields, duplicates=False), progress)
 
 
 def drafter_of(spec: str, language: str) -> Predictor:

@@ -8,6 +8,7 @@ images first), a second of sound as 25 tokens, and an answer as 25 tokens plus i
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,8 +115,11 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
             tokens = [round(mean * requests) for mean in means]
         else:
             basis = f"{CHARACTERS_PER_TOKEN} characters or {PIXELS_PER_TOKEN} pixels per token"
-            media = _media_tokens(opened, pending)
-            tokens = [requests * _text_tokens(asks, language) + media, requests * _answer_tokens(asks)]
+            tokens = [_media_tokens(opened, pending), 0]
+            for asked, count in Counter(tuple(ask.question for ask in case.asks) for case in cases).items():
+                fields = [by_name[name] for name in asked]
+                tokens[0] += count * _text_tokens(fields, language)
+                tokens[1] += count * _answer_tokens(fields)
         return PlannedDrafter(
             *(plain.drafter, source, version, names, stimuli, pending.height, requests),
             *(tokens[0], tokens[1], drafter.cost(tokens[0], tokens[1]), basis),

@@ -19,9 +19,11 @@ from typing import ClassVar, Protocol, TypeAlias
 
 import polars as pl
 
+from heartfelt import __version__
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.drafts import write_drafts
 from heartfelt.formats.manifest import open_study
 from heartfelt.make.prompts import Generator, Prompt
 from heartfelt.media.audio import Audio
@@ -78,7 +80,8 @@ class Sketch:
 
     ``systems`` are ids with a word on each; ``blocks`` replace top-level blocks of the ``study.yaml``;
     ``anchors`` are the stimuli of the anchor probe. ``items`` are pairs of stimulus and question; None asks
-    every question of every stimulus. ``notes`` tell the reader of the folder's README what the examples are.
+    every question of every stimulus. ``notes`` tell the reader of the folder's README what the examples are. ``drafts`` are
+    what the synthesiser knows of its stimuli, by question and stimulus, for raters to verify.
     """
 
     systems: Mapping[str, str]
@@ -87,6 +90,7 @@ class Sketch:
     items: tuple[tuple[str, str], ...] | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
     anchors: tuple[str, ...] = ()
+    drafts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 Starter: TypeAlias = Callable[[int], Sketch]
@@ -193,8 +197,21 @@ def start_study(
         media.mkdir()
         if options.media:
             _render(sketch.stimuli, media, study.seed, progress)
+            _write_drafts(target, sketch)
         open_study(target)
     return Started(study, Path(folder), stimuli, items)
+
+
+def _write_drafts(target: Path, sketch: Sketch) -> None:
+    """The drafts of the examples, where the sketch has any."""
+    rows = [
+        (stimulus, question, value, "synthesiser", __version__)
+        for question, values in sketch.drafts.items()
+        for stimulus, value in values.items()
+    ]
+    if rows:
+        columns = ["stimulus", "question", "value", "source", "version"]
+        write_drafts(target, pl.DataFrame(rows, schema=columns, orient="row"))
 
 
 def _render(planned: tuple[Planned, ...], media: Path, seed: int, progress: Progress | None) -> None:
@@ -326,6 +343,11 @@ def _readme(recipe: str, study: Study, sketch: Sketch, *, media: bool) -> str:
                     if sketch.items
                     else []
                 ),
+                *(
+                    ["| `drafts.parquet` | what machines wrote about the stimuli, for raters to verify |"]
+                    if sketch.drafts and media
+                    else []
+                ),
                 "| `media/` | the files that `path` names |",
             ]
         ),
@@ -357,6 +379,10 @@ def _steps(study: Study, sketch: Sketch) -> str:
     if sketch.anchors:
         steps.append(
             "List the anchors in `stimuli.csv` without a system, and name them under `probes` in `study.yaml`."
+        )
+    if sketch.drafts:
+        steps.append(
+            "Run `heartfelt draft` on this folder: machines fill in the questions that raters verify."
         )
     steps += [
         "Run `heartfelt check` on this folder. It lists what is missing, and where.",

@@ -18,15 +18,19 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.media.image import decode_image
+from heartfelt.media.pixels import MeasuredImage, measure_image
 from heartfelt.progress import Progress
 from heartfelt.stats.triples import Ints
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Bits: TypeAlias = npt.NDArray[np.uint8]
 
@@ -62,12 +66,13 @@ class NearDuplicates:
         return sum(len(group.paths) - 1 for group in self.groups)
 
 
-def image_hash(source: Path | str | bytes) -> Bits:
-    """The difference hash of an image, as 32 bytes."""
-    from PIL import Image
+def image_hash(source: Path | str | bytes | Image) -> Bits:
+    """The difference hash of an image (a path, the bytes of a file, or what ``decode_image`` returned), as 32 bytes."""
+    from PIL.Image import Resampling
 
-    grey = decode_image(source).convert("L")
-    small = np.asarray(grey.resize((_SIDE + 1, _SIDE), Image.Resampling.LANCZOS), dtype=np.int16)
+    image = decode_image(source) if isinstance(source, Path | str | bytes) else source
+    grey = image.convert("L")
+    small = np.asarray(grey.resize((_SIDE + 1, _SIDE), Resampling.LANCZOS), dtype=np.int16)
     return np.packbits((small[:, 1:] > small[:, :-1]).ravel())
 
 
@@ -104,16 +109,50 @@ def find_near_duplicates(
     paths: Sequence[Path | str], progress: Progress | None = None, workers: int | None = None
 ) -> NearDuplicates:
     """The groups of nearly equal images among files; one that cannot be read is listed with its reason."""
-    files = [Path(path) for path in paths]
-    hashes: list[Bits | None] = []
-    problems: list[tuple[Path, str]] = []
+    files, hashes = [Path(path) for path in paths], list[Bits | str]()
     with ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool:
-        for path, (bits, problem) in zip(files, pool.map(_hashed, files), strict=True):
-            hashes.append(bits)
-            if problem is not None:
-                problems.append((path, problem))
+        for result in pool.map(_hashed, files):
+            hashes.append(result)
             if progress is not None:
                 progress("comparing images", len(hashes), len(files))
+    return _grouped(files, hashes)
+
+
+def measure_and_compare(
+    paths: Sequence[Path | str], progress: Progress | None = None, workers: int | None = None
+) -> tuple[tuple[MeasuredImage, ...], NearDuplicates]:
+    """What ``measure_images`` and ``find_near_duplicates`` say of files, with each image decoded once for both."""
+    files, results = [Path(path) for path in paths], list[tuple[MeasuredImage, Bits | str]]()
+    with ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool:
+        for result in pool.map(_measured_and_hashed, files):
+            results.append(result)
+            if progress is not None:
+                progress("measuring and comparing images", len(results), len(files))
+    return tuple(image for image, _ in results), _grouped(files, [bits for _, bits in results])
+
+
+def _hashed(path: Path) -> Bits | str:
+    """The hash of an image, or why it has none."""
+    try:
+        return image_hash(path)
+    except HeartfeltError as error:
+        return error.problem
+
+
+def _measured_and_hashed(path: Path) -> tuple[MeasuredImage, Bits | str]:
+    try:
+        image = decode_image(path)
+    except HeartfeltError as error:
+        return MeasuredImage(path, problem=error.problem), error.problem
+    return MeasuredImage(path, measure_image(image)), image_hash(image)
+
+
+def _grouped(files: Sequence[Path], results: Sequence[Bits | str]) -> NearDuplicates:
+    """The groups by the hashes of files, or the reasons why there are none."""
+    hashes = [None if isinstance(result, str) else result for result in results]
+    problems = [
+        (path, result) for path, result in zip(files, results, strict=True) if isinstance(result, str)
+    ]
     members: dict[int, list[int]] = {}
     for at, first in enumerate(duplicate_groups(hashes).tolist()):
         members.setdefault(first, []).append(at)
@@ -123,13 +162,6 @@ def find_near_duplicates(
         if len(group) > 1
     )
     return NearDuplicates(groups, len(files) - len(problems), tuple(problems))
-
-
-def _hashed(path: Path) -> tuple[Bits | None, str | None]:
-    try:
-        return image_hash(path), None
-    except HeartfeltError as error:
-        return None, error.problem
 
 
 def _most_bits(hashes: Sequence[Bits | None]) -> int:

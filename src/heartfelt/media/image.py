@@ -81,6 +81,15 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None) -> Imag
     )
 
 
+def thumbnail(source: Path | str | bytes, side: int = 128) -> bytes:
+    """A JPEG of the image with at most ``side`` pixels on either side."""
+    small = decode_image(source)
+    small.thumbnail((side, side))
+    memory = io.BytesIO()
+    small.save(memory, format="JPEG", quality=72)
+    return memory.getvalue()
+
+
 def _on_white(image: Image) -> Image:
     from PIL import Image
 

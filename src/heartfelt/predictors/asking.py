@@ -324,8 +324,6 @@ def _of_set(prediction: Prediction, names: Sequence[str]) -> Prediction:
 
 
 def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
-    if prediction.answer == NONE:
-        return replace(prediction, value=None, shares=None)
     words = ask.scale.labels()
     shares, value, answer = prediction.shares or {}, prediction.value, prediction.answer
     unknown = sorted(set(shares) - set(words.values()))
@@ -333,10 +331,11 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
         raise ValueError(f"the predictor's shares name '{unknown[0]}', which is not a category")
     if answer is not None and value is None:
         wrong = f"the predictor answered '{shortened(answer)}', which is not a category"
-        near = nearest(answer, words.values())
+        given = answer
         try:
             value, answer = ask.scale.read(answer)
         except InputError:
+            near = nearest(given, words.values())
             raise ValueError(wrong + (f" (the nearest is '{near}')" if near else "")) from None
     elif value is None and shares:
         answer = max(shares, key=shares.__getitem__)

@@ -150,12 +150,15 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
 
 
 def _nobody(ask: Ask, score: float | None, note: str) -> Prediction:
-    """No face: the answer of the scale that says so, else "(none)"."""
-    if isinstance(ask.scale, Categories | Ordered) or (isinstance(ask.scale, Tags) and ask.scale.tags):
+    """No face: the answer of the scale that says so, else "(none)" where that can be an answer."""
+    scale = ask.scale
+    if isinstance(scale, Categories | Ordered) or (isinstance(scale, Tags) and scale.tags):
         named = answer_labels([Label(NONE, 1.0, _NOBODY)], ask, note=note)
-        if named.problem is None:
+        if named.problem is None and named.answer != NONE:
             return replace(named, score=score, shares=None)
-    return Prediction(answer=NONE, score=score, note=note)
+    if ask.none or isinstance(scale, Tags | FreeText):
+        return Prediction(answer=NONE, score=score, note=note)
+    return Prediction.failed(f"{note}; with 'none: true' the question could be answered with \"(none)\"")
 
 
 def _counted(count: int, scale: Numeric | Points, score: float, note: str) -> Prediction:

@@ -17,7 +17,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
-from heartfelt.report.sections import comparisons, outcome, raters, reliability, systems, traces
+from heartfelt.report.sections import categories, comparisons, outcome, raters, reliability, systems, traces
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -115,6 +115,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         comparisons.comparisons,
         comparisons.mushra,
         *(SYSTEMS.get(analysis.summary.kind, ()) if single else ()),
+        *((categories.categories, categories.fields) if single else ()),
         traces.traces,
         *((reliability.agreement, reliability.trust) if single else ()),
         raters.raters,

@@ -253,7 +253,7 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """A shaded table; the shade runs from ``low`` to ``high``."""
+    """A shaded table; the shade runs from ``low`` to ``high``, or both ways from ``middle`` in two colours."""
 
     type: ClassVar[str] = "heatmap"
     title: str
@@ -265,6 +265,7 @@ class Heatmap:
     low: float = 0.0
     high: float = 1.0
     square: bool = False
+    middle: float | None = field(default=None, metadata={"omit": "none"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 import mimetypes
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from heartfelt.errors import HeartfeltError
+from heartfelt.media.image import thumbnail
 from heartfelt.snapshot import Snapshot
 
 EMBED_AT_MOST = 24 * 2**20
+THUMBNAILS_AT_MOST = 2 * 2**20
 _TYPES = {
     ".opus": "audio/ogg",
     ".ogg": "audio/ogg",
@@ -21,18 +25,37 @@ _TYPES = {
 
 def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:
     """What the page plays for each stimulus: a data address if all media fit into the page, else a relative path."""
+    paths = _paths(snapshot)
+    if sum(path.stat().st_size for path in paths.values()) > EMBED_AT_MOST:
+        return {name: _relative(path, page.parent) for name, path in paths.items()}
+    return {name: _embedded(path) for name, path in paths.items()}
+
+
+def thumbnails(snapshot: Snapshot, names: Iterable[str]) -> dict[str, str]:
+    """Small pictures of images as data addresses; those that cannot be read, or are too many for a page, are left out."""
+    paths, out, size = _paths(snapshot), {}, 0
+    for name in names:
+        try:
+            small = thumbnail(paths[name]) if name in paths else b""
+        except HeartfeltError:
+            continue
+        size += len(small)
+        if small and size <= THUMBNAILS_AT_MOST:
+            out[name] = f"data:image/jpeg;base64,{base64.b64encode(small).decode()}"
+    return out
+
+
+def _paths(snapshot: Snapshot) -> dict[str, Path]:
+    """The media files that are there, by stimulus."""
     root = snapshot.source.media_root
     stimuli = snapshot.stimuli
     if root is None or not {"path", "found"} <= set(stimuli.columns):
         return {}
-    paths = {
+    return {
         row["stimulus"]: root / row["path"]
         for row in stimuli.iter_rows(named=True)
         if row["found"] and row["path"]
     }
-    if sum(path.stat().st_size for path in paths.values()) > EMBED_AT_MOST:
-        return {name: _relative(path, page.parent) for name, path in paths.items()}
-    return {name: _embedded(path) for name, path in paths.items()}
 
 
 def _relative(path: Path, folder: Path) -> str:

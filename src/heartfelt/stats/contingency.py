@@ -102,16 +102,16 @@ def marginal_homogeneity(table: Sequence[Sequence[int]]) -> Homogeneity:
         return Homogeneity(0.0, 0, 1.0, n)
     counts = counts[np.ix_(used, used)]
     rows, columns = counts.sum(axis=1), counts.sum(axis=0)
-    apart = (rows - columns)[:-1]
     covariance = np.diag(rows + columns) - counts - counts.T
-    covariance = covariance[:-1, :-1]
-    if np.linalg.matrix_rank(covariance) < covariance.shape[0]:
-        why = "the categories fall into groups that are never mistaken for each other, so the test has no unique form"
-        return Homogeneity(None, used.size - 1, None, n, why_missing=why)
+    # Categories that are never mistaken for each other form groups, each with equal totals of rows and columns: one degree of
+    # freedom less for each group.
+    size, axes = np.linalg.eigh(covariance)
+    free = size > 1e-9 * size.max()
+    apart = axes[:, free].T @ (rows - columns)
     from scipy.special import chdtrc
 
-    statistic = float(apart @ np.linalg.solve(covariance, apart))
-    return Homogeneity(statistic, used.size - 1, float(chdtrc(used.size - 1, statistic)), n)
+    df, statistic = int(np.count_nonzero(free)), float(apart @ (apart / size[free]))
+    return Homogeneity(statistic, df, float(chdtrc(df, statistic)), n)
 
 
 def association(both: int, attribute: int, category: int, items: int) -> Association:

@@ -184,6 +184,8 @@ class Visitor:
             answered.add(left[0].get_attribute("data-form"))
             self.still()
         last = self.page.query_selector("form.trial[data-last]") is not None
+        if self.hand == "keyboard" and self.page.query_selector("form.trial.verifying") is not None:
+            self.page.keyboard.press("a")
         if self.hand == "touch":
             self.page.locator("[data-does=submit]").tap()
         else:
@@ -197,6 +199,9 @@ class Visitor:
 
     def _answer_one(self, question: ElementHandle, turn: int) -> None:
         kind = question.get_attribute("class") or ""
+        if "verify" in kind:
+            self._verify(question, turn % 3)
+            return
         field = question.query_selector("textarea, .amount, .tagging input, input[type=text]")
         choices = question.query_selector_all("input[type=radio]")
         if choices and (field is None or not field.is_visible()):
@@ -209,14 +214,6 @@ class Visitor:
                     "a digit answers the question that is active"
                 )
                 self.page.keyboard.press(str(which + 1))
-            if "verify" in kind and which == 1:
-                fixing = question.query_selector(".editor textarea, .editor input[type=text]")
-                assert fixing is not None
-                fixing.fill("0.25" if "amount" in (fixing.get_attribute("class") or "") else "mended")
-                if question.query_selector(".tagging") is not None:
-                    fixing.press("Enter")
-                if self.hand == "keyboard":
-                    self._leave(fixing)
             return
         assert field is not None
         field.fill("0.75" if "amount" in (field.get_attribute("class") or "") else SENTENCE)
@@ -224,6 +221,30 @@ class Visitor:
             field.press("Enter")
         if self.hand == "keyboard":
             self._leave(field)
+
+    def _verify(self, question: ElementHandle, which: int) -> None:
+        """Leave a draft to be accepted with the others, correct it, or reject it."""
+        if which == 0:
+            return
+        if self.hand == "touch":
+            question.query_selector_all("button.suggestion" if which == 1 else "button.refuse")[0].tap()
+        else:
+            # A digit opens another field only while none is in use.
+            self.page.keyboard.press(question.query_selector_all(".keycap")[0].inner_text())
+        if which == 2:
+            if self.hand == "keyboard":
+                self.page.keyboard.press("Escape")
+            return
+        fixing = question.query_selector(".editor textarea, .editor input[type=text]")
+        assert fixing is not None
+        fixing.fill("0.25" if "amount" in (fixing.get_attribute("class") or "") else "mended")
+        self.still()
+        if self.hand == "touch":
+            question.query_selector_all("button.done")[0].tap()
+            return
+        if question.query_selector(".tagging") is not None:
+            fixing.press("Enter")
+        fixing.press("Enter")
 
     def _leave(self, field: ElementHandle) -> None:
         """Enter moves on from a field, unless it is the last: there it would send."""

@@ -233,7 +233,9 @@ def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
         # The recipe's labels stand at places of its own range, so another range goes without them.
         stated = Numeric(type="numeric", low=bounds[0], high=bounds[1])
         scales |= {base.question(axis).scale: stated for axis in ("valence", "arousal")}
-    return base.changed(systems=systems, prompts=[], scales=scales)
+    # Published annotations have no answer 'none'; without it, their snapshots keep the hash they had.
+    asked = [question.model_copy(update={"none": False}) for question in base.questions]
+    return base.changed(systems=systems, prompts=[], scales=scales, questions=asked)
 
 
 def _ratings(records: list[Record], extras: list[str]) -> pl.DataFrame:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from heartfelt.make.generators import SynthImage
-from heartfelt.make.prompts import prompts_for
+from heartfelt.make.generators.image import look
+from heartfelt.make.prompts import Prompt, prompts_for
 from heartfelt.make.starter import STARTERS, Planned, Sketch
 from heartfelt.study.recipes import recipe_study
 
@@ -42,7 +45,23 @@ def sketch(per_cell: int) -> Sketch:
         ),
         notes=(
             f"Abstract images of {SIZE} x {SIZE} pixels, drawn for a valence and an arousal that suit each emotion. They "
-            "show no objects, faces or actions, and no machine has filled in the fields that raters verify: those "
-            "come with your own images."
+            "show no faces and no actions. What raters verify was filled in by the synthesiser, which knows what it was asked "
+            "to draw (style, scene, objects), and by measures of the pixels (colour, brightness)."
         ),
+        drafts=_drafts(asked),
     )
+
+
+def _drafts(asked: Sequence[Prompt]) -> dict[str, dict[str, str]]:
+    """What is known of the images from what they were drawn for; chance decides the rest, so some of it may be wrong."""
+    out: dict[str, dict[str, str]] = {"style": {}, "scene": {}, "objects": {}}
+    for ask in asked:
+        means = look(*EMOTIONS[ask.intent])
+        shape = "stars" if means.angularity > 0.5 else "blobs"
+        number = next(
+            word for most, word in ((12, "few"), (30, "some"), (99, "many")) if means.shapes <= most
+        )
+        out["style"][ask.stimulus] = IMAGE_STYLES[ask.system]
+        out["scene"][ask.stimulus] = f"{number} {shape} on a plain ground"
+        out["objects"][ask.stimulus] = shape
+    return out

@@ -261,9 +261,10 @@
     panel.cells.forEach((line, i) => {
       name(svg, panel.rows[i], left - 8, top + (i + 0.5) * high + 4, left - 10 - (panel.row_label ? 20 : 0));
       line.forEach((cell, j) => {
-        const share = cell.value === null ? 0 : (cell.value - panel.low) / (panel.high - panel.low || 1);
+        const start = panel.middle ?? panel.low, way = cell.value === null ? 0 : (cell.value - start) / (panel.high - start || 1);
+        const share = Math.abs(way), shade = way < 0 ? "#d55e00" : "#0072b2";
         const mark = node("g", {}, svg);
-        node("rect", { x: left + j * step + 1, y: top + i * high + 1, width: Math.max(1, step - 2), height: high - 2, fill: "#0072b2", "fill-opacity": (0.04 + 0.96 * share).toFixed(3), rx: 2 }, mark);
+        node("rect", { x: left + j * step + 1, y: top + i * high + 1, width: Math.max(1, step - 2), height: high - 2, fill: shade, "fill-opacity": (0.04 + 0.96 * share).toFixed(3), rx: 2 }, mark);
         if (step > 22) node("text", { x: left + (j + 0.5) * step, y: top + (i + 0.5) * high + 4, "text-anchor": "middle", fill: share > 0.75 ? "#fff" : INK, class: "cell" }, mark, cell.text);
         describe(mark, cell.words);
       });
@@ -355,6 +356,7 @@
       }
       for (const mark of panel.means || []) add(node("circle", { cx: x(mark.x), cy: y(mark.y), r: 5.5, fill: colour(mark.group), stroke: "#fff", "stroke-width": 1.2, ...of(mark) }, svg), mark, mark.words);
       for (const mark of panel.stars || []) add(shape(svg, "star", x(mark.x), y(mark.y), 8, { fill: colour(mark.group), stroke: INK, ...of(mark) }), mark, mark.words);
+      if (!panel.points.length) for (const mark of panel.stars || []) node("text", { x: x(mark.x), y: y(mark.y) - 10, "text-anchor": "middle", class: "cell", ...of(mark) }, svg, mark.label);
       nearest(svg, marks);
       for (const mark of svg.querySelectorAll("[data-group]")) mark.classList.toggle("away", hidden.has(mark.dataset.group));
       return top + inner + 36;

@@ -21,7 +21,7 @@ from heartfelt.report.drawing.style import (
     shortened,
     wrapped,
 )
-from heartfelt.report.palette import INK, PLAIN, mix
+from heartfelt.report.palette import FLAGGED, INK, PLAIN, mix
 
 DARK = 0.75
 """The shade from which white letters read better than dark ones."""
@@ -62,14 +62,16 @@ def draw_heatmaps(panels: Sequence[Heatmap], _: Sequence[Key]) -> Figure:
 
 
 def _cells(axes: Axes, panel: Heatmap) -> None:
-    span = (panel.high - panel.low) or 1.0
+    start = panel.low if panel.middle is None else panel.middle
+    span = (panel.high - start) or 1.0
     corners, shades = [], []
     for i, line in enumerate(panel.cells):
         for j, cell in enumerate(line):
-            share = 0.0 if cell.value is None else (cell.value - panel.low) / span
+            share = 0.0 if cell.value is None else (cell.value - start) / span
+            shade, share = (FLAGGED if share < 0 else PLAIN), abs(share)
             left, right, top, bottom = j - 0.5, j + 0.5, i - 0.5, i + 0.5
             corners.append([(left, top), (right, top), (right, bottom), (left, bottom)])
-            shades.append(mix("#ffffff", PLAIN, share))
+            shades.append(mix("#ffffff", shade, share))
             ink = "white" if share > DARK else INK
             axes.text(j, i, cell.text, ha="center", va="center", fontsize=6.5, color=ink)
     cells = PolyCollection(corners, facecolors=shades, edgecolors="white", linewidths=0.8)

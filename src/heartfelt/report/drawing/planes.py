@@ -99,7 +99,8 @@ def draw_maps(panels: Sequence[Map], legend: Sequence[Key]) -> Figure:
         if place + across < len(panels):
             axes.set_xlabel("")
     marks = legend_marks(legend, 5) + legend_marks([Key("mean", INK, "star")], 7)
-    marks += legend_marks([Key("reference", INK, "cross")], 5)
+    if any(panel.crosses for panel in panels):
+        marks += legend_marks([Key("reference", INK, "cross")], 5)
     figure.legend(
         handles=marks,
         loc="outside lower center",
@@ -127,6 +128,19 @@ def _map(axes: Axes, panel: Map) -> None:
         axes.add_patch(shape(angle=turn, facecolor=colour, alpha=0.1, linewidth=0, zorder=1))
         axes.add_patch(shape(angle=turn, fill=False, edgecolor=colour, linewidth=0.9, zorder=3))
     outline = {"marker": "*", "s": 60, "edgecolors": INK, "linewidths": 0.5}
+    if not panel.points:
+        # Without stimuli there is room for names.
+        for spot in panel.stars:
+            note(
+                axes,
+                shortened(spot.label, 20),
+                (spot.x, spot.y),
+                "data",
+                (0, 5),
+                ha="center",
+                fontsize=5.6,
+                zorder=6,
+            )
     for spots, look in ((panel.crosses, {"marker": "x", "s": 14, "linewidths": 0.9}), (panel.stars, outline)):
         scattered(axes, spots, [panel.colour(spot.group) for spot in spots], zorder=5, **look)
 

@@ -1,12 +1,22 @@
 """The figures of an analysis; importing this package registers them."""
 
-from heartfelt.report.figures import answers, comparisons, deviations, maps, raters, reliability, traces
+from heartfelt.report.figures import (
+    answers,
+    categories,
+    comparisons,
+    deviations,
+    maps,
+    raters,
+    reliability,
+    traces,
+)
 from heartfelt.report.figures.registry import FIGURES, Figure, figure
 
 __all__ = [
     "FIGURES",
     "Figure",
     "answers",
+    "categories",
     "comparisons",
     "deviations",
     "figure",

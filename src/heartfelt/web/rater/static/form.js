@@ -35,7 +35,7 @@ function control(id, number, study, machine, changed, set) {
   };
   if (!form.machine || machine === null || machine === undefined) return entry(changed);
   let verify = null;
-  const editor = entry((_, value, typed) => changed(verify, `fixed: ${value}`, typed));
+  const editor = entry((_, value, typed) => verify.edited(typed));
   verify = new Verify(editor, machine, changed);
   return verify;
 }
@@ -55,7 +55,8 @@ function fieldset(field, both = false) {
 
 export const answered = (field) => (field instanceof Verify ? field.answered : field.value !== undefined);
 const open = (field) => !answered(field) || field.problem !== null;
-export const settled = (field) => field.problem === null && (answered(field) || !field.form.required);
+// Every draft needs a verdict, also where the question is optional.
+export const settled = (field) => field.problem === null && (answered(field) || (!field.form.required && !(field instanceof Verify)));
 
 export class Form {
   constructor(root, step, study, changed, set) {
@@ -66,21 +67,23 @@ export class Form {
     this.out = new Set();
     this.controls = step.questions.map((id, place) => control(id, step.forms[place], study, step.machine[id], (field, ...details) => {
       this.grid?.draw();
-      this.#review(true);
+      this.review(true);
       changed(field, ...details);
     }, set));
     this.courses = [];
     this.units = this.#units();
-    this.#review();
+    this.review();
     this.page = 0;
     this.active = this.units[0]?.controls[0] ?? null;
   }
 
   // Which questions are shown after the answers so far; the others are out of the form until that changes.
-  #review(speak = false) {
+  review(speak = false) {
     if (!Object.keys(this.conditions).length) return;
     const fields = new Map(this.controls.map((field) => [field.id, field]));
-    const shown = visible([...fields.keys()], this.conditions, (id) => fields.get(id).value);
+    // A draft counts as accepted until there is a verdict, so that one key can accept all that depends on it too.
+    const value = (field) => (field instanceof Verify && !field.verdict ? field.machine : field.value);
+    const shown = visible([...fields.keys()], this.conditions, (id) => value(fields.get(id)));
     const out = new Set(this.controls.filter((field) => !shown.has(field.id)));
     if (out.size === this.out.size && [...out].every((field) => this.out.has(field))) return;
     const added = this.controls.filter((field) => this.out.has(field) && !out.has(field));
@@ -200,7 +203,9 @@ export class Form {
       unit.node.hidden = !unit.controls.some((field) => shown.has(field));
       if (unit.rows) for (const field of unit.controls) field.node.hidden = !shown.has(field) || this.out.has(field);
     }
-    if (this.heading) this.heading.hidden = !units.some((unit) => unit.machine);
+    const verifying = units.some((unit) => unit.machine);
+    if (this.heading) this.heading.hidden = !verifying;
+    this.root.classList.toggle("verifying", verifying);
     return fits ? fits() : true;
   }
 
@@ -208,7 +213,6 @@ export class Form {
     this.page = page;
     const units = this.pages[page] ?? [];
     this.#only(units);
-    this.root.classList.toggle("verifying", units.some((unit) => unit.machine));
     this.activate(this.here.find(open) ?? this.here[0] ?? null);
   }
 
@@ -298,8 +302,9 @@ export class Form {
       else if (values[field.id] !== undefined) field.set(values[field.id]);
     }
     this.grid?.draw();
-    this.#review();
-    this.active = this.units.flatMap((unit) => unit.controls).find((field) => open(field) && !this.out.has(field)) ?? this.active;
+    this.review();
+    const asked = this.units.flatMap((unit) => unit.controls).filter((field) => !this.out.has(field));
+    this.active = asked.find(open) ?? asked.at(-1) ?? null;
   }
 
   of(node) {

@@ -26,7 +26,7 @@ async function picture(blob) {
 
 export class Library {
   #loads = new Map();
-  #ready = new Set();
+  #ready = new Map();
 
   constructor(study) {
     // The clips of a set stay as they were sent until their trial decodes them: decoded, they would fill the memory.
@@ -37,10 +37,15 @@ export class Library {
   get(id) {
     if (!this.#loads.has(id)) {
       const held = fetched(id).then((blob) => this.make(blob));
-      held.then(() => this.#ready.add(id)).catch(() => this.#loads.delete(id));
+      held.then((media) => this.#ready.set(id, media)).catch(() => this.#loads.delete(id));
       this.#loads.set(id, held);
     }
     return this.#loads.get(id);
+  }
+
+  // The picture, if it is decoded already.
+  now(id) {
+    return this.#ready.get(id);
   }
 
   // Whether a trial can be shown without asking the server.

@@ -17,6 +17,10 @@ export class Log {
     this.paused = 0;
     this.pausedAt = null;
     this.lost = false;
+    // By question: the first answer, the time spent on it, and the keys and taps it took.
+    this.fields = past.fields ?? {};
+    this.current = [];
+    this.since = this.elapsed;
     this.watching = new AbortController();
     const { signal } = this.watching;
     const lose = () => {
@@ -71,6 +75,46 @@ export class Log {
   typed(question, value, what = true) {
     this.change(question, value, what);
     this.changes.at(-1)[3] = what;
+  }
+
+  #of(question) {
+    return (this.fields[question] ??= { seconds: 0, keystrokes: 0 });
+  }
+
+  // From now on these questions are being answered; the time until now was spent on those before, in equal parts.
+  on(questions) {
+    const now = this.elapsed;
+    for (const question of this.current) this.#of(question).seconds += (now - this.since) / this.current.length;
+    this.since = now;
+    this.current = questions;
+  }
+
+  // A key was pressed, or something tapped.
+  stroke(question) {
+    this.#of(question).keystrokes += 1;
+    this.last = question;
+  }
+
+  // The last key or tap was about this question.
+  credit(question) {
+    if (this.last === undefined || this.last === question) return;
+    this.#of(this.last).keystrokes -= 1;
+    this.stroke(question);
+  }
+
+  // A question was answered; only the first answer is remembered, and none that is about a set.
+  gave(question, value) {
+    const plain = typeof value === "string" || typeof value === "number" || (Array.isArray(value) && value.every((part) => typeof part === "string"));
+    if (plain) this.#of(question).first ??= value;
+  }
+
+  // What is sent of each question; `final` gives its last answer, which a first one must differ from.
+  byField(final) {
+    this.on([]);
+    const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+    return Object.fromEntries(Object.entries(this.fields).map(([question, { first, seconds, keystrokes }]) => [question, {
+      ...(first === undefined || same(first, final(question)) ? {} : { first }), seconds: round(seconds), keystrokes,
+    }]));
   }
 
   heard(player) {

@@ -22,6 +22,8 @@ const SCREENS = {
   end: EndScreen,
 };
 
+const TAKE_BACK = 4000; // milliseconds in which an answer with verdicts can be taken back
+
 class Page {
   constructor(data) {
     // Trials that are held for the rater after this one: with the line down they are shown from here.
@@ -38,10 +40,42 @@ class Page {
     } else this.show(this.step);
   }
 
-  // A trial was answered: its answer is in the queue. Goes on by itself when the server cannot be reached.
-  async answered() {
-    if (this.queue.stuck) this.#without();
+  // A trial was answered. The next one is shown at once if it is here; the server is told at the same time. An answer
+  // that may be taken back is held for a moment, unless there is nothing to show meanwhile.
+  async answered(answer, again = null) {
+    const next = this.following[0];
+    const here = next !== undefined && this.library.has(next);
+    const step = this.step;
+    this.queue.put(answer, here && again !== null);
+    this.#forget();
+    if (here && again) this.taken = { step, again, timer: setTimeout(() => this.release(), TAKE_BACK) };
+    if (here || this.queue.stuck) this.#without();
     await this.drain();
+  }
+
+  // The answer before this trial can no longer be taken back.
+  #forget() {
+    clearTimeout(this.taken?.timer);
+    this.taken = null;
+  }
+
+  release() {
+    if (!this.taken) return;
+    this.#forget();
+    this.queue.release();
+    this.screen.settle?.();
+    this.drain();
+  }
+
+  // Back to the trial before this one, with its answers as they were; false when it has been sent.
+  takeBack() {
+    if (!this.taken) return false;
+    const { step, again } = this.taken;
+    this.#forget();
+    this.queue.takeBack();
+    again();
+    this.show({ ...step, following: [{ ...this.step, following: undefined }, ...this.following] });
+    return true;
   }
 
   // Sends what is in the queue; the server says what comes next when all of it has arrived.
@@ -56,12 +90,20 @@ class Page {
     });
     if (refused.some((refusal) => refusal.status === 401)) return this.#stranger();
     for (const refusal of refused) notice(words("refused", { problem: refusal.problem }), "away", 12);
+    // Without the answer that was refused the server may be elsewhere; what has been answered of this trial is stored.
+    if (refused.length && this.screen instanceof Trial && !this.screen.sent) {
+      const { step } = await askUntilAnswered("/rate/step");
+      if (step.trial !== this.screen.step.trial) this.show(step);
+      return;
+    }
     // Whoever went on without the server is in the middle of a trial: it stays, and what is said of it is taken over.
     if (this.screen instanceof Trial && !this.screen.sent) {
-      if (receipt?.then?.trial === this.screen.step.trial) {
-        this.following = receipt.then.following;
+      const { then } = receipt ?? {};
+      const place = then?.kind === "trial" ? [then, ...then.following].findIndex((each) => each.trial === this.screen.step.trial) : -1;
+      if (place >= 0) {
+        this.following = then.following.slice(place);
         this.library.ahead(this.screen.step, this.following);
-      }
+      } else if (then && !this.screen.touched && !this.queue.size) this.show(then);
       return;
     }
     if (receipt?.then) this.show(receipt.then);
@@ -100,6 +142,7 @@ class Page {
 
   show(step) {
     if (step.kind === "end" && this.queue.size) {
+      this.queue.release();
       this.#put(new WaitScreen(words("last_answers")));
       this.drain();
       return;
@@ -185,6 +228,11 @@ function start() {
     button.addEventListener("click", () => page[button.dataset.does]());
   }
   document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.shiftKey && !dialogOpen()) {
+      const typing = event.target.matches?.("input[type=text], textarea");
+      if (!typing && page.screen?.undo?.()) event.preventDefault();
+      return;
+    }
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialogOpen()) return;
     if (page.screen?.key(event)) event.preventDefault();
   });
@@ -192,6 +240,9 @@ function start() {
   addEventListener("pageshow", (event) => {
     if (event.persisted) page.refresh();
   });
+  // Nothing is held back on a page that may not come back.
+  document.addEventListener("visibilitychange", () => document.hidden && page.release());
+  addEventListener("pagehide", () => page.release());
   addEventListener("unhandledrejection", () => notice(words("fault"), "away", 60));
   page.begin();
 }

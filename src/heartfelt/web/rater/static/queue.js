@@ -19,6 +19,8 @@ export class Queue {
     this.store = lasting();
     this.here = new Map();
     this.running = null;
+    // An answer that can still be taken back is not sent yet.
+    this.held = null;
     // Whether the last try found nobody there.
     this.stuck = false;
     for (const name of this.#names()) this.here.set(name, JSON.parse(this.store.getItem(name)));
@@ -28,7 +30,7 @@ export class Queue {
     return this.here.size;
   }
 
-  put(answer) {
+  put(answer, hold = false) {
     const name = `${this.prefix}${String(Date.now()).padStart(15, "0")}:${answer.key}`;
     this.here.set(name, answer);
     try {
@@ -36,6 +38,22 @@ export class Queue {
     } catch {
       // A full store: the answer is still in memory and is sent from there.
     }
+    this.held = hold ? name : null;
+  }
+
+  // The answer that was held may be sent now.
+  release() {
+    this.held = null;
+  }
+
+  // Takes back the answer that is held.
+  takeBack() {
+    this.#strike(this.held);
+    this.held = null;
+  }
+
+  get #ready() {
+    return [...this.here].filter(([name]) => name !== this.held).sort();
   }
 
   // Sends everything, oldest first. Ends with the last receipt, and with what was refused on the way.
@@ -47,10 +65,10 @@ export class Queue {
   async #run(whenAway) {
     let receipt = null;
     const refused = [];
-    for (let tries = 0; this.here.size; ) {
-      const [name, answer] = [...this.here].sort()[0];
+    for (let tries = 0, ready = this.#ready; ready.length; ready = this.#ready) {
+      const [[name, answer]] = ready;
       try {
-        receipt = await ask("/rate/answer", { ...answer, go_on: this.here.size === 1 });
+        receipt = await ask("/rate/answer", { ...answer, go_on: ready.length === 1 }, { keepalive: true });
         this.#strike(name);
         this.stuck = false;
         tries = 0;

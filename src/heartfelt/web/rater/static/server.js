@@ -21,13 +21,18 @@ export class Refused extends Error {
 const PATIENCE = 20_000;
 const passing = (status) => status === 408 || status === 425 || status === 429 || status >= 500;
 
+// A request that may outlive its page; browsers allow that for small ones only.
+const LASTING = 30_000;
+
 async function once(path, body, options) {
   let response;
+  const text = body === undefined ? undefined : JSON.stringify(body);
   try {
     response = await fetch(address(path), {
       method: body === undefined ? "GET" : "POST",
       headers: body === undefined ? {} : { "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: text,
+      keepalive: Boolean(options.keepalive) && text.length < LASTING,
       credentials: "same-origin",
       cache: body === undefined && !options.cached ? "no-store" : "default",
       signal: AbortSignal.timeout(options.patience ?? PATIENCE),

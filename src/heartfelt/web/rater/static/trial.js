@@ -3,15 +3,18 @@ import { copy, does, find, freshKey, make, part, tell } from "./dom.js";
 import { Choices } from "./choices.js";
 import { notice } from "./connection.js";
 import { openDialog } from "./dialogs.js";
-import { Form, settled } from "./form.js";
+import { Form, answered, settled } from "./form.js";
 import { mediaOf } from "./library.js";
 import { Log, round } from "./log.js";
 import { Members } from "./members.js";
+import { Pan } from "./pan.js";
 import { Pictures } from "./pictures.js";
 import { Player } from "./player.js";
 import { Refused, ask } from "./server.js";
 import { SetPlayer } from "./setplayer.js";
 import { Tracing } from "./trace-pass.js";
+import { Verification } from "./verification.js";
+import { Verify } from "./verify.js";
 import { wish } from "./wishes.js";
 import { words } from "./words.js";
 import { enlarge } from "./zoom.js";
@@ -28,6 +31,7 @@ export class Trial {
     this.audio = this.study.media !== "image";
     this.set = step.members ? this.#set() : null;
     this.form = new Form(this.node, step, this.study, (...details) => this.#changed(...details), this.set);
+    this.verification = new Verification(this);
   }
 
   // The members of a set, and what plays or shows them.
@@ -48,15 +52,18 @@ export class Trial {
     this.#texts();
     node.addEventListener("submit", (event) => {
       event.preventDefault();
+      this.verification.acceptAll();
       this.goOn();
     });
     does("back", node).addEventListener("click", () => this.#turn(this.form.page - 1));
-    does("undo", node).addEventListener("click", () => this.#stay());
-    does("enlarge", node).addEventListener("click", () => enlarge([find("img", does("enlarge", node))]));
+    does("undo", node).addEventListener("click", () => this.undo());
+    const frame = does("enlarge", node);
+    this.pan = this.audio || this.set ? null : new Pan(frame, () => enlarge([find("img", frame)]));
     does("comment", node).addEventListener("click", () => this.#comment());
     node.addEventListener("focusin", (event) => {
       const field = this.form.of(event.target);
       if (field) this.form.activate(field);
+      this.#clock();
     });
     const media = mediaOf(step).length > 0;
     const audio = media && this.audio;
@@ -65,20 +72,29 @@ export class Trial {
     if (this.draft.values) this.form.restore(this.draft.values, this.draft.verdicts);
     this.comment = this.draft.comment ?? null;
     does("comment", node).classList.toggle("has", Boolean(this.comment));
-    stage.replaceChildren(node);
-    this.work = this.part("work");
-    this.#lay();
-    this.resizing = new ResizeObserver(() => this.#lay());
-    this.resizing.observe(stage);
-    this.part("hint").textContent = media ? words("loading") : "";
     this.log = new Log(this.draft.log);
-    if (!(await this.#load(media))) return;
-    if (!this.draft.log) {
-      this.log.close();
-      this.log = new Log();
+    this.work = this.part("work");
+    // A picture that is here already comes with the questions, in one step.
+    const here = this.#ready();
+    stage.replaceChildren(node);
+    this.#lay();
+    let size = `${stage.clientWidth} ${stage.clientHeight}`;
+    this.resizing = new ResizeObserver(() => {
+      const now = `${stage.clientWidth} ${stage.clientHeight}`;
+      if (now !== size) this.#lay();
+      size = now;
+    });
+    this.resizing.observe(stage);
+    if (!here) {
+      this.part("hint").textContent = media ? words("loading") : "";
+      if (!(await this.#load(media))) return;
     }
+    // Time counts from when the stimulus is there.
+    this.log.close();
+    this.log = new Log(this.draft.log);
     this.#beat();
     this.#unlock();
+    this.#count();
     if (this.tracing) this.#trace();
     else if (audio && !this.player.unlocked) this.player.button.focus({ preventScroll: true });
     else if (this.form.active) this.form.focus(this.form.active);
@@ -161,13 +177,38 @@ export class Trial {
     this.form.activate(this.form.following(course.fields.at(-1)) ?? field);
   }
 
+  // Shows a picture that is decoded already.
+  #ready() {
+    const { step, page } = this;
+    const picture = this.audio || this.set || !step.media ? null : page.library.now(step.media);
+    if (!picture) return false;
+    this.#picture(picture);
+    // What comes next is fetched once this one is on the screen.
+    requestAnimationFrame(() => setTimeout(() => this.closed || this.#ahead()));
+    return true;
+  }
+
+  #ahead() {
+    const { step, page } = this;
+    page.library.ahead(step, page.taken ? [...page.following, page.taken.step] : page.following);
+  }
+
+  #picture(image) {
+    image.alt = words("stimulus_image");
+    const frame = does("enlarge", this.node);
+    frame.replaceChildren(image);
+    frame.hidden = false;
+    this.node.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1);
+    this.pan.show(image);
+  }
+
   // Brings the media in; false when it cannot be shown, and the trial is given back.
   async #load(any) {
     const { step, page } = this;
     if (!any) return true;
     try {
       const coming = Promise.all(mediaOf(step).map((id) => page.library.get(id)));
-      page.library.ahead(step, page.following);
+      this.#ahead();
       const [media, ...others] = await coming;
       if (this.closed) return false;
       if (this.set) {
@@ -175,11 +216,7 @@ export class Trial {
         this.#lay();
       } else if (this.audio) this.player.load(media);
       else {
-        media.alt = words("stimulus_image");
-        const frame = does("enlarge", this.node);
-        frame.replaceChildren(media);
-        frame.hidden = false;
-        this.node.style.setProperty("--ratio", media.naturalWidth / media.naturalHeight || 1);
+        this.#picture(media);
         this.#lay();
       }
     } catch (error) {
@@ -196,8 +233,16 @@ export class Trial {
     return false;
   }
 
+  lay() {
+    this.#lay();
+  }
+
   #lay() {
     if (this.closed) return;
+    if (this.verification.opened) {
+      this.verification.fit();
+      return;
+    }
     this.form.lay(() => this.work.scrollHeight <= this.work.clientHeight);
     for (const course of this.form.courses) course.surface.draw();
     this.#foot();
@@ -226,10 +271,69 @@ export class Trial {
     const submit = does("submit", node);
     node.toggleAttribute("data-last", form.last);
     does("back", node).hidden = form.page === 0;
+    does("undo", node).hidden = !(this.advancing || this.verification.past.length || this.page.taken);
+    this.verification.foot(submit);
     this.#about();
-    const ready = !this.locked && form.here.every(settled);
+    const ready = !this.locked && form.here.every((field) => settled(field) || (field instanceof Verify && !field.opened));
     submit.classList.toggle("waiting", !ready);
-    this.part("hint").textContent = this.locked || !ready || !form.last ? "" : words("complete");
+    const untouched = this.page.taken && !this.touched;
+    this.part("hint").textContent = untouched ? words("sent_undo") : this.locked || !ready || !form.last || this.verification.pending.length ? "" : words("complete");
+  }
+
+  // Whether anything has been answered.
+  get touched() {
+    return this.log.changes.length > 0;
+  }
+
+  // The answer before this trial has gone out for good.
+  settle() {
+    this.#foot();
+  }
+
+  // Which questions are being worked on from now on; text and numbers count as answered when they are left.
+  #clock() {
+    if (!this.log || this.locked || this.closed) return;
+    const before = this.log.current;
+    const now = this.verification.current.map((field) => field.id);
+    this.log.on(now);
+    for (const field of this.form.controls) {
+      if (before.includes(field.id) && !now.includes(field.id) && answered(field) && field.problem === null) this.#gave(field);
+    }
+  }
+
+  #gave(field) {
+    this.log.gave(field.id, field instanceof Verify ? field.given : field.value);
+  }
+
+  // Counts keys and taps, each with the question it was for.
+  #count() {
+    const { signal } = this.log.watching;
+    const stroke = (target) => {
+      const field = this.form.of(target) ?? this.verification.opened ?? this.form.active ?? this.form.here.at(-1);
+      if (field && !this.closed) this.log.stroke(field.id);
+    };
+    addEventListener("keydown", (event) => {
+      if (!event.repeat && !["Shift", "Control", "Alt", "Meta"].includes(event.key)) stroke(event.target);
+    }, { signal, capture: true });
+    addEventListener("pointerdown", (event) => {
+      if (event.isPrimary && this.node.contains(event.target) && event.target.closest("button:not(.enlarge), label, input, textarea, .cells")) stroke(event.target);
+    }, { signal, capture: true });
+    this.#clock();
+  }
+
+  // A verdict was given or taken back.
+  logged(field, text) {
+    this.log.change(field.id, text);
+    if (answered(field)) this.#gave(field);
+    this.#keep();
+  }
+
+  // The rater has moved to another field of the drafts.
+  moved(field) {
+    this.log.credit(field.id);
+    this.#clock();
+    this.#keep();
+    this.#foot();
   }
 
   #changed(field, value, typed = false, quiet = false) {
@@ -237,11 +341,12 @@ export class Trial {
     this.#stay();
     if (typed) this.log.typed(field.id, value, typed);
     else this.log.change(field.id, value);
+    if (!typed && answered(field)) this.#gave(field);
+    if (field instanceof Verify && !field.opened) this.verification.settled(field);
     this.#keep();
     this.#foot();
+    if (field instanceof Verify) return;
     if (!typed && !quiet && (field.inputs || this.keyed)) {
-      // A field that is opened for correction may take more space.
-      if (field.editor) this.#lay();
       this.#moveOn(field);
       this.#advance(field);
     }
@@ -256,9 +361,9 @@ export class Trial {
   #advance(field) {
     if (!this.single || !wish("advance", this.study.advance === "on") || !settled(field)) return;
     this.log.pause();
-    does("undo", this.node).hidden = false;
-    this.part("hint").textContent = words("advancing");
     this.advancing = setTimeout(() => this.goOn(), MOMENT);
+    this.#foot();
+    this.part("hint").textContent = words("advancing");
   }
 
   // Stops the trial from going on by itself.
@@ -267,18 +372,26 @@ export class Trial {
     clearTimeout(this.advancing);
     this.advancing = 0;
     this.log.goOn();
-    does("undo", this.node).hidden = true;
     this.#foot();
     return true;
+  }
+
+  // Takes the last step back: going on, a verdict, or the trial before this one. False when there is none.
+  undo() {
+    return this.#stay() || this.verification.undo() || this.page.takeBack();
   }
 
   // After a choice the next open question becomes the active one. Focus goes to its fieldset, not to a radio button,
   // where the space bar would answer instead of play.
   #moveOn(field) {
     const next = this.form.following(field);
-    if (field.editor && field.entry) this.form.focus(field);
-    else if (this.keyed) this.form.focus(next ?? field);
+    if (this.keyed) this.form.focus(next ?? field);
     else this.form.activate(next ?? field);
+    this.#clock();
+  }
+
+  turn(page) {
+    this.#turn(page);
   }
 
   #turn(page) {
@@ -288,45 +401,53 @@ export class Trial {
     this.work.scrollTop = 0;
     this.#foot();
     if (this.form.active) this.form.focus(this.form.active);
+    this.#clock();
   }
 
   goOn() {
-    if (this.sent || this.closed) return;
+    if (this.sent || this.closed) return undefined;
     if (this.locked) {
       this.#tellLocked();
       this.player?.button.focus();
-      return;
+      return undefined;
     }
-    for (const field of this.form.here) (field.editor ?? field).take?.();
+    if (this.verification.opened) this.verification.close(this.verification.opened);
+    if (this.verification.pending.length) return this.verification.remind();
+    for (const field of this.form.here) if (!field.editor) field.take?.();
     const wrong = this.form.check();
-    if (wrong) {
-      this.form.focus(wrong);
-      return;
-    }
-    if (!this.form.last) this.#turn(this.form.page + 1);
+    if (wrong) this.form.focus(wrong);
+    else if (!this.form.last) this.#turn(this.form.page + 1);
     else this.#submit();
+    return undefined;
   }
 
   async #submit() {
     const { step, form, log, player, page } = this;
+    player?.stop();
+    this.#clock();
+    this.#keep();
+    const again = sessionStorage.getItem(drafts(step.trial));
     this.sent = true;
     does("undo", this.node).hidden = true;
-    player?.stop();
+    const last = new Map(form.controls.map((field) => [field.id, field instanceof Verify ? field.given : field.value]));
+    const heard = { ...log.heard(player), fields: log.byField((question) => last.get(question)) };
     const answer = {
-      trial: step.trial, key: freshKey(), values: form.values, verdicts: form.verdicts, comment: this.comment, heard: log.heard(player),
+      trial: step.trial, key: freshKey(), values: form.values, verdicts: form.verdicts, comment: this.comment, heard,
     };
-    page.queue.put(answer);
     sessionStorage.removeItem(drafts(step.trial));
     this.close();
     form.lock(true);
     this.part("hint").textContent = words("saving");
-    await page.answered();
+    // Drafts may be accepted by one key: the trial can be taken back for a moment.
+    const verified = form.controls.some((field) => field instanceof Verify) && again !== null;
+    await page.answered(answer, verified ? () => sessionStorage.setItem(drafts(step.trial), again) : null);
   }
 
   // The keys. Returns true when the key was meant for the trial.
   key(event) {
     const { target, key } = event;
     const typing = target.matches?.("input[type=text], textarea, select");
+    if (this.verification.key(event, typing)) return true;
     if (key === "Enter") {
       if (event.isComposing || target.matches?.("button, a, summary, select") || (target.matches?.("textarea") && event.shiftKey)) return false;
       const field = this.form.of(target);
@@ -337,6 +458,8 @@ export class Trial {
       return true;
     }
     if (typing || !wish("keys")) return false;
+    if (this.pan?.key(event)) return true;
+    if (this.page.taken && !this.touched && (key === "u" || key === "U")) return this.undo();
     if (key === " ") {
       const own = this.set ? "" : "input[type=range], ";
       if (!this.player || target.matches?.(`${own}button, a, summary, input[type=checkbox], input[type=radio]:not(:checked)`)) return false;
@@ -424,7 +547,7 @@ export class Trial {
   #keep() {
     if (this.sent || this.closed) return;
     const { log, player, form } = this;
-    const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses, away: log.away };
+    const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses, away: log.away, fields: log.fields };
     const heard = player && { plays: player.plays, intervals: player.intervals, played: player.played, first_play: player.firstPlay };
     try {
       sessionStorage.setItem(drafts(this.step.trial), JSON.stringify({ values: form.drafts, verdicts: form.verdicts, comment: this.comment, log: past, heard }));

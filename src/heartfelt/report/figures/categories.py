@@ -1,0 +1,405 @@
+"""Categories such as emotions: balance, places on the map, consistency, confusion, attributes; agreement on every field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.category_results import AttributeTable, Categories, CategoryPlace, CoOccurrence
+from heartfelt.analysis.results import Confusion
+from heartfelt.report.charts import (
+    Absent,
+    Axis,
+    Cell,
+    Chart,
+    Dot,
+    Ellipse,
+    HeatCell,
+    Heatmap,
+    IntervalPanels,
+    Item,
+    Key,
+    Line,
+    Map,
+    Panels,
+    Spot,
+    TableRow,
+    axis,
+    lettered,
+    numbers,
+)
+from heartfelt.report.charts import confusion as confusion_panel
+from heartfelt.report.figures.registry import figure
+from heartfelt.report.palette import PLAIN, SOFT, colour
+from heartfelt.wording import interval, number, plural, spaced, stars
+
+MOST_POINTS = 4000
+STRONGEST = 4.0
+"""Attributes are shaded up to this many standard deviations from independence, up and down."""
+NO_CATEGORIES = "no question asks for one of three or more categories"
+
+
+def _results(analysis: Analysis) -> tuple[Categories, ...]:
+    return analysis.summary.categories or ()
+
+
+def category_colours(result: Categories) -> dict[str, str]:
+    """A colour for every category; grey for what has none."""
+    return {"": SOFT} | {name: colour(place) for place, name in enumerate(result.categories)}
+
+
+@figure(
+    "category-balance",
+    "share of the stimuli with each category as their label, and the share intended for it",
+)
+def category_balance(analysis: Analysis) -> Chart | Absent:
+    """One panel per question: bars with intervals, next to an even share."""
+    made = IntervalPanels("share", letters=False)
+    for result in _results(analysis):
+        look, items = category_colours(result), []
+        for row in result.balance.rows:
+            note = plural(row.n_stimuli, "stimulus", "stimuli")
+            after: dict[str, Cell] = {"stimuli": row.n_stimuli}
+            if row.n_intended is not None and row.intended_share is not None:
+                note += f"; intended for {row.n_intended:,} ({100 * row.intended_share:.0f}%)"
+                after |= {"intended": row.n_intended, "intended_share": row.intended_share}
+            cells = {"question": result.question, "category": row.category}
+            items.append(Item(spaced(row.category), row.share, look[row.category], cells, note, after))
+        even = Line(1 / len(result.categories), "even")
+        label = "share of stimuli with a label"
+        made.add(spaced(result.question), label, items, include=[0.0], bars=True, lines=(even,))
+    caption = (
+        "Share of the stimuli whose most frequent answer is each category, with 95% intervals over stimuli. The dashed line is an"
+        " even share."
+    )
+    return made.chart("Balance of categories", caption, NO_CATEGORIES)
+
+
+@figure("category-map", "categories on the map of valence and arousal: stimuli, means and 95% ellipses")
+def category_map(analysis: Analysis) -> Chart | Absent:
+    """All categories on one map, then each with its stimuli."""
+    panels: list[Map] = []
+    table: list[TableRow] = []
+    legend: dict[str, Key] = {}
+    step = 1
+    for result in _results(analysis):
+        if len(result.axes) != 2:
+            continue
+        points = _points(analysis, result)
+        step = max(step, -(-points.height // MOST_POINTS))
+        look = category_colours(result)
+        sides = [_scale_axis(analysis, name) for name in result.axes]
+        several = len(_results(analysis)) > 1
+        title = f"all: {spaced(result.question)}" if several else "all categories"
+        places = [place for place in result.places if place.ellipse is not None]
+        note = plural(points.height, "stimulus", "stimuli")
+        everything = [_marks(place, result) for place in places]
+        panels.append(
+            Map(
+                title,
+                note,
+                sides[0],
+                sides[1],
+                (),
+                look,
+                stars=tuple(mark for mark, _ in everything),
+                ellipses=tuple(shape for _, shape in everything if shape is not None),
+            )
+        )
+        for place, (mark, shape) in zip(places, everything, strict=True):
+            mine = points.filter(pl.col("category") == place.category)
+            panels.append(
+                Map(
+                    spaced(place.category),
+                    plural(place.n_stimuli, "stimulus", "stimuli"),
+                    sides[0],
+                    sides[1],
+                    tuple(
+                        Dot(stimulus, spaced(place.category), place.category, round(x, 3), round(y, 3))
+                        for stimulus, x, y in mine.gather_every(step).select("stimulus", "x", "y").iter_rows()
+                    ),
+                    look,
+                    stars=(mark,),
+                    ellipses=() if shape is None else (shape,),
+                )
+            )
+        table += [_row(result, place) for place in places]
+        legend |= {name: Key(spaced(name), look[name], "circle", name) for name in result.categories}
+    if not panels:
+        why = "no study of categories asks for valence and arousal" if _results(analysis) else NO_CATEGORIES
+        return Absent(why)
+    caption = (
+        "Mean ratings of the stimuli of each category. Stars are means over stimuli; an ellipse holds 95% of a category's stimuli"
+        " if they are normally distributed. The first map has all categories, the others one each with its stimuli as dots."
+    )
+    if step > 1:
+        caption += f" One in {step} stimuli is drawn; means and ellipses are over all."
+    return Chart("Categories on the map", caption, panels, table, list(legend.values()))
+
+
+def _points(analysis: Analysis, result: Categories) -> pl.DataFrame:
+    """Stimuli with their category and their means on both axes."""
+    labels = analysis.labels
+    named = pl.col("question") == result.question
+    points = labels.filter(named).select("stimulus", pl.col("answer").alias("category")).drop_nulls()
+    for column, name in zip(("x", "y"), result.axes, strict=True):
+        own = labels.filter(pl.col("question") == name).select("stimulus", pl.col("value").alias(column))
+        points = points.join(own, on="stimulus")
+    return points.drop_nulls().sort("stimulus")
+
+
+def _scale_axis(analysis: Analysis, question: str) -> Axis:
+    bounds = analysis.snapshot.study.scale_of(question).bounds()
+    if bounds is None:
+        values = analysis.labels.filter(pl.col("question") == question)["value"].drop_nulls()
+        return axis(spaced(question), values.to_list())
+    low, high = bounds
+    return Axis(spaced(question), low, high, (low, (low + high) / 2, high))
+
+
+def _marks(place: CategoryPlace, result: Categories) -> tuple[Spot, Ellipse | None]:
+    x, y = (place.means[name] for name in result.axes)
+    words = f"{spaced(place.category)}: mean of {plural(place.n_stimuli, 'stimulus', 'stimuli')}"
+    words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
+    spot = Spot(x.value or 0.0, y.value or 0.0, place.category, words, spaced(place.category))
+    shape = place.ellipse
+    if shape is None or shape.semi_axes is None or shape.angle is None:
+        return spot, None
+    return spot, Ellipse(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
+
+
+def _row(result: Categories, place: CategoryPlace) -> TableRow:
+    row: dict[str, Cell] = {
+        "question": result.question,
+        "category": place.category,
+        "stimuli": place.n_stimuli,
+    }
+    for name in result.axes:
+        row |= numbers(place.means[name], name, prefix=f"{name}_")
+    shape = place.ellipse
+    long, short = shape.semi_axes if shape is not None and shape.semi_axes is not None else (None, None)
+    angle = None if shape is None else shape.angle
+    return row | {"semi_axis_long": long, "semi_axis_short": short, "angle": angle}
+
+
+@figure(
+    "category-consistency",
+    "variance of valence and arousal the category explains, and valence on the category's own side",
+)
+def category_consistency(analysis: Analysis) -> Chart | Absent:
+    """Eta squared by question, and the share of answers that fit by category."""
+    made = IntervalPanels()
+    for result in _results(analysis):
+        explained = [
+            Item(
+                spaced(row.question),
+                row.eta_squared,
+                PLAIN,
+                {"question": result.question, "figure": "eta squared", "of": row.question},
+            )
+            for row in result.explained
+        ]
+        title = f"variance explained by {spaced(result.question)}"
+        made.add(title, "eta squared", explained, include=[0.0], reach=[1.0])
+        fit = result.polarity
+        if fit is None:
+            continue
+        look = category_colours(result)
+        fits = [("all", fit.share), *fit.by_category.items()]
+        items = [
+            Item(
+                spaced(name),
+                share,
+                look.get(name, SOFT),
+                {"question": result.question, "figure": "valence on the category's side", "of": name},
+            )
+            for name, share in fits
+        ]
+        chance = (Line(0.5),)
+        made.add(
+            f"{spaced(fit.question)} on the category's side",
+            "share of answers",
+            items,
+            reach=[1.0],
+            lines=chance,
+        )
+    caption = (
+        "How consistent categories are with valence and arousal. Eta squared: share of the variance between stimuli that the"
+        " category explains. Side: share of answers in which a rater's own valence is above the midpoint for a positive category of"
+        " theirs, below it for a negative one; the line is one half."
+    )
+    why = "no question of numbers goes with the categories" if _results(analysis) else NO_CATEGORIES
+    return made.chart("Consistency of categories", caption, why)
+
+
+@figure(
+    "category-confusion",
+    "what other raters answered given one rater's category, and categories recovered from the map",
+)
+def category_confusion(analysis: Analysis) -> Chart | Absent:
+    """One panel between raters and one for the categories recovered from valence and arousal."""
+    made = Panels()
+    for result in _results(analysis):
+        raters, of = result.raters, f"{spaced(result.question)}, " if len(_results(analysis)) > 1 else ""
+        if raters is not None:
+            title = f"{of}raters of the same stimulus"
+            _confused(
+                made,
+                result.question,
+                title,
+                raters.confusion,
+                ("one rater", "another rater", "pairs of answers"),
+            )
+        recovered = result.recovered
+        if recovered is not None and recovered.confusion is not None:
+            title = f"{of}recovered from the map"
+            _confused(made, result.question, title, recovered.confusion, ("label", "recovered", "stimuli"))
+    caption = (
+        "Shares of each row. Between raters: what other raters of the same stimulus answered, given one rater's answer, each"
+        " answer counted once. Recovered: the category linear discriminant analysis assigns to a stimulus from its mean valence"
+        " and arousal alone, learned from all other stimuli."
+    )
+    return made.chart("Which categories are taken for each other", caption, NO_CATEGORIES)
+
+
+def _confused(
+    made: Panels, question: str, title: str, table: Confusion, labels: tuple[str, str, str]
+) -> None:
+    names = [(spaced(name), spaced(name)) for name in table.columns]
+    panel = confusion_panel(lettered(len(made.panels), title), names, names, table.counts, labels)
+    cells = tuple(
+        tuple(
+            HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", cell.words)
+            for cell, share in zip(line, shares, strict=True)
+        )
+        for line, shares in zip(panel.cells, table.proportions, strict=True)
+    )
+    made.panels.append(
+        Heatmap(
+            panel.title,
+            panel.rows,
+            panel.columns,
+            cells,
+            panel.row_label,
+            panel.column_label,
+            square=panel.square,
+        )
+    )
+    made.table += [
+        {
+            "question": question,
+            "table": title,
+            "row": row,
+            "column": column,
+            "count": count,
+            "share_of_row": share,
+        }
+        for row, counts, shares in zip(table.rows, table.counts, table.proportions, strict=True)
+        for column, count, share in zip(table.columns, counts, shares, strict=True)
+    ]
+
+
+@figure(
+    "attributes",
+    "which attributes (tags, styles, scenes) occur with which category more or less often than by chance",
+)
+def attributes(analysis: Analysis) -> Chart | Absent:
+    """One panel per field: attributes in rows, categories in columns, shaded by lift."""
+    made = Panels()
+    for result in _results(analysis):
+        for table in result.attributes:
+            by_cell = {(cell.attribute, cell.category): cell for cell in table.cells}
+            rows = tuple(f"{name} ({count:,})" for name, count in table.attributes.items())
+            cells = tuple(
+                tuple(_lift(by_cell[name, category], table) for category in result.categories)
+                for name in table.attributes
+            )
+            columns = tuple(spaced(name) for name in result.categories)
+            title = lettered(len(made.panels), spaced(table.question))
+            made.panels.append(
+                Heatmap(
+                    title,
+                    rows,
+                    columns,
+                    cells,
+                    "",
+                    spaced(result.question),
+                    low=-STRONGEST,
+                    high=STRONGEST,
+                    middle=0.0,
+                )
+            )
+            made.table += [_cooccurrence(table, cell) for cell in table.cells]
+    caption = (
+        "How many times as often as by chance an attribute occurs on the stimuli of a category; in brackets the number of stimuli"
+        " that have it. The shade says how far beyond chance that is: blue more often, orange less often, full at four standard"
+        " deviations. A stimulus has an attribute if at least half of its"
+        " raters named it. * p < .05 by Fisher's exact test, corrected over all cells by Holm's method."
+    )
+    why = "no attribute was named for five or more stimuli" if _results(analysis) else NO_CATEGORIES
+    return made.chart("Attributes and categories", caption, why)
+
+
+def _lift(cell: CoOccurrence, table: AttributeTable) -> HeatCell:
+    size = plural(table.by_category[cell.category], "stimulus", "stimuli")
+    words = f"{cell.attribute}, {spaced(cell.category)}\n{cell.n_both:,} of {size}"
+    words += f", {number(cell.expected, 1)} expected"
+    if cell.lift is None:
+        return HeatCell(None, "–", words)
+    words += f"\nlift {number(cell.lift, 2)}"
+    if cell.residual is not None:
+        words += f", standardised residual {number(cell.residual, 1)}"
+    shade = min(max(cell.residual or 0.0, -STRONGEST), STRONGEST)
+    return HeatCell(shade, f"{number(cell.lift, 1)}{stars(cell.p)[:1]}", words)
+
+
+def _cooccurrence(table: AttributeTable, cell: CoOccurrence) -> TableRow:
+    return {
+        "field": table.question,
+        "attribute": cell.attribute,
+        "category": cell.category,
+        "stimuli": cell.n_both,
+        "expected": cell.expected,
+        "lift": cell.lift,
+        "residual": cell.residual,
+        "p": cell.p_alone,
+        "p_holm": cell.p,
+    }
+
+
+@figure(
+    "field-agreement", "Krippendorff's alpha of every field at the level of its answers, with 95% intervals"
+)
+def field_agreement(analysis: Analysis) -> Chart | Absent:
+    """One row per field."""
+    fields = analysis.summary.field_agreement
+    if not fields:
+        return Absent("no question asks for tags or is filled in by a machine first")
+    made = IntervalPanels("alpha", letters=False)
+    kinds = list(dict.fromkeys(row.answers for row in fields))
+    items = [
+        Item(
+            spaced(row.question),
+            row.alpha,
+            colour(kinds.index(row.answers)),
+            {"field": row.question, "answers": row.answers},
+            f"{row.answers}; {plural(row.n_answers, 'answer')} to {plural(row.n_stimuli, 'stimulus', 'stimuli')}",
+            {"jaccard": None if row.jaccard is None else row.jaccard.value, "n_answers": row.n_answers},
+        )
+        for row in fields
+    ]
+    lines = (Line(0.0), Line(0.667, "tentative"), Line(0.8, "good"))
+    made.add("", "Krippendorff's alpha", items, reach=[0.0, 1.0], lines=lines)
+    caption = (
+        "Agreement of raters on every field: alpha with squared differences for numbers, nominal for categories, MASI distance for"
+        " tags. Krippendorff asks for .8, and .667 where tentative conclusions will do."
+    )
+    return made.chart("Agreement on every field", caption, "no field has two answers to the same stimuli")
+
+
+def known(rows: Iterable[AttributeTable]) -> list[tuple[AttributeTable, CoOccurrence]]:
+    """The cells that stand out after correction, the strongest first."""
+    cells = [(table, cell) for table in rows for cell in table.cells if cell.significant]
+    return sorted(cells, key=lambda pair: -abs(pair[1].residual or 0.0))

@@ -1,0 +1,228 @@
+"""Categories such as emotions and the fields around them: balance, map, consistency, confusion, attributes, pictures, agreement."""
+
+from __future__ import annotations
+
+import polars as pl
+from markupsafe import Markup
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.categories import most_confused
+from heartfelt.analysis.category_results import (
+    AttributeTable,
+    Categories,
+    CategoryShare,
+    CoOccurrence,
+    FieldAgreement,
+)
+from heartfelt.report.charts import Charts
+from heartfelt.report.figures.categories import known
+from heartfelt.report.media import thumbnails
+from heartfelt.report.page import Section, bullets, figure_block, figure_blocks, folded, joined, paragraph
+from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
+from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, spaced
+
+PICTURES = 8
+"""Pictures per category on a contact sheet."""
+STRONGEST = 3
+
+
+def categories(analysis: Analysis, charts: Charts) -> Section | None:
+    """What categories stimuli have, where these lie, and what goes with them."""
+    results = analysis.summary.categories
+    if not results:
+        return None
+    html = joined(
+        *(bullets(sentences(result)) for result in results),
+        figure_block("category-balance", charts),
+        figure_block("category-map", charts),
+        figure_blocks(charts, "category-consistency", "category-confusion"),
+        figure_block("attributes", charts) if any(result.attributes for result in results) else Markup(""),
+        *(_tables(result) for result in results),
+        *(_contact_sheet(analysis, result) for result in results),
+    )
+    lead = "The category of a stimulus is the answer most raters gave; where two are tied it has none."
+    return Section("categories", "Categories, and what goes with them", lead, html, "Categories")
+
+
+def sentences(result: Categories) -> list[str]:
+    """What the figures say, in words."""
+    balance, name = result.balance, spaced(result.question)
+    rows = sorted(balance.rows, key=lambda row: -row.n_stimuli)
+    ties = f" ({plural(balance.n_ties, 'stimulus', 'stimuli')} tied)" if balance.n_ties else ""
+    first, last = rows[0], rows[-1]
+    out = [
+        f"Balance of {name}: {plural(balance.n_stimuli, 'stimulus', 'stimuli')}{ties}, most often {spaced(first.category)}"
+        f" ({percent(first.share.value)}), least often {spaced(last.category)} ({percent(last.share.value)});"
+        f" evenness {interval(balance.evenness, bare=True)}."
+    ]
+    test = balance.intended
+    if test is not None and test.p is not None and test.statistic is not None:
+        differ = "differ" if test.p < 0.05 else "are not shown to differ"
+        out.append(
+            f"Perceived and intended totals {differ} (Stuart-Maxwell test, χ²({test.df}) = {number(test.statistic, 2)},"
+            f" {p_value(test.p)})."
+        )
+    parts = [
+        f"{interval(row.eta_squared, bare=True)} in {spaced(row.question)}"
+        for row in result.explained
+        if row.eta_squared.value is not None
+    ]
+    if parts:
+        out.append(
+            f"The category explains this share of the variance between stimuli (eta squared): {listed(parts)}."
+        )
+    if result.polarity is not None and result.polarity.share.value is not None:
+        fit = result.polarity
+        neutral = f" ({plural(fit.n_neutral, 'answer')} on the midpoint not counted)" if fit.n_neutral else ""
+        out.append(
+            f"{percent_interval(fit.share)} of answers have a {spaced(fit.question)} on the side of the rater's own"
+            f" category{neutral}."
+        )
+    if result.recovered is not None and result.recovered.accuracy.value is not None:
+        got = result.recovered
+        out.append(
+            f"From {' and '.join(map(spaced, got.axes))} alone, {percent_interval(got.accuracy)} of the categories are recovered"
+            f" (macro F1 {interval(got.macro_f1, bare=True)}); always the most frequent one would be right in"
+            f" {percent(got.baseline)}."
+        )
+    pair = most_confused(result.raters) if result.raters is not None else None
+    if pair is not None:
+        out.append(
+            f"Most confused: where one rater answers {spaced(pair[0])}, {percent(pair[2])} of the others answer {spaced(pair[1])}."
+        )
+    strong = known(result.attributes)
+    if strong:
+        named = [
+            f"{cell.attribute} with {spaced(cell.category)} ({number(cell.lift, 1)} times)"
+            for _, cell in strong[:STRONGEST]
+        ]
+        out.append(
+            f"{plural(len(strong), 'pair')} of attribute and category {'stands' if len(strong) == 1 else 'stand'} out after"
+            f" correction, most of all {listed(named)}."
+        )
+    out += [f"No figure for {spaced(part)}: {why}." for part, why in result.why_missing.items()]
+    return out
+
+
+def _tables(result: Categories) -> Markup:
+    shares: Columns[CategoryShare] = {
+        "category": lambda row: spaced(row.category),
+        "stimuli": lambda row: row.n_stimuli,
+        "share": lambda row: row.share,
+        "intended": lambda row: row.n_intended,
+    }
+    numbers = [row.question for row in result.explained]
+    places: list[list[CellValue]] = [
+        [spaced(place.category), place.n_stimuli, *(place.means.get(name) for name in numbers)]
+        for place in result.places
+    ]
+    attributes: Columns[tuple[AttributeTable, CoOccurrence]] = {
+        "attribute": lambda row: row[1].attribute,
+        "field": lambda row: spaced(row[0].question),
+        "category": lambda row: spaced(row[1].category),
+        "stimuli with both": lambda row: row[1].n_both,
+        "expected": lambda row: round(row[1].expected, 1),
+        "lift": lambda row: None if row[1].lift is None else round(row[1].lift, 2),
+        "standardised residual": lambda row: None if row[1].residual is None else round(row[1].residual, 1),
+        "p (Holm)": lambda row: PValue(row[1].p),
+    }
+    name = spaced(result.question)
+    means = table(
+        f"Mean ratings by {name}, with 95% intervals over stimuli and raters",
+        [name, "stimuli", *map(spaced, numbers)],
+        places if numbers else [],
+    )
+    left = [
+        f"{plural(each.n_others, 'attribute')} of {spaced(each.question)}"
+        for each in result.attributes
+        if each.n_others
+    ]
+    note = f"Not shown because they are rarer: {listed(left)}." if left else ""
+    return joined(
+        folded(
+            "Balance and means, as tables",
+            joined(table_of(f"Balance of {name}", result.balance.rows, shares), means),
+        ),
+        folded(
+            "Attributes that stand out, as a table",
+            joined(
+                table_of(
+                    "Pairs that differ from independence after correction",
+                    known(result.attributes),
+                    attributes,
+                ),
+                paragraph(note) if note else Markup(""),
+            ),
+        )
+        if result.attributes
+        else Markup(""),
+    )
+
+
+def _contact_sheet(analysis: Analysis, result: Categories) -> Markup:
+    """Pictures of each category, those raters agreed on most first."""
+    if analysis.snapshot.study.media != "image":
+        return Markup("")
+    labels = analysis.labels.filter(pl.col("question") == result.question).drop_nulls("answer")
+    ranked = labels.sort(["share", "n", "stimulus"], descending=[True, True, False], nulls_last=True)
+    chosen = {
+        name: ranked.filter(pl.col("answer") == name).head(PICTURES).select("stimulus", "share", "n").rows()
+        for name in result.categories
+    }
+    pictures = thumbnails(analysis.snapshot, [row[0] for rows in chosen.values() for row in rows])
+    if not pictures:
+        return Markup("")
+    parts = []
+    for row in result.balance.rows:
+        shown = [each for each in chosen[row.category] if each[0] in pictures]
+        if not shown:
+            continue
+        heading = f"{spaced(row.category)}: {len(shown)} of {plural(row.n_stimuli, 'image')}"
+        items = [
+            _picture(stimulus, pictures[stimulus], row.category, share, n) for stimulus, share, n in shown
+        ]
+        parts.append(
+            Markup('<section class="sheet"><h4>{}</h4>\n<ul>\n{}\n</ul></section>').format(
+                heading, joined(*items)
+            )
+        )
+    head = Markup("<h3>{}</h3>").format(f"Contact sheet: {spaced(result.question)}")
+    about = "Images that raters agreed on most come first. Select one to see it at full size."
+    return joined(head, paragraph(about), *parts)
+
+
+def _picture(stimulus: str, source: str, category: str, share: float | None, n: int | None) -> Markup:
+    words = f"{stimulus}\n{spaced(category)}"
+    if share is not None and n is not None:
+        words += f": {percent(share)} of {plural(n, 'rater')}"
+    return Markup(
+        '<li><button type="button" data-stimulus="{}" data-words="{}"><img src="{}" alt="{}"></button></li>'
+    ).format(stimulus, words, source, words.replace("\n", ", "))
+
+
+def fields(analysis: Analysis, charts: Charts) -> Section | None:
+    """How far raters agree on every field."""
+    rows = analysis.summary.field_agreement
+    if not rows:
+        return None
+    columns: Columns[FieldAgreement] = {
+        "field": lambda row: spaced(row.question),
+        "answers": lambda row: row.answers,
+        "stimuli": lambda row: row.n_stimuli,
+        "number of answers": lambda row: row.n_answers,
+        "alpha": lambda row: row.alpha,
+        "alpha (Jaccard)": lambda row: row.jaccard,
+        "“none”": lambda row: row.n_none,
+        "after a draft": lambda row: row.n_drafted,
+    }
+    drafted = any(row.n_drafted for row in rows)
+    note = paragraph(
+        "Answers given with a machine's draft in sight agree more than independent ones would: everybody saw the same draft."
+    )
+    html = joined(
+        figure_block("field-agreement", charts),
+        table_of("Agreement on every field, with 95% intervals", rows, columns),
+        note if drafted else Markup(""),
+    )
+    lead = "Krippendorff's alpha: 1 if raters always agree, 0 if they agree no more than by chance."
+    return Section("fields", "Agreement on every field", lead, html, "Fields")
