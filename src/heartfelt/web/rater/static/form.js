@@ -44,7 +44,8 @@ function control(id, number, study, machine, changed, set) {
 function fieldset(field, both = false) {
   const legend = make("legend", {}, make("span", { class: "asks", text: field.form.text }));
   if (both || !field.form.required) {
-    legend.append(" ", make("small", { class: "optional", text: words(field.form.required ? "required" : "optional") }));
+    const { required } = field.form;
+    legend.append(" ", make("small", { class: required ? "required" : "optional", text: words(required ? "required" : "optional") }));
   }
   if (field.form.help) legend.append(make("small", { class: "help", text: field.form.help }));
   field.note = make("p", { class: "note", role: "alert", hidden: true });
