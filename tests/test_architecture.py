@@ -42,6 +42,7 @@ ORDER = (
     "screening",
     "labels",
     "analysis",
+    "planning",
     "models",
     "predictors",
     "drafts",
@@ -57,6 +58,8 @@ ORDER = (
     "cli",
 )
 NEVER = {package: {"collect", "web"} for package in ORDER[ORDER.index("screening") : ORDER.index("web")]}
+# A plan runs the assignment of a running study, in memory.
+NEVER["planning"] = {"web"}
 # The only module that may import upwards: snapshot.analyze() and the like, for notebooks.
 SHORTCUTS = "snapshot/shortcuts.py"
 BANNED_MODULES = {"utils", "helpers", "manager", "misc", "common"}

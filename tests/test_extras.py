@@ -101,6 +101,19 @@ def test_a_missing_extra_is_named_with_its_command(command: list[str], extra: st
 
 
 @pytest.mark.slow
+def test_the_base_install_measures_images_and_names_the_extra_for_models(tmp_path: Path) -> None:
+    from heartfelt.cli import main
+
+    assert main(["new", "aigiemo", str(tmp_path / "study")]) == 0
+    done = without_extras("draft", str(tmp_path / "study"), "--replace", "--no-duplicates")
+    assert "pixels: 32 stimuli" in done.stdout
+    for name in ("objects", "expressions"):
+        assert f"{name} was not asked: This needs onnxruntime" in done.stderr
+    assert done.stderr.count("pip install 'heartfelt[predict]'") == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
 def test_a_pandas_frame_without_pyarrow_names_the_extra() -> None:
     pytest.importorskip("pandas")
     code = BLOCKED.split("from heartfelt.cli")[0] + (

@@ -82,6 +82,7 @@ def label(
     minimum_ratings: int | None = None,
     ties: Literal["missing", "lowest", "highest"] = "missing",
     confidence: float = 0.95,
+    adjudicated: Literal["categories", "all", "none"] = "categories",
 ) -> Labels:
     """Estimate a label for every item, with its uncertainty.
 
@@ -97,6 +98,8 @@ def label(
         What to do where the most frequent categories are tied.
     confidence : float
         Of the intervals.
+    adjudicated : str
+        Which labels are those that senior raters decided: of questions with categories, all, or none.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def label(
     """
     from heartfelt.labels import LabelOptions, labels
 
-    options = LabelOptions(method=method, minimum_ratings=minimum_ratings, ties=ties, confidence=confidence)
+    options = LabelOptions(method, minimum_ratings, ties, confidence, adjudicated)
     return labels(snapshot_of(source), options)
 
 

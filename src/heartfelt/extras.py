@@ -25,7 +25,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
         "uvicorn",
         "uvloop",
     ),
-    "predict": ("filelock", "httpcore", "httpx", "onnx", "onnxruntime", "pyloudnorm", "soxr"),
+    "predict": ("filelock", "httpcore", "httpx", "onnx", "onnxruntime", "soxr"),
     "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),

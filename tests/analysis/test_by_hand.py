@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,6 @@ from heartfelt.analysis import rater_groups, sensitivity
 from heartfelt.analysis.counts import checks
 from heartfelt.analysis.effects import loudness_of, mixed_tables, model_pairs, pairwise, variance_tables
 from heartfelt.analysis.failures import Failures
-from heartfelt.analysis.live import effective_size, verdict_share
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import Scores, slopes, stimulus_scores
 from heartfelt.analysis.quadrants import quadrants
@@ -229,34 +228,3 @@ def test_no_media_have_no_loudness(material: Material) -> None:
     assert material.snapshot.source.media_root is None
     with_path = TABLE.with_columns(path=pl.lit("a.wav"))
     assert loudness_of(snapshot("conveyance", with_path, answers("conveyance", with_path))) == {}
-
-
-def verified(verdicts: list[str], raters: list[str]) -> pl.DataFrame:
-    names = [f"s{place}" for place in range(len(verdicts))]
-    given: dict[str, Any] = {"verdict": verdicts, "verified_by": raters, "stimulus": names}
-    return pl.DataFrame(given | {"final": "a", "machine": "a"})
-
-
-def test_shares_of_verdicts_at_their_ends() -> None:
-    all_of_them = verdict_share(verified(["accepted"] * 4, ["p", "p", "q", "q"]), "accepted")
-    assert (all_of_them.value, all_of_them.high) == (1.0, 1.0)
-    assert all_of_them.low is not None
-    assert 0 < all_of_them.low < 1
-    none_of_them = verdict_share(verified(["accepted"] * 4, ["p", "p", "q", "q"]), "fixed")
-    assert (none_of_them.value, none_of_them.low) == (0.0, 0.0)
-    assert none_of_them.high == pytest.approx(1 - all_of_them.low)
-
-
-def test_effective_sizes_by_hand() -> None:
-    hit, stimulus = np.array([1.0, 1.0, 0.0, 0.0]), np.arange(4)
-    assert effective_size(np.ones(4), np.array([0, 0, 1, 1]), stimulus) == 2
-    assert effective_size(hit, np.zeros(4, np.int64), stimulus) == 1
-    # Clustered variances: the squared sum of each cluster's residuals, over n squared, times clusters / (clusters - 1).
-    by_rater = 2 * 1.0 / 16 * 2
-    by_stimulus = 4 * 0.25 / 16 * 4 / 3
-    single = 4 * 0.25 / 16
-    variance = max(by_rater + by_stimulus - single, by_rater)
-    assert effective_size(hit, np.array([0, 0, 1, 1]), stimulus) == pytest.approx(max(0.25 / variance, 1.0))
-    mixed = np.array([1.0, 0.0, 1.0, 0.0])
-    by_stimulus_only = max(0.0 + by_stimulus - single, by_stimulus)
-    assert effective_size(mixed, np.array([0, 0, 1, 1]), stimulus) == pytest.approx(0.25 / by_stimulus_only)

@@ -13,6 +13,7 @@ from heartfelt.collect.assign.model import (
     Rater,
 )
 from heartfelt.collect.commands import (
+    Answer,
     Arrive,
     Change,
     Consent,
@@ -26,7 +27,7 @@ from heartfelt.collect.commands import (
     ShowInstructions,
     ShowTrial,
 )
-from heartfelt.collect.errors import StudyBusy, StudyFull
+from heartfelt.collect.errors import StudyBusy, StudyFull, TrialNotFound
 from heartfelt.collect.session import listening, participants, steps, transaction
 from heartfelt.errors import InputError
 from tests.collect.people import Clock, Person, loads
@@ -146,6 +147,33 @@ def test_ahead_is_how_many_trials_are_held_beyond_the_first(make_study: Make, co
     design = collection.study.design
     assert (design.hidden_drafts, design.planted_drafts) == (0.1, 0.05)
     assert (CollectOptions().hidden, CollectOptions().planted) == (None, None), "as in the design"
+
+
+def test_drafts_verified_together_are_held_together(make_study: Make, collect: Open) -> None:
+    """Those of a page and of the next; each is a trial of its own and is answered in order."""
+    asked = [{"id": "style", "text": "Style", "scale": "nine", "machine_first": True}]
+    design = {"questions_per_page": "one", "drafts_per_page": 4, "ratings_per_item": 1}
+    rows = ["stimulus,style", *(f"s{n},{1 + n % 9}" for n in range(20))]
+    folder = make_study(rows=rows, media="image", questions=asked, design=design)
+    collection = collect(folder, hidden=0.0, planted=0.0)
+    person = Person(collection)
+    person.begin()
+    trials = [person.trial, *person.trial.following]
+    assert len(trials) == 8
+    assert sum(loads(collection).values()) == 8
+    with pytest.raises(TrialNotFound):
+        collection.do(Answer(person.id, trials[2].trial, "early", {}, {"style": "accepted"}))
+    for trial in trials[:4]:
+        receipt = collection.do(
+            Answer(
+                person.id, trial.trial, trial.trial, {}, {"style": "accepted"}, wants_next=trial is trials[3]
+            )
+        )
+        assert receipt.status == "stored"
+    assert isinstance(receipt.next_step, ShowTrial)
+    assert receipt.next_step.trial == trials[4].trial
+    assert len(receipt.next_step.following) == 7
+    assert collection.snapshot().fields["verdict"].to_list() == ["accepted"] * 4
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,35 @@ def again(snapshot: Snapshot, folder: Path) -> tuple[Snapshot, Path]:
 
 def rows(snapshot: Snapshot, table: str, *columns: str) -> list[tuple[Any, ...]]:
     return snapshot.table(table).select(columns).rows()
+
+
+def test_a_decision_about_a_field_is_its_last_verification(tmp_path: Path) -> None:
+    parts = {"machine": "forest", "verdict": "accepted", "final": "forest"}
+    record = {
+        **GOOD,
+        "annotator": "7",
+        "fields": {"scene": parts, "brightness": {"machine": "0.25", "verdict": "rejected"}},
+    }
+    snapshot = FORMAT.read(jsonl(tmp_path / "in", record), {})
+    made = pl.DataFrame(
+        {"stimulus": ["1.png"] * 3, "question": ["scene", "brightness", "emotion"], "value": [None, 0.1 + 0.2, 6.0],
+         "answer": ["park", None, "fear"], "by": ["a1"] * 3}
+    )  # fmt: skip
+    decided = Snapshot.build(
+        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, raters=snapshot.raters,
+        fields=snapshot.fields, adjudications=made, source=snapshot.source,
+    )  # fmt: skip
+    result, _ = again(decided, tmp_path)
+    assert rows(result, "fields", "field", "machine", "final", "verified_by") == [
+        ("scene", "forest", "forest", "7"),
+        ("scene", None, "park", "a1"),
+        ("brightness", "0.25", None, "7"),
+        ("brightness", None, "0.3", "a1"),
+    ]
+    assert (
+        result.ratings.select("question", "rater").rows()
+        == snapshot.ratings.select("question", "rater").rows()
+    )
 
 
 def test_what_people_judged_are_ratings(tmp_path: Path) -> None:
@@ -412,6 +442,95 @@ def test_a_collected_study_is_written_in_this_layout(tmp_path: Path) -> None:
     plain = Snapshot.build(recipe_study("aimoclips"), stimuli=stimuli)
     with pytest.raises(InputError, match="no question 'emotion'"):
         FORMAT.write(plain, tmp_path)
+
+
+def test_evidence_on_drafts_survives(tmp_path: Path) -> None:
+    """Verdicts, what was shown, first answers, times and provenance come back; what was planted is not among the fields."""
+    at = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    shared = {
+        "stimulus": "a.png",
+        "verified_by": "r",
+        "at": at,
+        "version": "2",
+        "prompt_hash": "ab12",
+        "drafted_at": at,
+    }
+    rows: list[dict[str, Any]] = [
+        {
+            "field": "style",
+            "machine": "oil",
+            "source": "M",
+            "verdict": "accepted",
+            "final": "oil",
+            "shown": "true",
+        },
+        {
+            "field": "scene",
+            "machine": "street",
+            "source": "M",
+            "final": "field",
+            "shown": "hidden",
+            "first": "wood",
+        },
+        {
+            "field": "objects",
+            "machine": "cat;dog",
+            "source": "planted",
+            "verdict": "fixed",
+            "final": "boat",
+            "shown": "planted",
+        },
+        {
+            "field": "colour",
+            "machine": "red",
+            "source": "M",
+            "verdict": "rejected",
+            "final": None,
+            "shown": "true",
+        },
+    ]
+    more = {"seconds": 1.25, "keystrokes": 3, "confidence": 0.5}
+    fields = pl.DataFrame([{**shared, **row, **more} for row in rows], infer_schema_length=None)
+    stimuli = pl.DataFrame({"stimulus": ["a.png"]})
+    given = {
+        "rater": ["r"],
+        "stimulus": ["a.png"],
+        "question": ["emotion"],
+        "value": [1.0],
+        "answer": ["awe"],
+    }
+    snapshot = Snapshot.build(
+        recipe_study("aigiemo"), stimuli=stimuli, ratings=pl.DataFrame(given), fields=fields
+    )
+    (tmp_path / "out").mkdir()
+    FORMAT.write(snapshot, tmp_path / "out")
+    (record,) = [
+        json.loads(line) for line in (tmp_path / "out" / "annotations.jsonl").read_text().splitlines()
+    ]
+    assert set(record["fields"]) == {"style", "scene", "colour"}
+    assert record["planted"]["objects"]["machine"] == ["cat", "dog"]
+    assert record["fields"]["scene"]["first"] == "wood"
+    back = FORMAT.read(write_needed(tmp_path / "out"), {})
+    columns = sorted(fields.columns)
+    assert back.fields.select(columns).sort("field").equals(snapshot.fields.select(columns).sort("field"))
+    kept = load(snapshot.write(tmp_path / "snapshot"))
+    assert kept.hash == snapshot.hash
+    assert kept.fields.equals(snapshot.fields)
+    bad = {**GOOD, "fields": {"style": {"machine": "oil", "final": "oil", "shown": "perhaps"}}}
+    with pytest.raises(InputError, match="'perhaps' does not say what was shown of 'style'"):
+        FORMAT.read(jsonl(tmp_path / "bad", bad), {})
+    odd = FORMAT.read(jsonl(tmp_path / "odd", {**GOOD, "planted": "yes"}), {})
+    assert odd.stimuli["planted"].to_list() == ["yes"], "a column of that name that is no object is kept"
+
+
+def write_needed(folder: Path) -> Path:
+    """Add the judgements that every file must have."""
+    path = folder / "annotations.jsonl"
+    records = [
+        {"valence": None, "arousal": None, **json.loads(line)} for line in path.read_text().splitlines()
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder
 
 
 def test_tags_are_the_same_however_they_are_spaced(tmp_path: Path) -> None:

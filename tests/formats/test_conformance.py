@@ -65,6 +65,33 @@ def test_writing_and_reading_again_loses_nothing(name: str, tmp_path: Path) -> N
     assert set(again.stimuli["stimulus"]) >= set(snapshot.survey.stimuli)
 
 
+@pytest.mark.slow
+@every_format
+def test_decisions_of_senior_raters_are_written_beside_every_format(name: str, tmp_path: Path) -> None:
+    if not FORMATS[name].writes:
+        return
+    _, snapshot = example(name, tmp_path / "in")
+    stimulus, question = snapshot.items.select("stimulus", "question").row(0)
+    item = {
+        "stimulus": [stimulus],
+        "question": [question],
+        "value": [1.0],
+        "by": ["a1"],
+        "history": ['{"erased": 0}'],
+    }
+    tables = {table: snapshot.table(table) for table in ("raters", "fields", "means", "traces", "ledger")}
+    decided = Snapshot.build(
+        snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings, source=snapshot.source,
+        adjudications=pl.DataFrame(item), **tables,
+    )  # fmt: skip
+    assert decided.table_hashes["adjudications"]
+    heartfelt.export(decided, name, tmp_path / "out")
+    written = pl.read_csv(tmp_path / "out" / "adjudications.csv", infer_schema=False)
+    assert written.row(0, named=True)["history"] == item["history"][0]
+    again = heartfelt.read(tmp_path / "out", name, **FORMATS[name].example_options())
+    assert again.table_hashes["ratings"] == snapshot.table_hashes["ratings"]
+
+
 @every_format
 def test_unknown_options_are_refused_with_the_known_ones(name: str, tmp_path: Path) -> None:
     source = FORMATS[name].example(tmp_path)

@@ -86,6 +86,20 @@ def test_loudness_is_the_standard_written_out(seconds: float) -> None:
     assert loudness(clip, 48_000).value == pytest.approx(metered(clip), abs=2e-3)
 
 
+@pytest.mark.peer
+@pytest.mark.parametrize("channels", [1, 2, 5])
+def test_loudness_is_that_of_pyloudnorm(channels: int) -> None:
+    """SOURCE: pyloudnorm's meter with the filters of De Man, on whole steps of 100 ms."""
+    pyloudnorm = pytest.importorskip("pyloudnorm")
+    rng = np.random.default_rng(channels)
+    clip = (rng.normal(0.0, 0.1, (150_000, channels)) * np.linspace(0, 1, 150_000)[:, None]).astype(
+        np.float32
+    )
+    whole = clip[: 150_000 // 4_800 * 4_800].astype(np.float64)
+    expected = pyloudnorm.Meter(48_000, filter_class="DeMan").integrated_loudness(whole)
+    assert loudness(clip, 48_000).value == pytest.approx(expected, abs=1e-9)
+
+
 @pytest.mark.parametrize("rate", [8_000, 16_000, 22_050, 44_100, 48_000])
 def test_loudness_does_not_depend_on_the_rate(rate: int) -> None:
     assert loudness(tone(997.0, 5.0, 0.0, rate), rate).value == pytest.approx(-3.01, abs=0.05)

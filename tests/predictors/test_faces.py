@@ -22,13 +22,11 @@ from tests.predictors.hostile_images import HOSTILE, write_hostile
 FREE, YES_NO, NUMBER = Tags(type="tags"), YesNo(type="yes-no"), Numeric(type="numeric")
 
 
-def faces_answer(count: int, scale: Scale, doubtful: float | None = None) -> Prediction:
-    """What is answered where so many faces are clear, and one is doubtful."""
-    seen = [Face(0, 0, 10, 10, 0.99)] * count
-    if doubtful is not None:
-        seen.append(Face(50, 0, 60, 10, doubtful))
+def faces_answer(count: int, scale: Scale) -> Prediction:
+    """What is answered where there are so many faces."""
     ask = Ask("people", scale, "")
-    return checked(Faces.make().answer(tuple(seen), ask), ask)
+    seen = tuple(Face(0, 0, 10, 10, 0.99 - 0.01 * number) for number in range(count))
+    return checked(Faces.make().answer(seen, ask), ask)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +71,10 @@ def test_a_count_off_the_scale_says_so() -> None:
     assert "is not among the answers of the scale" in (strange.problem or "")
 
 
-def test_the_score_is_how_sure_the_network_is() -> None:
-    assert faces_answer(1, YES_NO).score == 0.99
-    assert faces_answer(0, YES_NO).score == 1.0
-    doubtful = faces_answer(0, YES_NO, doubtful=0.8)
-    assert doubtful.answer == "no"
-    assert doubtful.score == pytest.approx(0.2)
+def test_the_score_is_that_of_the_clearest_face() -> None:
+    for scale in (YES_NO, NUMBER, FREE, FreeText(type="text")):
+        assert faces_answer(3, scale).score == 0.99
+        assert faces_answer(0, scale).score is None
 
 
 def rows(*faces: dict[str, float]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -61,6 +61,7 @@ def test_an_answer_is_as_special_as_the_network_is_sure() -> None:
     assert lost == labels_of(probabilities(Beagle=0.1, volcano=0.1, pizza=0.1))
     spread = sure_labels(probabilities(Beagle=0.2, tabby_cat=0.2, goldfish=0.2))
     assert spread[0].name == "animal"
+    assert sure_labels(probabilities(Beagle=0.3, tabby_cat=0.3))[0].name == "animal"
 
 
 def test_lists_of_a_study_get_the_sum_of_their_classes() -> None:

@@ -13,6 +13,7 @@ from heartfelt.report import write_analysis
 from tests import compared as made
 from tests.analysis.emotions import emotion_snapshot
 from tests.report import studies
+from tests.screening.verifying import Panel, verified_panel
 
 FEW = AnalyzeOptions(resamples=100)
 
@@ -69,6 +70,12 @@ def matched() -> Analysis:
 def referenced() -> Analysis:
     """Ratings next to a reference."""
     return analyze(made.referenced(), FEW)
+
+
+@pytest.fixture(scope="session")
+def drafted() -> Analysis:
+    """Drafts that people verified; one of them accepts everything."""
+    return analyze(verified_panel(Panel(raters=10, images=24, fields=3, planted=0.15), 4), FEW)
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import summary_of
 
 OF_SETS = ("compared", "best_and_worst", "graded", "matched", "referenced")
-KINDS = ("conveyance", "opinion", "presence", "traced", "emotional", *OF_SETS)
+KINDS = ("conveyance", "opinion", "presence", "traced", "emotional", "drafted", *OF_SETS)
 EVERYWHERE = {"ratings-per-item", "reliability-by-raters", "ceiling", "answers"}
 TYPES = {"columns", "intervals", "plane", "map", "curve", "heatmap", "dumbbell", "trace"}
 OF_CONVEYANCE = {
@@ -41,6 +41,7 @@ EXPECTED = {
     "graded": EVERYWHERE | {"mushra", "mushra-medians", "system-ranking", "answers-by-system"},
     "matched": {"ratings-per-item", "abx"},
     "referenced": EVERYWHERE | {"against-reference", "system-ranking", "answers-by-system"},
+    "drafted": {"draft-verdicts", "draft-effects", "planted-errors"},
     "traced": EVERYWHERE | OF_TRACES | {"system-ranking", "answers-by-system"},
 }
 

@@ -242,6 +242,27 @@ def test_a_study_hangs_together(parts: dict[str, Any], problem: str) -> None:
         Study.model_validate({**BASE, **parts})
 
 
+def test_when_drafts_can_be_verified_together() -> None:
+    asked = [{"id": name, "text": name, "scale": "nine", "machine_first": True} for name in ("v", "a")]
+    design: dict[str, Any] = {
+        "questions_per_page": "one", "drafts_per_page": 12, "order": "blocks", "block_by": "question",
+    }  # fmt: skip
+    parts = {"media": "image", "questions": asked, "design": design}
+    assert Study.model_validate({**BASE, **parts}).design.drafts_per_page == 12
+    assert "drafts_per_page" not in Study.model_validate(BASE).model_dump()["design"]
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"media": "audio"}, "single images"),
+        ({"design": {**design, "questions_per_page": "all"}}, "questions_per_page: one"),
+        ({"design": {**design, "order": "random"}}, "block_by: question"),
+        ({"design": {**design, "drafts_per_page": 25}}, "24"),
+        ({"questions": [asked[0], {"id": "a", "text": "A", "scale": "nine"}]}, "'a' is not machine_first"),
+        ({"probes": [{"type": "repeat", "id": "r", "gap": 11}]}, "gap"),
+    ]
+    for wrong, problem in refused:
+        with pytest.raises(ValidationError, match=problem):
+            Study.model_validate({**BASE, **parts, **wrong})
+
+
 def test_a_changed_study_is_checked_and_spreads_its_questions_anew() -> None:
     study = Study.model_validate(BASE)
     assert [question.id for question in study.asked] == ["v", "a"]

@@ -137,6 +137,8 @@ def test_drafts_are_verified(tmp_path: Path) -> None:
     fields = snapshot.fields
     assert fields.height == 5 * 12 * 2
     assert set(fields.filter(shown="hidden")["verdict"].unique()) == {None}
+    assert fields.filter(shown="true")["seconds"].median() < fields.filter(shown="hidden")["seconds"].median()  # type: ignore[operator]  # numbers
+    assert fields.filter(verdict="accepted")["keystrokes"].unique().to_list() == [1]
     planted = fields.filter(shown="planted").with_columns(accepted=pl.col("verdict") == "accepted")
     by_rater = planted.group_by("verified_by").agg(pl.mean("accepted"), pl.len())
     assert by_rater["len"].min() >= 3  # type: ignore[operator]  # a number

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from heartfelt import __version__
+from heartfelt.analysis.adjudicated import adjudicated_items
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
 from heartfelt.analysis.attributes import field_agreement, field_answers
 from heartfelt.analysis.categories import categories
@@ -33,16 +34,23 @@ from heartfelt.analysis.means import (
     system_means,
 )
 from heartfelt.analysis.methods_text import methods, results
+from heartfelt.analysis.preregistration import (
+    Preregistration,
+    Registered,
+    check_registration,
+    read_preregistration,
+)
 from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import ellipses, quadrants
 from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
 from heartfelt.analysis.reliability import pooled_reliability, reliability
-from heartfelt.analysis.results import Reliability
+from heartfelt.analysis.results import Counts, Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
+from heartfelt.analysis.verification import verification
 from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
@@ -69,6 +77,7 @@ class AnalyzeOptions:
     ``policy`` decides which raters are kept; the usual one flags and keeps everybody. ``resamples`` is for the intervals that
     draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with; ``loudness`` is measured
     from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared.
+    ``preregistration`` is a preregistration.json that the analysis lists deviations from.
     """
 
     policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
@@ -76,6 +85,7 @@ class AnalyzeOptions:
     resamples: int = 1000
     covariates: tuple[str, ...] = ()
     by: str | None = None
+    preregistration: Path | None = None
 
     def __post_init__(self) -> None:
         if self.resamples < 100:
@@ -106,6 +116,7 @@ def analyze(
         if progress is not None:
             progress(f"analysing: {STEPS[place]}", place, len(STEPS))
 
+    planned = None if options.preregistration is None else read_preregistration(options.preregistration)
     grouping = None if options.by is None else rater_grouping(snapshot, options.by)
     covariates, notes = covariate_columns(snapshot, options.covariates, progress)
     step(0)
@@ -178,10 +189,13 @@ def analyze(
         comparisons=guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
         or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
+        registered=_registered(planned, snapshot, panel, counted, options),
+        verification=guard("verification", None, verification, snapshot.without_probes, panel.dropped),
         categories=guard("categories", None, lambda: categories(material, scores, field_answers(material))),
         field_agreement=guard(
             "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))
         ),
+        adjudication=guard("adjudication", None, adjudicated_items, material.snapshot),
         notes=(*material.labels.notes, *notes),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)
@@ -248,6 +262,29 @@ def _both_sides(panel: Panel, default: Panel, own: Side, failures: Failures, see
     if left_out == by_default:
         return everyone, own
     return everyone, side(default.snapshot()) if any(by_default) else everyone
+
+
+def _registered(
+    planned: Preregistration | None,
+    snapshot: Snapshot,
+    panel: Panel,
+    counted: Counts,
+    options: AnalyzeOptions,
+) -> Registered | None:
+    """The preregistration next to what was done; None where there is none."""
+    if planned is None:
+        return None
+    items = sum(counted.ratings_per_item.values())
+    given = sum(int(times) * count for times, count in counted.ratings_per_item.items())
+    return check_registration(
+        planned,
+        snapshot,
+        raters=counted.raters,
+        dropped=len(panel.dropped),
+        per_item=given / max(items, 1),
+        policy=options.rules.name,
+        covariates=options.covariates,
+    )
 
 
 def _labels(material: Material) -> pl.DataFrame:

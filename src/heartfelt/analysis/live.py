@@ -8,11 +8,6 @@ The variance of a system's mean has a part that more ratings reduce and one that
 
 ``fixed`` is how much the stimuli themselves differ: only more stimuli help there. ``shrinking`` falls as ratings by
 further raters come in, in proportion to their number. See ``heartfelt.analysis.two_way`` for the three variances.
-
-Verdicts on machine values are not independent: one rater verifies many values and one stimulus is verified by many raters.
-Their interval is Wilson's with the effective sample size ``n p (1 - p) / V``, where V is the two-way clustered variance over
-raters and stimuli (Cameron, Gelbach & Miller 2011; Dean & Pagano 2015 for the interval). Where all verdicts agree there is
-no such variance, and the number of raters is the sample size.
 """
 
 from __future__ import annotations
@@ -20,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -29,16 +23,13 @@ from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import METHODS, stimulus_scores
 from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
 from heartfelt.analysis.two_way import Changes, error_of, estimate
+from heartfelt.analysis.verification import drafted_field
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats._bounds import wilson
+from heartfelt.snapshot.verified import verified_rows
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Floats
 
 POINTS = 12
-VERDICTS = ("accepted", "fixed", "rejected")
 _NEEDED = "further ratings for the wanted half-width, from the parts of the variance"
-_SHARE = "share of verifications"
-_SHARE_INTERVAL = "Wilson, effective sample size over raters and stimuli"
 
 
 # --- reliability ------------------------------------------------------------------------------------------------------
@@ -225,54 +216,35 @@ class MachineField:
     rejected: Estimate
     planted_accepted: Estimate
     """Values that were wrong on purpose and were accepted all the same."""
+    accuracy: Estimate
+    """Mean similarity of the machine's values to what people answer without seeing them."""
+    anchoring: Estimate
+    """How much nearer to the machine's value answers are that were given in sight of it."""
+    time: Estimate
+    """Time with the machine's value in sight as a multiple of that without."""
 
 
-def machine_fields(fields: pl.DataFrame, questions: Sequence[str]) -> list[MachineField]:
-    """Every question of ``questions``, from a snapshot's table of fields."""
+def machine_fields(
+    snapshot: Snapshot, questions: Sequence[str], left_out: Sequence[str] = ()
+) -> list[MachineField]:
+    """Every question of ``questions``, without the raters ``left_out``: the figures of the report's section on drafts."""
+    rows = verified_rows(snapshot).filter(~pl.col("verified_by").is_in(list(left_out)))
     out = []
     for question in questions:
-        rows = fields.filter(pl.col("field") == question)
-        shown = rows["shown"] if "shown" in rows.columns else pl.Series("shown", [], pl.String)
-        own, planted = rows.filter(shown == "true"), rows.filter(shown == "planted")
-        shares = {verdict: verdict_share(own, verdict) for verdict in VERDICTS}
-        hidden, tempted = int((shown == "hidden").sum()), verdict_share(planted, "accepted")
-        out.append(MachineField(question, own.height, hidden, **shares, planted_accepted=tempted))
+        made = drafted_field(rows.filter(pl.col("field") == question), question)
+        given = made.verdicts
+        out.append(
+            MachineField(
+                question,
+                given.verified,
+                made.hidden,
+                given.accepted,
+                given.fixed,
+                given.rejected,
+                made.missed,
+                made.accuracy,
+                made.anchoring.difference,
+                made.seconds.difference,
+            )
+        )
     return out
-
-
-def verdict_share(rows: pl.DataFrame, verdict: str) -> Estimate:
-    """The share of rows with that verdict. A value that was changed without a verdict counts as fixed."""
-    counts = {"verifications": rows.height}
-    if not rows.height:
-        return Estimate.missing("no machine value has been verified yet", _SHARE, counts)
-    same = pl.col("final") == pl.col("machine")
-    implied = pl.when(same).then(pl.lit("accepted")).otherwise(pl.lit("fixed"))
-    verdicts = rows.select(pl.coalesce("verdict", implied).alias("verdict"))["verdict"]
-    hit = (verdicts == verdict).to_numpy().astype(np.float64)
-    raters, stimuli = (
-        rows[name].fill_null("").rank("dense").cast(pl.Int64).to_numpy() - 1
-        for name in ("verified_by", "stimulus")
-    )
-    counts |= {"raters": int(raters.max()) + 1, "stimuli": int(stimuli.max()) + 1}
-    value = float(hit.mean())
-    size = effective_size(hit, raters, stimuli)
-    low, high = wilson(value * size, size, 0.95)
-    if value in {0.0, 1.0}:
-        low, high = (0.0, high) if value == 0.0 else (low, 1.0)
-    return Estimate(value, low, high, _SHARE, _SHARE_INTERVAL, counts=counts)
-
-
-def effective_size(hit: Floats, raters: np.ndarray[Any, Any], stimuli: np.ndarray[Any, Any]) -> float:
-    """How many independent verifications would be as informative."""
-    n, value = hit.size, float(hit.mean())
-    groups = int(raters.max()) + 1
-    if value in {0.0, 1.0} or groups < 2:
-        return float(min(n, groups))
-    rest = hit - value
-    by_rater, by_stimulus = (
-        float(np.sum(np.bincount(codes, rest) ** 2)) / n**2 * count / max(count - 1, 1)
-        for codes, count in ((raters, groups), (stimuli, int(stimuli.max()) + 1))
-    )
-    single = float(np.sum(rest**2)) / n**2
-    variance = max(by_rater + by_stimulus - single, by_rater, by_stimulus, single)
-    return float(np.clip(value * (1 - value) / variance, 1.0, n))

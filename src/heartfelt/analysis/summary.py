@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from heartfelt.analysis.adjudicated import Adjudicated
 from heartfelt.analysis.category_results import Categories, FieldAgreement
 from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
+from heartfelt.analysis.preregistration import Registered
 from heartfelt.analysis.results import (
     OMIT,
     Agreement,
@@ -36,6 +38,7 @@ from heartfelt.analysis.results import (
     Slope,
     SystemMeans,
 )
+from heartfelt.analysis.verification_results import Verification
 from heartfelt.labels.courses import COURSES
 from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.representation import ShortRepr
@@ -303,8 +306,11 @@ class Summary:
     published: tuple[PublishedFigure, ...] | None
     comparisons: tuple[Comparison, ...] | None = field(default=None, metadata=OMIT)
     traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
+    registered: Registered | None = field(default=None, metadata=OMIT)
+    verification: Verification | None = field(default=None, metadata=OMIT)
     categories: tuple[Categories, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)
+    adjudication: Adjudicated | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()

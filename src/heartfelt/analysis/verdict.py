@@ -136,8 +136,9 @@ def _range(values: Iterable[float | None]) -> str:
 
 
 def _trust(summary: Summary) -> list[str]:
-    """What the labels are good for, over the questions the verdict covers."""
-    every = main_questions(summary)
+    """What the labels are good for, over the questions the verdict covers; drafted ones only if there are no others."""
+    every, drafted = main_questions(summary), _drafted(summary)
+    every = {name: trust for name, trust in every.items() if name not in drafted} or every
     known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
     parts = []
     by_use: dict[str, dict[str, Reliability]] = {}
@@ -184,9 +185,26 @@ def reliability_sentences(summary: Summary) -> Iterator[str]:
     yield from _agreement(summary)
     for name, trust in main_questions(summary).items():
         yield from _one_question(summary, called(name, trust), trust)
+    drafted = _drafted(summary)
+    if drafted:
+        yield (
+            f"Most answers to {listed(drafted, 4)} were given in sight of the same draft, so their reliability and agreement"
+            " overstate how far people agree by themselves."
+        )
     yield from _others(summary)
     for name, trust in main_questions(summary).items():
         yield from _ceiling(called(name, trust), trust, cell_words(summary))
+
+
+def _drafted(summary: Summary) -> list[str]:
+    """The questions with a reliability whose answers were mostly given in sight of a machine's draft."""
+    made = summary.verification
+    seen = {field.field for field in made.fields if field.verdicts.verified} if made is not None else set()
+    return [
+        name
+        for name, trust in (summary.reliability or {}).items()
+        if name in seen and not (trust.alpha_interval.is_missing and trust.alpha_nominal.is_missing)
+    ]
 
 
 def _selected(summary: Summary) -> Iterator[str]:

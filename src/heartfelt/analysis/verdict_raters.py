@@ -10,14 +10,14 @@ from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import interval, listed, p_value, plural, share
+from heartfelt.wording import interval, listed, p_value, percent_interval, plural, share
 
 MOST_SHOWN = 4
 
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on raters."""
-    for part in (_counts, _flags, _constant, _crossfit, _groups):
+    for part in (_counts, _flags, _drafts, _constant, _crossfit, _groups):
         yield from part(summary)
 
 
@@ -79,6 +79,38 @@ def _flags(summary: Summary) -> Iterator[str]:
         text += f"; {members} fall into {plural(len(groups), 'group')} of parallel answer sequences"
         text += f" ({alike})" if alike else ""
     yield f"{text}{waiting}. A flag is a reason to look, not proof: a logging fault can look like a copied answer."
+
+
+def _drafts(summary: Summary) -> Iterator[str]:
+    """What became of a machine's drafts, and who accepted planted ones."""
+    made = summary.verification
+    if made is None:
+        return
+    every = made.fields[0]
+    verified = plural(every.verdicts.verified, "draft")
+    text = f"People verified {verified} of a machine and accepted {percent_interval(every.verdicts.accepted)} as they were"
+    if not every.accuracy.is_missing:
+        text += f"; their similarity to what people answer without seeing them is {interval(every.accuracy, 2)} (1 is the same)"
+    yield f"{text}."
+    if not every.missed.is_missing:
+        stamps = sorted(
+            rater
+            for rater, why in summary.screening.flagged.items()
+            if any(reason.startswith("rubber-stamping") for reason in why)
+        )
+        met = sum(rater.planted > 0 for rater in made.raters)
+        named = f" ({listed(stamps, 6)})" if stamps else ""
+        verb = "accepts" if len(stamps) == 1 else "accept"
+        yield (
+            f"{percent_interval(every.missed)} of planted errors, drafts that belong to other stimuli, were accepted;"
+            f" {len(stamps) or 'none'} of {plural(met, 'rater')}{named} {verb} more of them than somebody who looks would."
+        )
+    apart = every.anchoring
+    if apart.p is not None and apart.p < 0.05 and float(apart.difference) > 0:
+        yield (
+            f"Answers given in sight of a draft lie nearer to it by {interval(apart.difference, 2)}, on a scale from 0 (nothing in"
+            f" common) to 1 (the same; {p_value(apart.p)})."
+        )
 
 
 def _constant(summary: Summary) -> Iterator[str]:

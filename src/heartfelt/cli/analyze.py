@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,17 +30,30 @@ def analyze(
             help="Compare groups of raters by a column of theirs, such as language or expertise; numbers are cut at tertiles.",
         ),
     ] = None,
+    preregistration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A preregistration.json; the one of the study or snapshot if left out."
+        ),
+    ] = None,
     as_: Layout = None,
 ) -> None:
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
     from heartfelt.analysis import AnalyzeOptions
     from heartfelt.analysis import analyze as run
+    from heartfelt.analysis.preregistration import find_preregistration
     from heartfelt.files import TemporaryFolder, must_be_free, whole_folder
     from heartfelt.report import write_analysis
     from heartfelt.scoring.layouts import LAYOUTS
 
     must_be_free(out)
-    options = AnalyzeOptions(policy=policy, seed=seed, covariates=tuple(covariate or ()), by=by)
+    options = AnalyzeOptions(
+        policy=policy,
+        seed=seed,
+        covariates=tuple(covariate or ()),
+        by=by,
+        preregistration=preregistration or find_preregistration(source),
+    )
     with progress_bar(f"reading {source}") as report:
         snapshots = read_parts(source, format, map, as_, report)
         # What cannot be written fails before the analysis, and before ``out`` is there.

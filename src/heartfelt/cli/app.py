@@ -11,6 +11,8 @@ __all__ = ["app"]
 # In the order in which the help lists them.
 for family in (
     "study",
+    "planning",
+    "make",
     "draft",
     "serve",
     "collect",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,7 @@ def snapshot(
     ] = None,
 ) -> None:
     """Freeze what a study has collected so far, without stopping it."""
+    from heartfelt.analysis.preregistration import find_preregistration
     from heartfelt.cli.overview import print_overview
     from heartfelt.collect.collection import collected_snapshot
 
@@ -30,6 +32,9 @@ def snapshot(
         result = collected_snapshot(folder, report)
         stamp = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
         target = result.write(out or folder / "snapshots" / stamp)
+        registered = find_preregistration(folder)
+        if registered is not None:
+            shutil.copy(registered, target / registered.name)
     print_overview(result, target)
 
 

@@ -23,7 +23,7 @@ from heartfelt.cli.asking import (
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
-from heartfelt.wording import number, percent, share
+from heartfelt.wording import number, percent, plural, share
 
 if TYPE_CHECKING:
     from heartfelt.drafts import Drafting, DraftPlan
@@ -185,7 +185,7 @@ def _show(result: Drafting) -> None:
     if result.duplicates:
         share_of = percent(result.duplicate_images / max(1, result.stimuli))
         say(
-            f"{result.duplicates:,} groups of near-duplicates with {result.duplicate_images:,} images ({share_of}):"
+            f"{plural(result.duplicates, 'group')} of near-duplicates with {result.duplicate_images:,} images ({share_of}):"
             f" {result.folder / 'drafts_duplicates.csv'}"
         )
     if result.spent is not None:

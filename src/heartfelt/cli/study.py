@@ -65,6 +65,7 @@ def check(
     if opened.sets is not None and (unused := opened.sets.left_out):
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
+    say(*(f"  warning: {line}" for line in _planted(opened)))
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
@@ -90,6 +91,16 @@ def _drafted(opened: OpenStudy) -> Iterator[str]:
                 f"{question.id}: {counts[question.id]:,} of {asked[question.id]:,} stimuli have a draft"
                 " ('heartfelt draft' fills them in; raters answer the others without one)."
             )
+
+
+def _planted(opened: OpenStudy) -> Iterator[str]:
+    """Whether raters who accept every draft would be noticed, and what would make sure of it."""
+    from heartfelt.collect.material import machine_values
+    from heartfelt.screening.rules.verification import advise_planting
+
+    filled = machine_values(opened)
+    if filled:
+        yield from advise_planting(opened.study, len({stimulus for stimulus, _ in filled}), len(filled))
 
 
 @app.command()

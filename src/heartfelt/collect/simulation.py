@@ -69,6 +69,8 @@ class TrialReply:
     """Simulated time from the trial's start until the answer is sent."""
     verdicts: Mapping[str, commands.Verdict] = field(default_factory=dict)
     """On drafts that were shown; a draft that is accepted as it is needs no value."""
+    fields: Mapping[str, commands.FieldLog] = field(default_factory=dict)
+    """How single questions were answered."""
 
 
 Departure: TypeAlias = Literal["leave", "vanish"]
@@ -159,7 +161,7 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
                 done(Visit(rater.name, answers, None))
                 return
             yield reply.duration
-            log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer")
+            log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer", fields=reply.fields)
             key = f"{rater.name}-{step.trial}"
             given = commands.Answer(client.rater, step.trial, key, reply.values, reply.verdicts, log=log)
             step = client.send(given)

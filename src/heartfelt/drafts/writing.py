@@ -25,6 +25,7 @@ _ITEM = ("stimulus", "question")
 _MISSING, _CHANGED = "draft", "changed draft"
 _MOST_PROBLEMS = 3
 _QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)")
+_FILE = re.compile(r"^.{1,300}? cannot be read")
 _Reason = tuple[str, str, str]
 """A stimulus, a question, and a reason."""
 
@@ -101,7 +102,7 @@ class DraftFiles:
 
 def _kind(reason: str) -> str:
     """A reason without what differs from item to item, so that like failures are counted together."""
-    return _QUOTED.sub("'…'", reason).partition("; ")[0]
+    return _FILE.sub("a file cannot be read", _QUOTED.sub("'…'", reason)).partition("; ")[0]
 
 
 def _rows(reasons: Sequence[_Reason], what: str) -> pl.DataFrame:

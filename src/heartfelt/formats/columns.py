@@ -13,10 +13,18 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.tables import MOMENT
 
+ADJUDICATIONS_FILE = "adjudications.csv"
+"""What senior raters decided, beside the files of a format."""
 PARQUET = {".parquet", ".pq"}
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-")
 _MOMENT_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
-_LOCAL_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
+_LOCAL_FORMATS = (
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M:%S %6f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d",
+)
 
 
 def read_table(path: Path, delimiter: str | None = None) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import polars as pl
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import Sheet, ids, read_table
 from heartfelt.formats.set_rows import joined_ledgers
 from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
-from heartfelt.media.probe import AUDIO, IMAGES, find_media, probe_stimuli
+from heartfelt.media.probe import AUDIO, IMAGES, find_media, media_by_path, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source, Spooled
@@ -280,17 +280,28 @@ def _with_media(
         )
     if "path" not in stimuli.columns:
         near = any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
-        files = find_media(root) if "media" in options or source.is_dir() or near else {}
-        by_name = {Path(path).name: path for path in files.values()}
-        paths = [
-            by_name.get(name) or files.get(name) or files.get(Path(name).stem)
-            for name in (stimuli["stimulus"].to_list() if files else ())
-        ]
+        search = "media" in options or source.is_dir() or near
+        paths = _paths(stimuli["stimulus"].to_list(), root) if search else []
         if not any(paths):
             return stimuli, None, kind or _kind(stimuli["stimulus"])
         stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
     stimuli = probe_stimuli(stimuli, root, str(base), progress)
     return stimuli, root, kind or _kind(stimuli["path"].drop_nulls())
+
+
+def _paths(names: list[str], root: Path) -> list[str | None]:
+    """The media file of each stimulus: of that name or stem, or at that path where several folders have files of one name."""
+    try:
+        files = find_media(root)
+    except InputError:
+        by_path = media_by_path(root)
+        plain = (name.removeprefix("./") for name in names)
+        paths = [by_path.get(name) or by_path.get(str(PurePosixPath(name).with_suffix(""))) for name in plain]
+        if not any(paths):
+            raise
+        return paths
+    by_name = {Path(path).name: path for path in files.values()}
+    return [by_name.get(name) or files.get(name) or files.get(Path(name).stem) for name in names]
 
 
 def _kind(names: pl.Series) -> str | None:

@@ -16,7 +16,9 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.extras import missing_package
-from heartfelt.files import TemporaryFolder, whole_folder
+from heartfelt.files import TemporaryFolder, whole_folder, write_text
+from heartfelt.formats.columns import ADJUDICATIONS_FILE
+from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.manifest import is_study, study_snapshot
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
@@ -209,7 +211,10 @@ def system_scores(path: Path) -> Mapping[str, Mapping[str, float]]:
 
 
 def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:
-    """Write a snapshot in a format; the folder ``target`` is either complete or absent."""
+    """Write a snapshot in a format; the folder ``target`` is either complete or absent.
+
+    What senior raters decided is written beside it in a file of its own: no layout but heartfelt's has a place for it.
+    """
     chosen = FORMATS[format]
     compared = [q.id for q in snapshot.study.asked if snapshot.study.scale_of(q.id).level == "comparison"]
     if chosen.writes and compared and not chosen.writes_comparisons:
@@ -220,4 +225,6 @@ def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:
         )
     with whole_folder(Path(target)) as scratch:
         chosen.write(snapshot, scratch)
+        if snapshot.adjudications.height:
+            write_text(scratch / ADJUDICATIONS_FILE, csv_text(snapshot.adjudications))
     return Path(target)

@@ -46,6 +46,7 @@ from heartfelt.formats.source_table import (
     SourceTable,
     joined_columns,
     locate,
+    named_parts,
     open_table,
     pick,
 )
@@ -74,6 +75,8 @@ NUMBERS: Mapping[str, type[pl.DataType]] = {
 ABOUT_TRIAL = ("trial", "set", "role")
 OWN_COLUMNS = {"rater", "stimulus", "question", "value"}
 """In a table with these very columns, as this format writes them, ``answer`` is the answer in words."""
+ORDER = "order"
+"""As the option ``repeat``: repeated presentations are numbered in the order of the rows."""
 _CELL = "\0cell"
 """The answers of several value columns while they are stacked."""
 
@@ -90,10 +93,11 @@ class Long(Format):
         "stimulus": "column of the stimulus id",
         "question": "column that names the question; left out, each value column is a question",
         "value": "column of the answer, or several with commas between them",
+        "names": "what the names of the stimuli say, such as clips/{system}/{prompt}.wav; the id is then its parts",
         "position": "column of the presentation order",
         "seconds": "column of the answer time in seconds",
         "at": "column of the moment of the answer",
-        "repeat": "column that numbers repeated presentations from 0",
+        "repeat": "column that numbers repeated presentations from 0; order if they are to be numbered as they come",
         "system": "column of the system",
         "intent": "column of the intent",
         "prompt": "column of the prompt",
@@ -128,6 +132,7 @@ class Long(Format):
         if source.is_dir() and options.get("stimulus") == "filename":
             return read_traces(self.name, gathered(source, options), source, progress)
         table = joined_columns(open_table(locate(source, ("ratings.csv", "ratings.parquet")), options))
+        table = _numbered(named_parts(table))
         if is_pairs(table):
             return read_pairs(self.name, table, source, progress, pair_columns(table))
         if "members" in options:
@@ -186,6 +191,16 @@ class Long(Format):
         if snapshot.traces.height:
             write_text(target / TRACES_FILE, traces_text(snapshot.traces))
         write_sets(snapshot, target)
+
+
+def _numbered(table: SourceTable) -> SourceTable:
+    """The table with repeated presentations numbered in the order of its rows, where ``repeat=order`` asks for that."""
+    if table.options.get("repeat") != ORDER or ORDER in table.columns:
+        return table
+    names = [table.pick_optional(role) for role in ("rater", "stimulus", "question")]
+    key = [pl.col(name).cast(pl.String).str.strip_chars() for name in names if name is not None]
+    rows = table.rows.with_columns(pl.int_range(pl.len()).over(key).alias(ORDER))
+    return replace(table, rows=rows, delimited=None)
 
 
 def _roles(table: SourceTable) -> Roles:

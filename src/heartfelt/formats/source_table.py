@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import PARQUET, Sheet, need, number_expr, scan_parquet
+from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
 from heartfelt.tables import LEDGER, number_types
@@ -121,7 +121,11 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     for name in preferred:
         if (source / name).is_file():
             return source / name
-    tables = sorted(p for p in source.iterdir() if p.suffix.lower() in suffixes and p.is_file())
+    tables = sorted(
+        p
+        for p in source.iterdir()
+        if p.suffix.lower() in suffixes and p.is_file() and p.name != ADJUDICATIONS_FILE
+    )
     if len(tables) == 1:
         return tables[0]
     if not tables:
@@ -163,6 +167,39 @@ def joined_columns(table: SourceTable) -> SourceTable:
             joined = pl.concat_str(*cells, separator="/").alias(name)
             out = replace(out, rows=out.rows.with_columns(joined), delimited=None)
     return out
+
+
+def named_parts(table: SourceTable) -> SourceTable:
+    """The table with what the stimuli's names say (``names``) in columns of its own; their ids are these parts with slashes.
+
+    ``./clips/{system}/{prompt}.wav`` gives the columns system and prompt, and the id ``system/prompt``.
+    """
+    if "names" not in table.options:
+        return table
+    pattern, column = table.options["names"], table.pick("stimulus")
+    parts = re.findall(r"\{(\w+)\}", pattern)
+    expression = f"^{compile_pattern(pattern, parts).pattern}$"
+    taken = [part for part in parts if part in table.columns]
+    if taken:
+        raise InputError(
+            f"{table.where} has a column '{taken[0]}' already.",
+            f"Call that part of '{pattern}' something else.",
+        )
+    cell = pl.col(column).cast(pl.String).str.strip_chars()
+    strange = table.rows.select(cell).filter(~pl.col(column).str.contains(expression)).head(1).collect()
+    if strange.height:
+        raise InputError(
+            f"{table.where}: '{strange[column][0]}' does not fit the pattern '{pattern}'.",
+            "Change names=, or leave such rows out with where=.",
+        )
+    matched = cell.str.extract_groups(expression)
+    own = [matched.struct.field(part).alias(part) for part in parts]
+    rows = table.rows.with_columns(own).with_columns(pl.concat_str(parts, separator="/").alias(column))
+    listed = table.names_in("stimulus_columns")
+    roles = {part: part for part in parts if part in ("system", "intent", "prompt")}
+    facts = [*listed, *(part for part in parts if part not in roles)]
+    more = {"stimulus": column, **roles} | ({"stimulus_columns": ",".join(facts)} if facts else {})
+    return replace(table, rows=rows, options={**table.options, **more}, delimited=None)
 
 
 def _rows(path: Path, options: Mapping[str, str], *, records: bool) -> tuple[pl.LazyFrame, Delimited | None]:

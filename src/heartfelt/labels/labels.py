@@ -14,7 +14,8 @@ interval. P.910 takes each question by itself, with inconsistencies shrunk towar
 items have few ratings.
 
 Questions answered by comparing get strengths (:mod:`heartfelt.labels.strengths`), and questions answered with traces the course
-their raters share as well (:mod:`heartfelt.labels.courses`). A stimulus that a rater judged in several sets counts with the
+their raters share as well (:mod:`heartfelt.labels.courses`). Items that a senior rater decided: see
+:mod:`heartfelt.labels.adjudicated`. A stimulus that a rater judged in several sets counts with the
 mean of its values.
 """
 
@@ -30,6 +31,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.labels.adjudicated import Adjudicated, with_decisions
 from heartfelt.labels.courses import COURSES, courses
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
 from heartfelt.representation import ShortRepr
@@ -91,10 +93,16 @@ class LabelOptions:
     minimum_ratings: int | None = None
     ties: Literal["missing", "lowest", "highest"] = "missing"
     confidence: float = 0.95
+    adjudicated: Adjudicated = "categories"
+    """Which labels are those that senior raters decided: of questions with categories, all, or none."""
 
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in METHODS:
             raise InputError(f"No label method is called '{self.method}'.", suggestion(self.method, METHODS))
+        if self.adjudicated not in (allowed := get_args(Adjudicated)):
+            raise InputError(
+                f"adjudicated = '{self.adjudicated}' is unknown.", suggestion(self.adjudicated, allowed)
+            )
         if not 0 < self.confidence < 1 or (self.minimum_ratings is not None and self.minimum_ratings < 1):
             raise InputError(
                 "Labels need a confidence between 0 and 1 and at least one rating.",
@@ -184,6 +192,9 @@ def labels(
     notes = dict.fromkeys(note for each in contests for note in each.notes)
     parts.append(_complete(strengths.filter(pl.col("of") == "stimulus").rename({"name": "stimulus"})))
     table = pl.concat(parts, how="vertical_relaxed")
+    if snapshot.adjudications.height:
+        table = with_decisions(table, snapshot, usable, options.adjudicated, answers)
+        short = short.join(table, on=ITEM, how="anti", maintain_order="left")
     asked = [q.id for q in study.asked if q.id in {*usable, *compared}]
     order = {name: place for place, name in enumerate(asked)}
     table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)

@@ -21,12 +21,13 @@ import numpy as np
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_bytes
 from heartfelt.media.containers import settle_ogg
+from heartfelt.media.levels import CHANNEL_GAINS, integrated_loudness
+from heartfelt.media.levels import RATE as LOUDNESS_RATE
 from heartfelt.media.sound import Samples, channel_mean, checked_samples, read_samples, resample
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 
 AUDIO_SUFFIXES = {".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG", ".opus": "OGG"}
-_LOUDNESS_RATE = 48_000
 _LOUDNESS_METHOD = "integrated loudness, ITU-R BS.1770-4 (LUFS)"
 _OPUS_RATES = (8_000, 12_000, 16_000, 24_000, 48_000)
 # libsndfile encodes Vorbis on the stack; long clips in one call overflow it.
@@ -183,28 +184,22 @@ def loudness(samples: Samples, rate: int) -> Estimate:
     Metered at 48 kHz, the one rate for which the standard gives its filters. A single channel counts once: a
     mono clip measures 3 dB below the same sound on two channels.
     """
-    import pyloudnorm
-
     samples = checked_samples(samples)
     counts = {"frames": samples.shape[0]}
-    channels = 1 if samples.ndim == 1 else samples.shape[1]
-    if channels > 5:
-        return Estimate.missing(f"BS.1770 gives no weights for {channels} channels", _LOUDNESS_METHOD, counts)
+    columns = samples[:, None] if samples.ndim == 1 else samples
+    if columns.shape[1] > len(CHANNEL_GAINS):
+        why = f"BS.1770 gives no weights for {columns.shape[1]} channels"
+        return Estimate.missing(why, _LOUDNESS_METHOD, counts)
     if samples.shape[0] < 0.4 * rate:
         why = f"the clip lasts {samples.shape[0] / rate:.3f} s, less than one block of 0.4 s"
         return Estimate.missing(why, _LOUDNESS_METHOD, counts)
-    full = resample(samples, rate, _LOUDNESS_RATE).astype(np.float64)
-    step = _LOUDNESS_RATE // 10
-    # Whole blocks only, as the standard says; the meter would pad the last one with nothing and call it quiet.
-    full = full[: max(full.shape[0] // step, 4) * step]
-    if full.shape[0] < 4 * step:
-        full = np.concatenate([full, np.zeros((4 * step - full.shape[0], *full.shape[1:]))])
+    full = resample(columns, rate, LOUDNESS_RATE)
+    short = round(0.4 * LOUDNESS_RATE) - full.shape[0]
+    full = np.pad(full, ((0, short), (0, 0))) if short > 0 else full
     if not full.any():
         return Estimate.missing("the clip is silent", _LOUDNESS_METHOD, counts)
-    # The gate warns through NumPy when nothing passes it; that case has its reason below.
-    with np.errstate(all="ignore"):
-        value = float(pyloudnorm.Meter(_LOUDNESS_RATE, filter_class="DeMan").integrated_loudness(full))
-    if not math.isfinite(value):
+    value = integrated_loudness(full)
+    if value is None:
         return Estimate.missing("no part of the clip passes the gate at -70 LUFS", _LOUDNESS_METHOD, counts)
     return Estimate(value, method=_LOUDNESS_METHOD, counts=counts)
 

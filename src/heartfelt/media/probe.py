@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 
 import polars as pl
@@ -113,6 +113,23 @@ def probe_stimuli(
     probed = pl.DataFrame(rows, schema=FACTS, orient="row")
     known = [name for name in PROBED if probed[name].null_count() < probed.height]
     return stimuli.drop(PROBED, strict=False).with_columns(probed.select(known).get_columns())
+
+
+def media_by_path(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
+    """Map the end of each media file's path, as far as it names one file only, to the path relative to ``root``.
+
+    ``images/red/p1.jpg`` is found as ``images/red/p1``, ``red/p1`` and, where no other folder has a ``p1``, as ``p1``, each with
+    or without its suffix.
+    """
+    named: dict[str, set[str]] = {}
+    for path in sorted(root.rglob("*")):
+        if path.suffix.lower() in kinds and path.is_file():
+            parts = path.relative_to(root).parts
+            for start in range(len(parts)):
+                end = PurePosixPath(*parts[start:])
+                for name in (str(end), str(end.with_suffix(""))):
+                    named.setdefault(name, set()).add("/".join(parts))
+    return {name: next(iter(files)) for name, files in named.items() if len(files) == 1}
 
 
 def find_media(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:

@@ -303,7 +303,7 @@ class Human(Predictor):
         )
         own = [*_PAIR, "rater"]
         rest = answers.join(chosen.select(own), on=own, how="anti", maintain_order="left")
-        others = make_labels(source, LabelOptions(minimum_ratings=1), answers=rest).table
+        others = make_labels(source, LabelOptions(minimum_ratings=1, adjudicated="none"), answers=rest).table
         others = _with_sides(others, rest, source)
         both = chosen.join(others.select(*_PAIR, pl.col("value").alias("against"), "n"), on=_PAIR, how="left")
         columns = both.select(*_PAIR, "value", "against", "n")

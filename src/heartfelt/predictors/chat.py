@@ -18,7 +18,13 @@ from typing import Any, ClassVar
 from heartfelt.errors import InputError
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.calls import Call
-from heartfelt.predictors.chat_drafts import DRAFT_SYSTEM, draft_message, draft_schema, read_drafts
+from heartfelt.predictors.chat_drafts import (
+    DRAFT_MEDIA,
+    DRAFT_SYSTEM,
+    draft_message,
+    draft_schema,
+    read_drafts,
+)
 from heartfelt.predictors.chat_form import (
     CONTEXT,
     MEDIA_PARAMETERS,
@@ -138,7 +144,7 @@ class Chat(RemotePredictor):
         requests = [
             self._plain_request(each, asks, self._message(each, asks), "json_schema") for each in orders
         ]
-        return _digest([MEDIA_PARAMETERS, *requests])
+        return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])
 
     def _template_hash(self) -> str:
         """A hash of everything sent for one question of each kind of scale: any change of wording or settings changes it."""
@@ -146,7 +152,7 @@ class Chat(RemotePredictor):
         case = Case("stimulus", asks, None, "system", "intent", "prompt")
         content = self._message(case, asks)
         requests = [self._plain_request(case, asks, content, form) for form in FORMS]
-        return _digest([MEDIA_PARAMETERS, *requests])[:12]
+        return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])[:12]
 
     def _connect(self) -> Connections:
         if self._key_from is None:

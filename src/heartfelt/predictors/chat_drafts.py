@@ -2,15 +2,20 @@
 
 All fields of a stimulus are in one request, each with the question as raters read it in the study's language, its help text as
 guidance, and the answers its scale allows. The form has ``{"answer", "confidence"}`` per field, the confidence from 0 to 1. The
-model is given neither the intent nor the system. Where a question allows "none", so does its entry.
+model is given neither the intent nor the system. Where a question allows "none", so does its entry. Images that are turned,
+transparent, animated or in CMYK, which servers read in different ways, and those with a side above 2,048 pixels are sent as
+what people see of them.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Sequence
 from typing import Any
 
 from heartfelt.errors import InputError
+from heartfelt.media.image import decode_image
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.chat_form import (
     allowed,
@@ -23,7 +28,7 @@ from heartfelt.predictors.chat_form import (
     object_schema,
 )
 from heartfelt.predictors.draft_values import MOST_TAGS, category_of, draft_value, split_tags
-from heartfelt.predictors.predictor import Ask, Case, Prediction
+from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.scale import FreeText, Points, Tags
 
@@ -32,12 +37,40 @@ DRAFT_SYSTEM = (
     "markup; do not guess who made it or what it was meant to convey. People will check every answer. Answer with one "
     "JSON object and nothing else."
 )
+LONGEST_SIDE = 2_048
+DRAFT_MEDIA = (
+    f"pictures: RGB and grey PNG, JPEG and WebP up to {LONGEST_SIDE} pixels a side as they are; else upright, on white, "
+    "reduced to that, as JPEG"
+)
+_PLAIN = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+_ORIENTATION = 0x0112
 
 
 def draft_message(case: Case, asks: Sequence[Ask], language: str) -> list[dict[str, Any]]:
     """The parts of the user's message: the medium, then the fields."""
     words = {"type": "text", "text": draft_questions(asks, language)}
-    return [words] if case.media is None else [media_part(asks, case.media), words]
+    if case.media is None:
+        return [words]
+    image = asks[0].about.get("media", "") == "image"
+    return [_image_part(case.media) if image else media_part(asks, case.media), words]
+
+
+def _image_part(media: Media) -> dict[str, Any]:
+    """An image as a data URL: as it is, or what people see of it where a server may see something else."""
+    from PIL import Image
+
+    content, image = media.content, decode_image(media.content, name=media.path.name)
+    with Image.open(io.BytesIO(content)) as file:
+        turned = file.getexif().get(_ORIENTATION, 1) != 1
+        frames, kind = getattr(file, "n_frames", 1), _PLAIN.get(file.format or "")
+        plain = kind and file.mode in {"RGB", "L"} and frames == 1 and not turned
+    if not plain or max(image.size) > LONGEST_SIDE:
+        kind, memory = "image/jpeg", io.BytesIO()
+        image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+        image.save(memory, format="JPEG", quality=92)
+        content = memory.getvalue()
+    encoded = base64.b64encode(content).decode("ascii")
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{encoded}"}}
 
 
 def draft_questions(asks: Sequence[Ask], language: str) -> str:

@@ -68,7 +68,7 @@ def draft_value(prediction: Prediction, ask: Ask, language: str = "") -> DraftVa
         if not ask.none:
             raise InputError(
                 "There is nothing to answer, and the question does not allow that.",
-                "Add 'none: true' to it.",
+                "Add none: true to it.",
             )
         return DraftValue(NONE)
     if isinstance(scale, Categories | Ordered | YesNo):
@@ -110,20 +110,23 @@ def _number(prediction: Prediction, scale: Points | Numeric) -> DraftValue:
 def _tags(answer: str, scale: Tags, language: str) -> DraftValue:
     given = [plain_words(part) for part in answer.split(scale.separator)]
     names = [words.replace(scale.separator, ",") for words, _ in given if words]
-    unique = list({name.casefold(): name for name in reversed(names)}.values())[::-1]
+    known = vocabulary([*scale.tags, *scale.suggestions])
+    unique: dict[str, str] = {}
+    for name in names:
+        name = known.get(normalised(name), name)
+        unique.setdefault(name.casefold(), name)
     if not unique:
         raise InputError("There are no tags.", "")
     if len(unique) > MOST_TAGS:
         raise InputError(f"There are {len(unique):,} tags.", f"At most {MOST_TAGS} make a draft.")
-    long = next((name for name in unique if len(name) > LONGEST_TAG), None)
+    long = next((name for name in unique.values() if len(name) > LONGEST_TAG), None)
     if long is not None:
         raise InputError(
             f"'{shortened(long)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters."
         )
-    ids = {name.casefold(): name for name in scale.names}
-    _, value = scale.read([ids.get(name.casefold(), name) for name in unique])
-    own = [name for name in unique if name.casefold() not in ids]
-    _check_script(" ".join(own), language)
+    _, value = scale.read(list(unique.values()))
+    ids = set(known.values())
+    _check_script(" ".join(name for name in unique.values() if name not in ids), language)
     changes = ["markup was removed"] if any(changed for _, changed in given) else []
     if len(unique) < len(names):
         changes.append("repeated tags were merged")

@@ -25,7 +25,7 @@ from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points
 from heartfelt.wording import plural
 
 _REVISION = 1
-_CANDIDATE = 0.5
+_LOWEST = 0.5
 LEAST_FACE = 0.9
 """The score a face must have: of 433 photographs of OASIS, one then has a face where there is none."""
 _NOBODY = (
@@ -71,7 +71,7 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         super().__init__(argument, options)
-        self.least_face = number_option(options, "least", LEAST_FACE, _CANDIDATE, 1)
+        self.least_face = number_option(options, "least", LEAST_FACE, _LOWEST, 1)
         self._networks = Networks("mtcnn")
 
     @property
@@ -80,15 +80,14 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
         return f"faces {_REVISION} least={self.least_face:g} of {self._networks.identity}"
 
     def look(self, image: Image) -> tuple[Face, ...]:
-        """The candidates for faces."""
-        return detect_faces(image, model=self._networks["mtcnn"], least=_CANDIDATE)
+        """The faces."""
+        return detect_faces(image, model=self._networks["mtcnn"], least=self.least_face)
 
     def answer(self, seen: tuple[Face, ...], ask: Ask) -> Prediction:
-        """The number of faces on the question's scale; the score is that of the best face, or what is missing to 1 of it."""
-        scores = [face.score for face in seen]
-        count = sum(score >= self.least_face for score in scores)
-        best = max(scores, default=0.0)
-        score = best if count else 1 - best
+        """The number of faces on the question's scale; the score is that of the clearest face."""
+        count = len(seen)
+        # A detector has no probability for what it did not see, least of all for people without a face.
+        score = max((face.score for face in seen), default=None)
         note = f"{plural(count, 'face')} with a score of at least {self.least_face:g}"
         match scale := ask.scale:
             case YesNo():
@@ -99,9 +98,9 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
                 return Prediction(answer=plural(count, "face"), score=score, note=note)
             case Tags() | Categories() | Ordered():
                 if not count:
-                    return _nobody(ask, score, note)
+                    return _nobody(ask, note)
                 words = _words(count)
-                return answer_labels([Label(words[0], score, words[1:])], ask, note=note)
+                return answer_labels([Label(words[0], score or 0.0, words[1:])], ask, note=note)
             case _:
                 return Prediction.failed(f"{note}, which is no answer on this scale")
 
@@ -119,7 +118,7 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         super().__init__(argument, options)
-        self.least_face = number_option(options, "face", LEAST_FACE, _CANDIDATE, 1)
+        self.least_face = number_option(options, "face", LEAST_FACE, _LOWEST, 1)
         self.least = number_option(options, "least", 0.4, 0, 1)
         self._networks = Networks("mtcnn", "fer")
 
@@ -136,7 +135,7 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
     def answer(self, seen: npt.NDArray[np.float64], ask: Ask) -> Prediction:
         """Tags: the expression of every face. Anything else: that of the largest face."""
         if not len(seen):
-            return _nobody(ask, None, "no face was detected")
+            return _nobody(ask, "no face was detected")
         shares = dict(zip(EXPRESSIONS, seen[0].tolist(), strict=True))
         if isinstance(ask.scale, Tags):
             # The likeliest expression of each face; of several faces that look alike, the clearest.
@@ -149,19 +148,19 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
         return answer_labels(labels, ask, least=self.least, most=most, note=plural(len(seen), "face"))
 
 
-def _nobody(ask: Ask, score: float | None, note: str) -> Prediction:
+def _nobody(ask: Ask, note: str) -> Prediction:
     """No face: the answer of the scale that says so, else "(none)" where that can be an answer."""
     scale = ask.scale
     if isinstance(scale, Categories | Ordered) or (isinstance(scale, Tags) and scale.tags):
         named = answer_labels([Label(NONE, 1.0, _NOBODY)], ask, note=note)
         if named.problem is None and named.answer != NONE:
-            return replace(named, score=score, shares=None)
+            return replace(named, score=None, shares=None)
     if ask.none or isinstance(scale, Tags | FreeText):
-        return Prediction(answer=NONE, score=score, note=note)
+        return Prediction(answer=NONE, note=note)
     return Prediction.failed(f"{note}; with 'none: true' the question could be answered with \"(none)\"")
 
 
-def _counted(count: int, scale: Numeric | Points, score: float, note: str) -> Prediction:
+def _counted(count: int, scale: Numeric | Points, score: float | None, note: str) -> Prediction:
     """The count as a number, held at the upper end of the scale."""
     low, high = (scale.first, scale.last) if isinstance(scale, Points) else (scale.low, scale.high)
     if low is not None and count < low:

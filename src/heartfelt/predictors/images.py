@@ -6,10 +6,12 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from heartfelt.errors import HeartfeltError
+from heartfelt.extras import missing_package
 from heartfelt.media.image import decode_image
 from heartfelt.models import MODELS, Model, load_model
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
@@ -40,7 +42,8 @@ class ImagePredictor(Predictor, Generic[T]):
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """Answer every question of every case, several images at a time."""
-        workers = min(len(cases), os.cpu_count() or 1)
+        # No more than eight: the largest images take a quarter of a gigabyte each.
+        workers = min(len(cases), os.cpu_count() or 1, 8)
         if workers < 2:
             return [self.predict_case(case) for case in cases]
         with ThreadPoolExecutor(workers) as pool:
@@ -60,10 +63,20 @@ class ImagePredictor(Predictor, Generic[T]):
         return [self.answer(seen, ask) for ask in case.asks]
 
 
+def _is_missing(module: str) -> bool:
+    try:
+        return find_spec(module) is None
+    except ModuleNotFoundError:
+        return True
+
+
 class Networks:
     """Models that are loaded, and pulled if necessary, when they are first needed; an error is not met twice."""
 
     def __init__(self, *names: str) -> None:
+        problem = missing_package("onnxruntime") if _is_missing("onnxruntime") else None
+        if problem is not None:
+            raise problem
         self.names = names
         self._lock = Lock()
         self._loaded: dict[str, Model | HeartfeltError] = {}

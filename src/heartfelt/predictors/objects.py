@@ -31,6 +31,8 @@ from heartfelt.study.scale import FreeText, Tags
 _REVISION = 1
 VARIANTS = ("efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2")
 SURE = 0.5
+_NOT_NAMED = {"mammal", "primate", "livestock"}
+"""Broader words that a list may use, and nobody would say of an image."""
 _NEGLIGIBLE = 1e-4
 """Classes less likely than this are not named."""
 
@@ -82,7 +84,7 @@ def sure_labels(probabilities: npt.NDArray[np.float64]) -> list[Label]:
     if labels[0].share >= SURE:
         return labels
     shares = {word: float(probabilities[list(places)].sum()) for word, places in broader_words().items()}
-    sure = [word for word, share in shares.items() if share >= SURE]
+    sure = [word for word, share in shares.items() if share >= SURE and word not in _NOT_NAMED]
     if not sure:
         return labels
     group = min(sure, key=lambda word: (len(broader_words()[word]), -shares[word]))

@@ -2,8 +2,8 @@
 
 The measures are those of ``heartfelt.media.pixels``, which defines them. Each has two ends, by which it is moved onto the scale of
 the question: brightness 0 to 100, contrast 0 to 50, saturation 0 to 1, colourfulness 0 to 109 (extremely colourful in the words
-of Hasler and Suesstrunk 2003), warmth -1.5 to 0.5, so that neutral greys are in the middle (99% of the images of OASIS lie
-between them).
+of Hasler and Suesstrunk 2003), warmth -1.5 to 0.5, so that neutral greys are in the middle. Of 433 images of OASIS, 4% are warmer
+than that and 2% more colourful; they are held at the end.
 """
 
 from __future__ import annotations

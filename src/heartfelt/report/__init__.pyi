@@ -4,6 +4,7 @@ from .conveyance import write_conveyance
 from .figures import FIGURES
 from .leaderboard import write_leaderboard
 from .overview import write_overview
+from .planning import write_plan
 from .plotting import plot
 from .training import write_evaluation
 
@@ -16,4 +17,5 @@ __all__ = [
     "write_evaluation",
     "write_leaderboard",
     "write_overview",
+    "write_plan",
 ]

@@ -17,7 +17,17 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
-from heartfelt.report.sections import categories, comparisons, outcome, raters, reliability, systems, traces
+from heartfelt.report.sections import (
+    adjudication,
+    categories,
+    comparisons,
+    outcome,
+    raters,
+    reliability,
+    systems,
+    traces,
+    verification,
+)
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -50,6 +60,7 @@ def write_analysis(
     target, charts = Path(folder), charts_of(analysis)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
     compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
+    compared["adjudications"] = analysis.snapshot.adjudications
     tables |= {name: table for name, table in compared.items() if table.height}
     with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
         write_json(made / "summary.json", analysis.summary)
@@ -111,6 +122,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     single = bool(analysis.summary.reliability) or not analysis.summary.comparisons
     for build in (
         outcome.verdict,
+        outcome.preregistration,
         outcome.published,
         comparisons.comparisons,
         comparisons.mushra,
@@ -118,6 +130,8 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         *((categories.categories, categories.fields) if single else ()),
         traces.traces,
         *((reliability.agreement, reliability.trust) if single else ()),
+        verification.verification,
+        adjudication.adjudication,
         raters.raters,
         raters.rater_groups,
         *((systems.answers,) if single else ()),

@@ -134,13 +134,14 @@ class Rule:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     careless: bool = True
     error_controlled: bool = True
-    examines: Literal["ratings", "sets", "traces"] = "ratings"
+    examines: Literal["ratings", "sets", "traces", "drafts"] = "ratings"
 
     def applies(self, view: RatingsView) -> bool:
-        """Whether a study has what the rule examines; a study without sets and traces counts as one of ratings."""
+        """Whether a study has what the rule examines; a study without anything else counts as one of ratings."""
+        others = {"sets": view.sets, "traces": view.traces, "drafts": view.drafts}
         if self.examines == "ratings":
-            return bool(view.rater.size) or not (view.sets.height or view.traces.height)
-        return bool((view.sets if self.examines == "sets" else view.traces).height)
+            return bool(view.rater.size) or not any(table.height for table in others.values())
+        return bool(others[self.examines].height)
 
     def apply(self, source: Snapshot | RatingsView, options: RuleOptions | None = None) -> pl.DataFrame:
         """What the rule reports: a table under the contract ``FLAGS``."""

@@ -26,6 +26,7 @@ import polars as pl
 from heartfelt.screening.consensus import Consensus, consensus
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
+from heartfelt.snapshot.verified import verified_rows
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study import Study
 
@@ -93,6 +94,8 @@ class RatingsView:
     """Rating rows of known raters in trials with several stimuli, first presentations only."""
     traces: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     """Traces of first presentations."""
+    drafts: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    """Drafts that known raters verified (``heartfelt.snapshot.verified``)."""
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """What ``remembered`` has computed."""
 
@@ -249,8 +252,8 @@ def _view(snapshot: Snapshot) -> RatingsView:
         return coded.cast(pl.Int64).to_numpy()
 
     raters, stimuli = (frame[name].unique(maintain_order=True).to_list() for name in ("rater", "stimulus"))
-    sets, traces = _sets(snapshot), _first(snapshot.traces)
-    for other in (sets, traces):
+    sets, traces, drafts = _sets(snapshot), _first(snapshot.traces), _drafts(snapshot)
+    for other in (sets, traces, drafts):
         known = set(raters)
         raters += (
             [name for name in other["rater"].unique(maintain_order=True) if name not in known]
@@ -280,6 +283,7 @@ def _view(snapshot: Snapshot) -> RatingsView:
         floats("heard"),
         sets,
         traces,
+        drafts,
     )
 
 
@@ -303,6 +307,12 @@ def _sets(snapshot: Snapshot) -> pl.DataFrame:
     if not has_sets(ratings):
         return pl.DataFrame()
     return _first(ratings.filter(pl.col("rater").is_not_null() & pl.col("trial").is_not_null()).collect())
+
+
+def _drafts(snapshot: Snapshot) -> pl.DataFrame:
+    if not snapshot.fields.height:
+        return pl.DataFrame()
+    return verified_rows(snapshot).rename({"verified_by": "rater"}).filter(pl.col("rater") != "")
 
 
 def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:

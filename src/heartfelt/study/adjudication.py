@@ -7,12 +7,15 @@ A rule is one class, with its name under ``type``. Which items a rule selects is
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import Id, Part, Place, ReferenceProblem
+from heartfelt.study.scale import Tags
+from heartfelt.study.similarity import members
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -209,6 +212,13 @@ def adjudicated(study: Study) -> list[str]:
         and study.scale_of(question.id).level != "comparison"
         and getattr(study.scale_of(question.id), "type", None) != "trace"
     ]
+
+
+def answer_key(words: float | str | None, scale: Scale) -> Hashable:
+    """What makes two answers the same: tags in any order, texts but for case and spaces; "none" of tags is no tag."""
+    if isinstance(scale, Tags):
+        return frozenset(members(scale, str(words)))
+    return " ".join(words.casefold().split()) if scale.level == "text" and isinstance(words, str) else words
 
 
 def _most_ratings(study: Study) -> float:

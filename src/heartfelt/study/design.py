@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from heartfelt.study.model import Id, Part, Place, ReferenceProblem, Text, without_unused
+from heartfelt.study.model import Id, Part, Place, ReferenceProblem, RepeatProbe, Text, without_unused
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from heartfelt.study.study import Study
 
 GRID_POINTS = 9
+MOST_DRAFTS = 24
 
 
 class Design(Part):
@@ -79,9 +80,19 @@ class Design(Part):
         ),
     ] = 0.05
 
+    drafts_per_page: Annotated[
+        int | None,
+        Field(
+            ge=2,
+            le=MOST_DRAFTS,
+            description="verify one field of so many images at once; one at a time if left out",
+        ),
+    ] = None
+
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        new = {name: Design.model_fields[name].default for name in ("hidden_drafts", "planted_drafts")}
+        added = ("hidden_drafts", "planted_drafts", "drafts_per_page")
+        new = {name: Design.model_fields[name].default for name in added}
         return without_unused(handler(self), auto_advance="offer", **new)
 
     def check(self, study: Study, place: Place) -> None:
@@ -90,6 +101,8 @@ class Design(Part):
             raise ReferenceProblem(
                 (*place, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1"
             )
+        if self.drafts_per_page is not None:
+            self._check_drafts(study, (*place, "drafts_per_page"))
         place = (*place, "affect_grid")
         for name in self.affect_grid or ():
             study.check_question(place, name)
@@ -106,6 +119,29 @@ class Design(Part):
             raise ReferenceProblem(place, "both questions of a plane need traces with the same rate")
         if self.affect_grid is not None and self.affect_grid[0] == self.affect_grid[1]:
             raise ReferenceProblem(place, "a grid needs two different questions, across then up")
+
+    def _check_drafts(self, study: Study, place: Place) -> None:
+        """Drafts can be verified together where every trial is one machine-drafted field of one image."""
+        judged = [question.id for question in study.asked if not question.machine_first]
+        if study.media != "image" or study.sets is not None:
+            raise ReferenceProblem(place, "only drafts about single images are verified together")
+        if self.questions_per_page != "one":
+            raise ReferenceProblem(place, "verifying drafts together needs 'questions_per_page: one'")
+        if judged:
+            raise ReferenceProblem(
+                place,
+                f"'{judged[0]}' is not machine_first. Ask for people's own judgement in a study of its own, before"
+                " the one in which they verify drafts together",
+            )
+        if len(study.asked) > 1 and (self.order != "blocks" or self.block_by != "question"):
+            raise ReferenceProblem(
+                place, "drafts of one field come together with 'order: blocks' and 'block_by: question'"
+            )
+        gaps = [probe.gap for probe in study.probes if isinstance(probe, RepeatProbe)]
+        if gaps and min(gaps) < (self.drafts_per_page or 0):
+            raise ReferenceProblem(
+                place, "a repeat would be on the same page: set the probe's 'gap' to at least as many"
+            )
 
 
 class Codes(Part):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from heartfelt.collect.commands import (
@@ -37,8 +37,15 @@ def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tup
             {(names or {}).get(name, name): value for name, value in given.items()}
             for given in (command.values, command.verdicts)
         )
-        logged = ((name, getattr(command.log, name)) for name in _LOGGED)
+        logged = ((name, getattr(command.log, name)) for name in _LOGGED if name != "fields")
         log = {name: value for name, value in logged if value not in (None, (), 0)}
+        if command.log.fields:
+            log["fields"] = {
+                (names or {}).get(name, name): {
+                    part: value for part, value in asdict(each).items() if value is not None
+                }
+                for name, each in command.log.fields.items()
+            }
         body = {"trial": command.trial, "key": command.key, "values": values, "heard": log}
         return "/rate/answer", body | ({"verdicts": verdicts} if verdicts else {})
     if isinstance(command, Consent):

@@ -132,8 +132,9 @@ class _Judge:
             values = {name: value for name, value in values.items() if name in shown}
             verdicts = {name: verdict for name, verdict in verified.verdicts.items() if name in shown}
             heard = sum(self._durations.get(name) or 0.0 for name in names)
-            seconds += sum(verified.seconds.values())
-            return TrialReply(values, seconds, heard + seconds, verdicts)
+            log = {name: each for name, each in verified.log.items() if name in shown}
+            seconds += sum(each.seconds or 0.0 for each in log.values())
+            return TrialReply(values, seconds, heard + seconds, verdicts, log)
 
         pages = simulated_pages(self._study, rng)
         return SimulatedRater(row["rater"], answer, about, page_seconds=5.0, questionnaire=pages)

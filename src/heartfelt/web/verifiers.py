@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import ShowTrial, Verdict
+from heartfelt.collect.commands import FieldLog, ShowTrial, Verdict
 from heartfelt.collect.material import machine_values
 from heartfelt.simulate import Verifier, VerifierMix, field_truth, verify
 from heartfelt.streams import stream
@@ -21,8 +21,7 @@ class Verified:
 
     values: Mapping[str, Any]
     verdicts: Mapping[str, Verdict]
-    seconds: Mapping[str, float]
-    keystrokes: Mapping[str, int]
+    log: Mapping[str, FieldLog]
 
 
 class DraftedFields:
@@ -60,10 +59,13 @@ class DraftedFields:
                 rng,
             )
             for question, draft in trial.machine.items()
+            if question in trial.questions
         }
         return Verified(
             {question: each.value for question, each in made.items() if each.value is not None},
             {question: each.verdict for question, each in made.items() if each.verdict is not None},
-            {question: each.seconds for question, each in made.items()},
-            {question: each.keystrokes for question, each in made.items()},
+            {
+                question: FieldLog(seconds=round(each.seconds, 3), keystrokes=each.keystrokes)
+                for question, each in made.items()
+            },
         )

@@ -10,6 +10,7 @@ import pytest
 
 from heartfelt.collect import CollectOptions
 from heartfelt.formats.drafts import write_drafts
+from heartfelt.study.recipes import recipe_study
 from tests.web.rater.serving import Served
 from tests.web.rater.studies import small_study
 from tests.web.rater.test_sessions import stored_as_sent
@@ -29,6 +30,10 @@ QUEUED = "() => Object.keys(localStorage).filter(name => name.includes(':answer:
 def drafted(folder: Path, count: int, **options: Any) -> Served:
     """A study after AIGIEmo in which a machine has drafted seven fields of every image."""
     small_study("aigiemo", folder, count=count, design={"practice": 0})
+    return _served(folder, list(DRAFTS), **options)
+
+
+def _served(folder: Path, fields: list[str], **options: Any) -> Served:
     names = pl.read_csv(folder / "stimuli.csv")["stimulus"].to_list()
     rows = [
         (
@@ -41,6 +46,7 @@ def drafted(folder: Path, count: int, **options: Any) -> Served:
         )
         for place, name in enumerate(names)
         for field, value in DRAFTS.items()
+        if field in fields
     ]
     schema = ["stimulus", "question", "value", "source", "version", "confidence"]
     write_drafts(folder, pl.DataFrame(rows, schema=schema, orient="row"))
@@ -48,6 +54,14 @@ def drafted(folder: Path, count: int, **options: Any) -> Served:
     served = Served(folder, options=CollectOptions(seed=7, durable=False, **shares))
     served.begin()
     return served
+
+
+def in_batches(folder: Path, count: int, **options: Any) -> Served:
+    """The same images, with one field that is verified for many images at once."""
+    asked = [question for question in recipe_study("aigiemo").questions if question.id == "style"]
+    together = {"practice": 0, "questions_per_page": "one", "drafts_per_page": 6}
+    small_study("aigiemo", folder, count=count, design=together, questions=asked)
+    return _served(folder, ["style"], **options)
 
 
 class Expert:
@@ -281,4 +295,96 @@ def test_ten_images_by_touch(browser: Browser, tmp_path: Path) -> None:
     assert "touched up" in fields["final"].to_list()
     visitor.quiet()
     visitor.close()
+    served.close()
+
+
+def _begin(visitor: Visitor) -> None:
+    visitor.arrive()
+    visitor.agree()
+    visitor.tell_facts()
+    visitor.page.wait_for_selector("[data-does=ready]")
+    visitor.press("[data-does=ready]")
+
+
+@pytest.mark.slow
+def test_one_field_of_many_images_at_once(browser: Browser, tmp_path: Path) -> None:
+    """By keyboard and by touch, with a reload in the middle; every image is a trial of its own in the store."""
+    served = in_batches(tmp_path / "study", 14)
+    visitor = Visitor(browser, served)
+    _begin(visitor)
+    page = visitor.page
+    page.wait_for_selector(".batch .main:enabled")
+    assert visitor.number() == "1–6 of 14"
+    visitor.accessible()
+    visitor.still()
+    tiles = page.locator(".tile")
+    drafts = tiles.locator(".chip").all_inner_texts()
+    for key in ("2", "ArrowRight", " ", "4", "u", "6"):  # marks 2, 3 and 6; 4 is taken back
+        page.keyboard.press(key)
+    pressed = [tile.get_attribute("aria-pressed") for tile in tiles.all()]
+    assert pressed == ["false", "true", "true", "false", "false", "true"]
+    page.keyboard.press("Enter")
+    page.wait_for_selector("form.trial.solo, form.trial .editor:visible")
+    page.keyboard.press("End")
+    page.keyboard.type(" with ink")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'"
+    )
+    page.reload()  # the marks and the first correction are still there
+    page.wait_for_function(
+        f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'"
+    )
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[5]}'"
+    )
+    page.keyboard.press("Enter")  # right after all: accepted as it is
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#count:has-text('7–12 of 14')")
+    page.wait_for_selector(".batch .main:enabled")
+    visitor.context.set_offline(True)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#count:has-text('13–14 of 14')")
+    assert page.evaluate(QUEUED) == 6
+    page.wait_for_selector(".batch .main:enabled")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".wait")
+    visitor.context.set_offline(False)
+    page.wait_for_selector(".code output")
+    assert [int(body["trial"]) for body in visitor.sent] == sorted(
+        int(body["trial"]) for body in visitor.sent
+    )
+    stored_as_sent(served, visitor)
+    _as_logged(served, visitor)
+    fields = served.collection.snapshot().fields
+    assert fields.height == 14
+    assert dict(fields["verdict"].value_counts().iter_rows()) == {"accepted": 12, "fixed": 1, "rejected": 1}
+    assert fields.filter(verdict="fixed")["final"].item() == f"{drafts[1]} with ink"
+    assert fields.filter(verdict="rejected")["machine"].item() == drafts[2]
+    assert (fields["seconds"] > 0).all()
+    visitor.quiet()
+    visitor.close()
+    hand = Visitor(browser, served, "touch", viewport={"width": 320, "height": 568})
+    _begin(hand)
+    page = hand.page
+    page.wait_for_selector(".batch .main:enabled")
+    hand.accessible()
+    page.locator(".tile").nth(1).tap()
+    page.locator("[data-does=undo]").tap()
+    page.locator(".tile").nth(2).tap()
+    wrong = page.locator(".tile .chip").nth(2).inner_text()
+    page.locator("[data-does=confirm]").tap()
+    page.locator("button.refuse:visible").tap()
+    page.locator("[data-does=submit]").tap()
+    page.wait_for_selector("#count:has-text('7–12 of 14')")
+    page.wait_for_function(f"() => !({QUEUED})()")
+    stored = served.collection.snapshot().fields.filter(pl.col("verified_by") != fields["verified_by"][0])
+    assert stored.height == 6
+    assert stored.filter(verdict="rejected")["machine"].to_list() == [wrong]
+    assert stored.filter(verdict="accepted").height == 5
+    hand.quiet()
+    hand.close()
     served.close()

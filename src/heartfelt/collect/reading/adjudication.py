@@ -30,9 +30,11 @@ from heartfelt.study.adjudication import (
     RandomRule,
     RejectedRule,
     adjudicated,
+    answer_key,
 )
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Tags
+from heartfelt.study.similarity import similarity
 from heartfelt.tables import ADJUDICATIONS
 
 ITEM = ["stimulus", "question"]
@@ -66,7 +68,10 @@ class Decision(NamedTuple):
     comment: str | None
     rule: str
     made_by: str
-    shown: Mapping[str, Any]
+    trials: tuple[int, ...] = ()
+    """The trials whose answers were shown."""
+    draft: str | None = None
+    """The draft that was shown among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +252,9 @@ def disagree(rule: DisagreementRule, scale: Scale, answers: Sequence[GivenAnswer
     if scale.level == "nominal":
         return _largest_share(given.words for given in answers) <= rule.share_at_most
     if isinstance(scale, Tags):
-        sets = [_tags(given, scale) for given in answers]
-        return _mean_overlap(sets) < rule.overlap_below
+        return _mean_overlap(scale, answers) < rule.overlap_below
     if scale.level == "text":
-        return len({" ".join(str(given.words).casefold().split()) for given in answers}) == len(answers)
+        return len({answer_key(given.words, scale) for given in answers}) == len(answers)
     none = [given.answer == NONE for given in answers]
     if any(none) and not all(none):
         return _largest_share(none) <= rule.share_at_most
@@ -270,16 +274,10 @@ def _largest_share(answers: Iterable[object]) -> float:
     return max(counts.values()) / counts.total()
 
 
-def _tags(given: GivenAnswer, scale: Tags) -> frozenset[str]:
-    if given.answer in {None, NONE}:
-        return frozenset()
-    return frozenset(tag.strip() for tag in str(given.answer).split(scale.separator) if tag.strip())
-
-
-def _mean_overlap(sets: Sequence[frozenset[str]]) -> float:
+def _mean_overlap(scale: Tags, answers: Sequence[GivenAnswer]) -> float:
     """The mean of Jaccard's index over all pairs; two empty sets are equal."""
-    overlaps = [len(a & b) / len(a | b) if a | b else 1.0 for a, b in combinations(sets, 2)]
-    return sum(overlaps) / len(overlaps)
+    pairs = list(combinations([str(given.words) for given in answers], 2))
+    return sum(similarity(scale, *pair) for pair in pairs) / len(pairs)
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -292,9 +290,15 @@ def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Decision, .
         "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
         " ORDER BY seq"
     ):
-        made = Decision._make((*row[2:-1], json.loads(row.history)))
+        made = _decision(row[2:])
         out.setdefault((row.stimulus, row.question), []).append(made)
     return {item: tuple(each) for item, each in out.items()}
+
+
+def _decision(columns: Sequence[Any]) -> Decision:
+    *about, history = columns
+    shown = json.loads(history)
+    return Decision._make((*about, tuple(shown["trials"]), shown["draft"]))
 
 
 def decision_before(
@@ -310,7 +314,7 @@ def decision_before(
     ).first()
     if row is None:
         return None
-    return row.stimulus, row.question, Decision._make((*row[2:-1], json.loads(row.history)))
+    return row.stimulus, row.question, _decision(row[2:])
 
 
 def adjudicators(connection: Connection) -> pl.DataFrame:
@@ -343,12 +347,12 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
     made = {item: each for item, each in decisions(connection).items() if item[1] in asked}
     if not made:
         return None
-    shown = {trial for each in made.values() for trial in each[-1].shown["trials"]}
+    shown = {trial for each in made.values() for trial in each[-1].trials}
     columns = ("trial", "question", "rater", "value", "answer", "verdict", "excluded")
     rows = everything.filter(pl.col("trial").is_in(list(shown))).select(columns)
     answers = {(trial, question): ShownAnswer(*about) for trial, question, *about in rows.iter_rows()}
     out = [
-        _adjudication(item, each, [answers.get((trial, item[1])) for trial in each[-1].shown["trials"]])
+        _adjudication(item, each, [answers.get((trial, item[1])) for trial in each[-1].trials])
         for item, each in made.items()
     ]
     kinds: dict[str, Any] = {column.name: column.dtype for column in ADJUDICATIONS.columns}
@@ -363,6 +367,6 @@ def _adjudication(
     earlier = tuple(
         EarlierDecision(each.at, each.made_by, each.value, each.answer, each.comment) for each in made[:-1]
     )
-    history = AdjudicationHistory(answers, len(shown) - len(answers), last.shown.get("draft"), earlier)
+    history = AdjudicationHistory(answers, len(shown) - len(answers), last.draft, earlier)
     about = (last.value, last.answer, last.rule, last.made_by, last.at, last.comment, len(made))
     return (*item, *about, dumps(history, indent=None))

@@ -175,7 +175,9 @@ def _fill_queue(work: Transaction, rater: Rater) -> None:
     _drop_unplayable(work, rater)
     if not rater.live:
         retake(work, rater)
-    most = 1 + work.context.options.ahead
+    # Where drafts are verified together: those of this page and of the next.
+    together = 2 * (work.study.design.drafts_per_page or 0)
+    most = max(1 + work.context.options.ahead, together)
     practice = work.study.design.practice
     while len(rater.queue) < most and rater.practised < practice and _lease_practice(work, rater):
         pass

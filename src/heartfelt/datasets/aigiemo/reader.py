@@ -17,7 +17,17 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from heartfelt.datasets.aigiemo.records import EMOTIONS, EMPTY, FIELDS, Record, canonical, flat_part, parse
+from heartfelt.datasets.aigiemo.records import (
+    EMOTIONS,
+    EMPTY,
+    EVIDENCE,
+    FIELDS,
+    PARTS,
+    Record,
+    canonical,
+    flat_part,
+    parse,
+)
 from heartfelt.datasets.aigiemo.writer import write_records
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import moment_expr, read_table
@@ -38,7 +48,7 @@ JSONL, CSV = "annotations.jsonl", "annotations.csv"
 JSON = {".jsonl", ".ndjson"}
 _NEEDED = ("emotion", "valence", "arousal")
 _RANGE = re.compile(r"^\s*(-?\d+(?:\.\d+)?)\s*\.\.\s*(-?\d+(?:\.\d+)?)\s*$")
-_FIELD_COLUMNS = ("stimulus", "field", "machine", "source", "verdict", "final", "verified_by", "at")
+_FIELD_COLUMNS = ("stimulus", "field", *PARTS, *EVIDENCE)
 _RESERVED = {*RATINGS.names, *PROBED} - {"seconds", "at"}
 
 
@@ -84,7 +94,7 @@ class AigiemoFormat(Format):
             _study(stimuli, bounds),
             stimuli=stimuli,
             ratings=_ratings(records, of_record),
-            fields=_with_moments(_texts(_FIELD_COLUMNS, fields).unique(maintain_order=True)),
+            fields=_fields(fields),
             ledger=_texts(("what", "rater", "stimulus", "reason", "stage"), left),
             source=Source(self.name, source.name, dict(options), media, layout),
         )
@@ -158,7 +168,7 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[Record]:
     moments = [
         (record.line, text)
         for record in records.values()
-        for text in (record.at, *(field.at for field in record.fields))
+        for text in (record.at, *(at for field in record.fields for at in (field.at, field.drafted_at)))
         if text is not None
     ]
     given = pl.DataFrame(moments, schema={"line": pl.Int64, "at": pl.String}, orient="row")
@@ -252,6 +262,16 @@ def _ratings(records: list[Record], extras: list[str]) -> pl.DataFrame:
     names = ("rater", "stimulus", "question", "value", "answer", "seconds", "at", *extras)
     frame = _texts(names, rows, value=pl.Float64, seconds=pl.Float64)
     return lossless_types(_with_moments(frame), keep=["rater", "stimulus", "question", "answer"])
+
+
+def _fields(rows: Sequence[Any]) -> pl.DataFrame:
+    """The table of fields, without parts that no record gives."""
+    numbers = {"seconds": pl.Float64, "keystrokes": pl.Float64, "confidence": pl.Float64}
+    frame = _with_moments(_texts(_FIELD_COLUMNS, rows, **numbers).unique(maintain_order=True))
+    frame = frame.drop(name for name in EVIDENCE if frame[name].null_count() == frame.height)
+    if "drafted_at" in frame.columns:
+        frame = frame.with_columns(moment_expr("drafted_at", pl.String))
+    return frame.with_columns(pl.col("keystrokes").cast(pl.Int64)) if "keystrokes" in frame.columns else frame
 
 
 def _texts(names: Sequence[str], rows: Sequence[Any], **others: type[pl.DataType]) -> pl.DataFrame:

@@ -22,6 +22,9 @@ FIELDS = ("style", "scene", "objects", "facial_expression", "human_action", "col
 TAGS = ("objects", "facial_expression", "human_action", "colour")
 ABOUT_IMAGE = ("system", "intent", "prompt", "split", "path")
 PARTS = ("machine", "source", "verdict", "final", "verified_by", "at")
+EVIDENCE = ("shown", "first", "seconds", "keystrokes", "version", "prompt_hash", "drafted_at", "confidence")
+"""Further parts of a nested field, where a study collected them."""
+SHOWN = ("true", "hidden", "planted")
 ALIASES = {
     "image": ("image_id", "id"),
     "path": ("image_path", "file_name", "filename"),
@@ -57,6 +60,14 @@ class FieldValue:
     final: str | None = None
     verified_by: str | None = None
     at: str | None = None
+    shown: str | None = None
+    first: str | None = None
+    seconds: float | None = None
+    keystrokes: float | None = None
+    version: str | None = None
+    prompt_hash: str | None = None
+    drafted_at: str | None = None
+    confidence: float | None = None
 
 
 @dataclass(slots=True)
@@ -142,7 +153,10 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> Re
             record.numbers[name] = number
     record.seconds = _number(known.pop("seconds", None), "seconds", where)
     record.at = plain_text(known.pop("at", None))
+    planted = known.pop("planted", None)
     record.fields = list(_fields(known, record.annotator, where))
+    if planted is not None:
+        record.fields += _fields({"fields": planted}, record.annotator, where)
     machine_texts = {field.name for field in record.fields}
     for name in TEXTS:
         text = plain_text(known.get(name))
@@ -153,12 +167,13 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> Re
 
 def _sorted_out(raw: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The known keys under their usual names, and the rest as text."""
-    usual = {"image", "annotator", "seconds", "at", "fields", *ABOUT_IMAGE, *JUDGED, *FIELDS}
+    usual = {"image", "annotator", "seconds", "at", "fields", "planted", *ABOUT_IMAGE, *JUDGED, *FIELDS}
     known: dict[str, Any] = {}
     extras: dict[str, str] = {}
     for key, value in raw.items():
         name = canonical(key)
-        if name not in usual and flat_part(name) is None:
+        odd = name == "planted" and not isinstance(value, dict)
+        if odd or (name not in usual and flat_part(name) is None):
             text = plain_text(value)
             if text is not None:
                 extras[key.strip()] = text
@@ -275,13 +290,32 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
     if machine is None and final is None and verdict is None:
         return None
     by = by or (annotator if verdict is not None or final is not None else None)
-    return FieldValue(name, machine, source, verdict, final, by, at)
+    return FieldValue(name, machine, source, verdict, final, by, at, *_evidence(name, value, where))
+
+
+def _evidence(name: str, value: Mapping[str, Any], where: str) -> tuple[Any, ...]:
+    """The further parts of a field, in their order."""
+    out: list[str | float | None] = []
+    for part in EVIDENCE:
+        given = value.get(part)
+        if part in {"seconds", "keystrokes", "confidence"}:
+            out.append(_number(given, f"{name}.{part}", where))
+        else:
+            out.append(_tags(name, plain_text(given)) if part == "first" else plain_text(given))
+    shown = out[0]
+    if shown is not None and shown not in SHOWN:
+        raise InputError(
+            f"{where}: '{shown}' does not say what was shown of '{name}'.",
+            suggestion(str(shown), SHOWN, "Allowed"),
+        )
+    return tuple(out)
 
 
 def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
     """Whether an object gives a field's parts, and not a value that happens to be an object."""
     strangers = [key for key in value if key not in PARTS]
     meant = len(strangers) < len(value) or any(nearest(key, PARTS) for key in strangers)
+    strangers = [key for key in strangers if key not in EVIDENCE]
     if strangers and meant:
         raise InputError(
             f"{where}: the field '{name}' has no part '{strangers[0]}'.",

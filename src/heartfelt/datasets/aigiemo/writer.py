@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.datasets.aigiemo.records import EMPTY, JUDGED, PARTS
+from heartfelt.datasets.aigiemo.records import EMPTY, EVIDENCE, JUDGED, PARTS
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text, with_line_ends
@@ -29,8 +29,9 @@ def write_records(snapshot: Snapshot, target: Path, layout: Mapping[str, str]) -
             f"It needs the questions {', '.join(JUDGED[:3])}; choose another format.",
         )
     records = _records(snapshot)
-    several = any(isinstance(v, list) for record in records for v in record.get("fields", {}).values())
-    form = "csv" if layout.get("form") == "csv" and not several else "jsonl"
+    nested = any(_is_nested(value) for record in records for value in record.get("fields", {}).values())
+    nested = nested or any("planted" in record for record in records)
+    form = "csv" if layout.get("form") == "csv" and not nested else "jsonl"
     ends = layout.get(layout.get("file", ""), "lf") if layout.get("form", "jsonl") == form else "lf"
     study = snapshot.study
     tags = {question.id for question in study.asked if isinstance(study.scales[question.scale], Tags)}
@@ -64,14 +65,31 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
         raters.setdefault(image, []).append(rater)
     for row in _plain(snapshot.fields).iter_rows(named=True):
         mine = raters.get(row["stimulus"], [None])
-        if row.get("shown") == "planted":
-            continue
         by = row.get("verified_by")
-        _add_field(record(row["stimulus"], by if by in mine else mine[0]), row)
+        # What was planted says nothing of the image, so it stands next to the fields and not among them.
+        where = "planted" if row.get("shown") == "planted" else "fields"
+        _add_field(record(row["stimulus"], by if by in mine else mine[0]), row, where)
+    for row in _decided_fields(snapshot).iter_rows(named=True):
+        _add_field(record(row["stimulus"], raters.get(row["stimulus"], [None])[0]), row, "fields")
     for image in about:
         if image not in raters:
             record(image, None)
     return [_ordered(own) for own in records.values()]
+
+
+def _decided_fields(snapshot: Snapshot) -> pl.DataFrame:
+    """What senior raters decided about fields, as further verifications: the last one of a field is final."""
+    made = snapshot.adjudications.filter(~pl.col("question").is_in(JUDGED))
+    if not made.height:
+        return made
+    number = pl.col("value").round_sig_figs(12).cast(pl.String)
+    words = [pl.col("answer")] if "answer" in made.columns else []
+    made = made.with_columns(pl.coalesce(*words, number).alias("final"))
+    return _plain(
+        made.drop("value", "answer", strict=False).rename(
+            {"question": "field", "by": "verified_by"}, strict=False
+        )
+    )
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
@@ -79,12 +97,17 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(name).dt.strftime(_MOMENT) for name in moments)
 
 
-def _add_field(record: dict[str, Any], row: Mapping[str, Any]) -> None:
-    parts = {part: row[part] for part in PARTS if row.get(part) is not None}
+def _is_nested(value: Any) -> bool:
+    """Whether a field's value fits no row of a CSV file: several values, or more parts than it has columns for."""
+    return isinstance(value, list) or (isinstance(value, dict) and not value.keys() <= set(PARTS))
+
+
+def _add_field(record: dict[str, Any], row: Mapping[str, Any], where: str) -> None:
+    parts = {part: row[part] for part in (*PARTS, *EVIDENCE) if row.get(part) is not None}
     if parts.get("verified_by") == record.get("annotator") and {"verdict", "final"} & parts.keys():
         parts.pop("verified_by", None)
     value: Any = parts["final"] if set(parts) == {"final"} else parts
-    fields = record.setdefault("fields", {})
+    fields = record.setdefault(where, {})
     name = row["field"]
     if name not in fields:
         fields[name] = value
@@ -95,21 +118,24 @@ def _add_field(record: dict[str, Any], row: Mapping[str, Any]) -> None:
 
 def _ordered(record: dict[str, Any]) -> dict[str, Any]:
     first = ("image", "annotator", "path", "system", "intent", "prompt", "split")
-    last = (*JUDGED, "seconds", "at", "fields")
+    last = (*JUDGED, "seconds", "at", "fields", "planted")
     middle = [name for name in record if name not in {*first, *last}]
     return {name: record[name] for name in (*first, *middle, *last) if name in record}
 
 
 def _line(record: dict[str, Any], tags: set[str]) -> str:
     """A record as a line of JSON, with tags as lists where a field's parts are given."""
-    fields = dict(record.get("fields", {}))
-    for name, value in fields.items():
-        if name in tags and isinstance(value, dict):
-            fields[name] = {
-                part: text.split(";") if part in {"machine", "final"} and ";" in text else text
-                for part, text in value.items()
-            }
-    whole = {**record, "fields": fields} if fields else record
+    whole = dict(record)
+    for where in ("fields", "planted"):
+        fields = dict(record.get(where, {}))
+        for name, value in fields.items():
+            if name in tags and isinstance(value, dict):
+                fields[name] = {
+                    part: text.split(";") if part in {"machine", "final"} and ";" in text else text
+                    for part, text in value.items()
+                }
+        if fields:
+            whole[where] = fields
     return json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -9,6 +9,7 @@ from heartfelt.report.figures import (
     raters,
     reliability,
     traces,
+    verification,
 )
 from heartfelt.report.figures.registry import FIGURES, Figure, figure
 
@@ -24,4 +25,5 @@ __all__ = [
     "raters",
     "reliability",
     "traces",
+    "verification",
 ]

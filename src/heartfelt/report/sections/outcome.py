@@ -6,6 +6,7 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
+from heartfelt.analysis.preregistration import Deviation
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.figures import FIGURES
@@ -43,6 +44,26 @@ def verdict(analysis: Analysis, _: Charts) -> Section:
             )
     title = "What you can and cannot conclude from these ratings"
     return Section("verdict", title, html=joined(*parts), short="Verdict")
+
+
+def preregistration(analysis: Analysis, _: Charts) -> Section | None:
+    """What was registered before collecting, and every deviation from it; nothing where nothing was."""
+    registered = analysis.summary.registered
+    if registered is None:
+        return None
+    columns: Columns[Deviation] = {
+        "what": lambda row: row.topic,
+        "registered": lambda row: row.registered,
+        "done": lambda row: row.done,
+    }
+    html = joined(
+        table_of("Deviations from the preregistration", registered.deviations, columns),
+        folded("Registered hypotheses", bullets(registered.hypotheses)),
+        folded("Registered analyses", bullets(registered.analyses)),
+    )
+    return Section(
+        "preregistration", "Preregistration and deviations", registered.words, html, "Preregistration"
+    )
 
 
 def related(analysis: Analysis, folder: str, charts: Charts) -> Section:

@@ -17,6 +17,7 @@ from heartfelt.screening.rules.probes import ANCHOR, HEARD, REPEAT_DIFFERENCE
 from heartfelt.screening.rules.repetition import IDENTICAL_ANSWERS, LONGEST_RUN, STRAIGHT_LINING
 from heartfelt.screening.rules.standards import BT500, P913
 from heartfelt.screening.rules.traces import AWAY, FLAT_TRACE
+from heartfelt.screening.rules.verification import HASTY_VERIFICATION, RUBBER_STAMPING
 
 __all__ = ["RULES"]
 
@@ -44,5 +45,7 @@ for _rule in (
     SIDE_BIAS,
     AWAY,
     FLAT_TRACE,
+    RUBBER_STAMPING,
+    HASTY_VERIFICATION,
 ):
     RULES.add(_rule.name, _rule)

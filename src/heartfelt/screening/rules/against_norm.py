@@ -68,7 +68,8 @@ def _shared_answers(view: RatingsView, q: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(of_q & (view.consensus.count > 0)), np.unique(mine.rater[of_q])
 
 
-def _too_few(n: Ints, least: int, what: str) -> Reasons:
+def too_few(n: Ints, least: int, what: str) -> Reasons:
+    """Why raters with fewer than ``least`` of something cannot be judged."""
     return [None if count >= least else f"fewer than {least} {what}" for count in n.tolist()]
 
 
@@ -78,7 +79,7 @@ def _agreement_measure(view: RatingsView, q: int) -> Measure:
     r, n, flat_own, flat_others = correlations(
         mine.rater[rows], mine.value[rows], view.consensus.others[rows], len(view.raters)
     )
-    why = _too_few(n, LEAST_CORRELATED, "answers to stimuli that others rated")
+    why = too_few(n, LEAST_CORRELATED, "answers to stimuli that others rated")
     for rater in np.flatnonzero((n >= LEAST_CORRELATED) & (flat_own | flat_others)).tolist():
         why[rater] = (
             "all answers are the same, so they correlate with nothing"
@@ -136,7 +137,7 @@ def _bias_measure(view: RatingsView, q: int) -> Measure:
             f" ({p_value(stand.p[rater])})."
         )
 
-    why = _too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
+    why = too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
     return Measure(question, asked, mean, np.sqrt(variance / np.maximum(n, 1)), n, why, sentence)
 
 
@@ -183,7 +184,7 @@ def _spread_measure(view: RatingsView, q: int) -> Measure:
             f" is {number(np.exp(stand.centre), 2)} ({p_value(stand.p[rater])})."
         )
 
-    why = _too_few(n, LEAST_ANSWERS, "answers")
+    why = too_few(n, LEAST_ANSWERS, "answers")
     return Measure(question, np.flatnonzero(n), spread, error, n, why, sentence, np.exp)
 
 
@@ -216,17 +217,22 @@ def net_seconds(view: RatingsView, way: str = "auto") -> tuple[Floats, bool]:
     return np.where(np.isfinite(net), np.maximum(net, LEAST_SECONDS), np.nan), gross
 
 
-def _time_measure(view: RatingsView, seconds: Floats, gross: bool) -> Measure:
-    rows = np.flatnonzero(np.isfinite(seconds))
-    rater, log = view.rater[rows], np.log(seconds[rows])
+def median_log_times(rater: Ints, seconds: Floats, raters: int) -> tuple[Floats, Floats, Ints]:
+    """The median of the log seconds of each rater, its sampling error, and how many there are."""
+    log = np.log(seconds)
     order = np.lexsort((log, rater))
     rater, log = rater[order], log[order]
-    n, _, variance = moments(rater, log, len(view.raters))
+    n, _, variance = moments(rater, log, raters)
     start = np.cumsum(n) - n
     last = max(log.size - 1, 0)
     low, high = (np.minimum(start + place, last) for place in ((n - 1) // 2, n // 2))
     middle = (log[low] + log[high]) / 2 if log.size else np.zeros(n.size)
-    error = 1.2533 * np.sqrt(variance / np.maximum(n, 1))
+    return middle, 1.2533 * np.sqrt(variance / np.maximum(n, 1)), n
+
+
+def _time_measure(view: RatingsView, seconds: Floats, gross: bool) -> Measure:
+    rows = np.flatnonzero(np.isfinite(seconds))
+    middle, error, n = median_log_times(view.rater[rows], seconds[rows], len(view.raters))
 
     def sentence(rater: int, stand: Standing) -> str:
         off = " after subtracting the clip" if gross else ""
@@ -235,7 +241,7 @@ def _time_measure(view: RatingsView, seconds: Floats, gross: bool) -> Measure:
             f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
         )
 
-    why = _too_few(n, LEAST_ANSWERS, "response times")
+    why = too_few(n, LEAST_ANSWERS, "response times")
     return Measure(None, np.flatnonzero(view.ratings_of), middle, error, n, why, sentence, np.exp)
 
 

@@ -25,7 +25,7 @@ from heartfelt.collect.reading.adjudication import (
 )
 from heartfelt.errors import InputError
 from heartfelt.study import Study
-from heartfelt.study.scale import Tags
+from heartfelt.study.adjudication import answer_key
 from heartfelt.web.study.background import Reader
 
 HELD_SECONDS = 600.0
@@ -182,11 +182,12 @@ def _read(collection: Collection) -> AdjudicationState:
 
 
 def _options(item: AdjudicationItem, study: Study) -> list[Option]:
-    """The different answers; tags in another order are the same answer."""
+    """The different answers."""
     options: dict[Hashable, Option] = {}
+    scale = study.scale_of(item.question)
     for given in counted(item.answers):
         assert given.words is not None
-        key = _key(given.words, item.question, study)
+        key = answer_key(given.words, scale)
         before = options.get(key, Option(given.words, 0))
         options[key] = before._replace(
             raters=before.raters + 1,
@@ -195,7 +196,7 @@ def _options(item: AdjudicationItem, study: Study) -> list[Option]:
         )
     drafted = draft_words(item, study)
     if drafted is not None and study.adjudication is not None and study.adjudication.draft:
-        key = _key(drafted, item.question, study)
+        key = answer_key(drafted, scale)
         options[key] = options.get(key, Option(drafted, 0))._replace(machine=True)
     return list(options.values())
 
@@ -214,13 +215,7 @@ def draft_words(item: AdjudicationItem, study: Study) -> float | str | None:
 def chosen_option(options: Container[Option], decision: Decision, question: str, study: Study) -> int | None:
     """Which of the options was decided for; None if it was another answer."""
     words = decision.value if decision.answer is None else decision.answer
-    keys = [_key(option.words, question, study) for option in options]
-    wanted = None if words is None else _key(words, question, study)
-    return keys.index(wanted) if wanted in keys else None
-
-
-def _key(words: float | str, question: str, study: Study) -> Hashable:
     scale = study.scale_of(question)
-    if isinstance(scale, Tags) and isinstance(words, str):
-        return frozenset(tag.strip() for tag in words.split(scale.separator))
-    return words
+    keys = [answer_key(option.words, scale) for option in options]
+    wanted = answer_key(words, scale)
+    return keys.index(wanted) if wanted in keys else None

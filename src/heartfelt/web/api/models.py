@@ -145,6 +145,9 @@ class MachineFieldInfo(BaseModel):
     fixed: Estimate
     rejected: Estimate
     planted_accepted: Estimate
+    accuracy: Estimate
+    anchoring: Estimate
+    time: Estimate
 
 
 class MachineInfo(BaseModel):

@@ -28,6 +28,7 @@ def present(study: Study, language: str) -> dict[str, Any]:
         "replays": design.replays,
         "advance": design.auto_advance,
         "onePerPage": design.questions_per_page == "one",
+        **({} if design.drafts_per_page is None else {"draftsPerPage": design.drafts_per_page}),
         "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
         "practice": design.practice,
         "scales": [_scale(place, scale, language) for place, scale in enumerate(study.scales.values())],

@@ -123,10 +123,7 @@ def _machine(collection: Collection, everybody: Snapshot) -> list[MachineField]:
     asked = [question.id for question in collection.study.asked if question.machine_first]
     if not asked:
         return []
-    fields = everybody.fields
-    if "verified_by" in fields.columns:
-        fields = fields.filter(~pl.col("verified_by").is_in(_excluded(everybody)).fill_null(False))
-    return machine_fields(fields, asked)
+    return machine_fields(everybody, asked, _excluded(everybody))
 
 
 def _excluded(snapshot: Snapshot) -> list[str]:

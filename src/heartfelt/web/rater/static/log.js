@@ -111,7 +111,7 @@ export class Log {
   // What is sent of each question; `final` gives its last answer, which a first one must differ from.
   byField(final) {
     this.on([]);
-    const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+    const same = (first, last) => JSON.stringify(first) === JSON.stringify(last);
     return Object.fromEntries(Object.entries(this.fields).map(([question, { first, seconds, keystrokes }]) => [question, {
       ...(first === undefined || same(first, final(question)) ? {} : { first }), seconds: round(seconds), keystrokes,
     }]));

@@ -1,4 +1,5 @@
 // The rating page: shows the step the server is at, one after the other.
+import { Batch, together } from "./batch.js";
 import { notice, watch } from "./connection.js";
 import { dialogOpen, openDialog } from "./dialogs.js";
 import { find, part } from "./dom.js";
@@ -23,6 +24,9 @@ const SCREENS = {
 };
 
 const TAKE_BACK = 4000; // milliseconds in which an answer with verdicts can be taken back
+
+// Whether a screen waits for answers about stimuli.
+const asks = (screen) => screen instanceof Trial || screen instanceof Batch;
 
 class Page {
   constructor(data) {
@@ -50,6 +54,16 @@ class Page {
     this.#forget();
     if (here && again) this.taken = { step, again, timer: setTimeout(() => this.release(), TAKE_BACK) };
     if (here || this.queue.stuck) this.#without();
+    await this.drain();
+  }
+
+  // All trials of a page were answered.
+  async answeredAll(answers) {
+    this.#forget();
+    for (const answer of answers) this.queue.put(answer);
+    this.following = this.following.slice(answers.length - 1);
+    const [next] = this.following;
+    if ((next && this.library.has(next)) || this.queue.stuck) this.#without();
     await this.drain();
   }
 
@@ -86,18 +100,18 @@ class Page {
 
   async #drain() {
     const { receipt, refused } = await this.queue.drain(() => {
-      if (this.screen.sent || !(this.screen instanceof Trial)) this.#without();
+      if (this.screen.sent || !asks(this.screen)) this.#without();
     });
     if (refused.some((refusal) => refusal.status === 401)) return this.#stranger();
     for (const refusal of refused) notice(words("refused", { problem: refusal.problem }), "away", 12);
     // Without the answer that was refused the server may be elsewhere; what has been answered of this trial is stored.
-    if (refused.length && this.screen instanceof Trial && !this.screen.sent) {
+    if (refused.length && asks(this.screen) && !this.screen.sent) {
       const { step } = await askUntilAnswered("/rate/step");
       if (step.trial !== this.screen.step.trial) this.show(step);
       return;
     }
     // Whoever went on without the server is in the middle of a trial: it stays, and what is said of it is taken over.
-    if (this.screen instanceof Trial && !this.screen.sent) {
+    if (asks(this.screen) && !this.screen.sent) {
       const { then } = receipt ?? {};
       const place = then?.kind === "trial" ? [then, ...then.following].findIndex((each) => each.trial === this.screen.step.trial) : -1;
       if (place >= 0) {
@@ -149,8 +163,9 @@ class Page {
     }
     this.step = step;
     this.following = step.following ?? [];
-    this.#head(step);
-    this.#put(new SCREENS[step.kind](step, this));
+    const run = step.kind === "trial" ? together(step, this.study) : [];
+    this.#head(step, run.length);
+    this.#put(run.length ? new Batch(run, this) : new SCREENS[step.kind](step, this));
   }
 
   #put(screen) {
@@ -160,7 +175,7 @@ class Page {
     document.body.dataset.step = this.step.kind;
   }
 
-  #head(step) {
+  #head(step, together = 0) {
     const trial = step.kind === "trial";
     const practice = trial && step.sort === "practice";
     find("#tools").hidden = !trial;
@@ -169,7 +184,8 @@ class Page {
     find("#progress").hidden = !trial;
     if (!trial) return;
     const bar = find("#bar");
-    const count = words("of", { number: step.number, of: step.of });
+    const number = together ? `${step.number}–${step.number + together - 1}` : step.number;
+    const count = words("of", { number, of: step.of });
     find("#count").textContent = practice ? `${find("#head").dataset.practice}: ${count}` : count;
     bar.max = step.of || 1;
     bar.value = step.number - 1;
@@ -182,7 +198,7 @@ class Page {
   }
 
   async flag() {
-    const { trial } = this.step;
+    const trial = this.screen.current ?? this.step.trial;
     const goOn = this.screen.pause?.();
     const given = await openDialog("flag", {}, (dialog) => {
       const send = find("button.main", dialog);
@@ -195,7 +211,7 @@ class Page {
     try {
       const { step } = await askUntilAnswered("/rate/flag", body);
       notice(words("flagged"));
-      if (step.kind !== "trial" || step.trial !== trial) this.show(step);
+      if (step.kind !== "trial" || given.skip) this.show(step);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       notice(error.problem, "away");

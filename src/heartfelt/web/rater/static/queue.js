@@ -31,7 +31,11 @@ export class Queue {
   }
 
   put(answer, hold = false) {
-    const name = `${this.prefix}${String(Date.now()).padStart(15, "0")}:${answer.key}`;
+    // In the order they were given, also those of one moment.
+    this.count = ((this.count ?? 0) + 1) % 1000;
+    this.moment = Math.max(Date.now(), (this.moment ?? 0) + (this.count === 0));
+    const place = String(this.moment).padStart(15, "0") + String(this.count).padStart(3, "0");
+    const name = `${this.prefix}${place}:${answer.key}`;
     this.here.set(name, answer);
     try {
       this.store?.setItem(name, JSON.stringify(answer));

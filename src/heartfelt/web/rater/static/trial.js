@@ -321,13 +321,6 @@ export class Trial {
     this.#clock();
   }
 
-  // A verdict was given or taken back.
-  logged(field, text) {
-    this.log.change(field.id, text);
-    if (answered(field)) this.#gave(field);
-    this.#keep();
-  }
-
   // The rater has moved to another field of the drafts.
   moved(field) {
     this.log.credit(field.id);
@@ -342,7 +335,6 @@ export class Trial {
     if (typed) this.log.typed(field.id, value, typed);
     else this.log.change(field.id, value);
     if (!typed && answered(field)) this.#gave(field);
-    if (field instanceof Verify && !field.opened) this.verification.settled(field);
     this.#keep();
     this.#foot();
     if (field instanceof Verify) return;

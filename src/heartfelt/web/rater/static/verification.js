@@ -18,6 +18,7 @@ export class Verification {
       field.suggestion.addEventListener("click", () => this.open(field));
       field.rejecting.addEventListener("click", () => this.decide([field], "rejected"));
       field.done.addEventListener("click", () => this.close(field));
+      field.settle = () => this.close(field);
     }
     const { heading } = this.form;
     if (heading) heading.append(make("span", { class: "verify-keys", "aria-hidden": "true" }, ...this.#help()));
@@ -122,13 +123,6 @@ export class Verification {
     this.#onward(field);
   }
 
-  // A choice in an opened field has settled it.
-  settled(field) {
-    this.past.push([[field, this.before ?? {}]]);
-    tell(`${field.form.text}: ${words(`draft_${field.verdict}`)}`);
-    this.#onward(field);
-  }
-
   undo() {
     const step = this.past.pop();
     if (!step) return false;
@@ -148,8 +142,7 @@ export class Verification {
 
   #done(field, how = field.verdict) {
     this.form.clear(field);
-    this.form.review(true);
-    this.trial.logged(field, how === "undone" ? `undone: ${field.verdict ?? ""}` : field.said);
+    field.changed(field, how === "undone" ? `undone: ${field.verdict ?? ""}` : field.said);
   }
 
   // The next field that needs something: a draft to look at, or a question whose draft was withheld.

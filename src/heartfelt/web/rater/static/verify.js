@@ -18,6 +18,14 @@ function icon(path) {
   return node;
 }
 
+// The words that stand for a draft or an answer.
+export function draftTexts(value, scale, form) {
+  if (value === NONE && form.none) return [noneText(form)];
+  const known = new Map([...(scale.tags ?? []), ...(scale.suggestions ?? []), ...(scale.options ?? [])].map(([id, text]) => [String(id), text]));
+  const parts = Array.isArray(value) ? value : scale.type === "tags" ? String(value).split(scale.separator) : [value];
+  return parts.map((part) => String(part).trim()).filter(Boolean).map((part) => String(known.get(part) ?? part));
+}
+
 export class Verify {
   kind = "verify";
 
@@ -38,19 +46,10 @@ export class Verify {
     this.#draw();
   }
 
-  // The words that stand for a value.
-  #texts(value) {
-    const { scale, kind } = this.editor;
-    if (value === NONE && this.form.none) return [noneText(this.form)];
-    const known = new Map([...(scale.tags ?? []), ...(scale.suggestions ?? []), ...(scale.options ?? [])].map(([id, text]) => [String(id), text]));
-    const parts = Array.isArray(value) ? value : kind === "tags" ? String(value).split(scale.separator) : [value];
-    return parts.map((part) => String(part).trim()).filter(Boolean).map((part) => String(known.get(part) ?? part));
-  }
-
   #draw() {
     const { verdict, opened } = this;
     const fixed = verdict === "fixed";
-    const shown = this.#texts(fixed ? this.editor.value ?? "" : this.machine);
+    const shown = draftTexts(fixed ? this.editor.value ?? "" : this.machine, this.editor.scale, this.form);
     this.chips.replaceChildren(...shown.map((text) => make("span", { class: fixed ? "chip own" : "chip machine", text })));
     this.mark.firstChild.setAttribute("d", MARKS[verdict] ?? "");
     this.state.textContent = words(`draft_${verdict ?? "open"}`);
@@ -101,9 +100,11 @@ export class Verify {
 
   // The editor was used: a choice settles the field, text and tags may go on.
   edited(typed) {
-    if (this.editor.inputs && !typed) this.close();
-    else this.done.textContent = words(this.#same ? "accept" : "draft_done");
-    this.changed(this, this.said, typed || this.opened);
+    if (this.editor.inputs && !typed) this.settle();
+    else {
+      this.done.textContent = words(this.#same ? "accept" : "draft_done");
+      this.changed(this, this.said, typed || true);
+    }
   }
 
   // For the log of changes.

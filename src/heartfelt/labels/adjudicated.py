@@ -1,0 +1,65 @@
+"""Labels of items that a senior rater decided.
+
+By default the label of a question answered with categories is the decided one (also where the votes are tied or too few), and
+labels that are numbers stay those of the raters: a single number decided by one person has no standard error, and scores and
+ceilings rest on many raters. ``n`` and ``sd`` are those of the ratings; ``share`` is the share of the ratings that agree with the
+decision. A column ``adjudicated`` says which items were decided, whatever their label is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import polars as pl
+
+from heartfelt.snapshot import Snapshot
+
+Adjudicated: TypeAlias = Literal["categories", "all", "none"]
+DECIDED = "adjudicated"
+"""The method of a label that a senior rater decided, and the column that says which items were decided."""
+NO_INTERVAL = "decided by a senior rater: no interval"
+_ITEM = ["stimulus", "question"]
+
+
+def with_decisions(
+    table: pl.DataFrame,
+    snapshot: Snapshot,
+    questions: Sequence[str],
+    which: Adjudicated,
+    answers: pl.DataFrame,
+) -> pl.DataFrame:
+    """The labels of ``questions``, replaced by decisions where there are such and ``which`` wants them.
+
+    ``answers`` are all answers that count, those of items with too few for a label included.
+    """
+    made, study = snapshot.adjudications, snapshot.study
+    wanted = {"none": [], "all": list(questions)}.get(
+        which, [name for name in questions if study.scale_of(name).level != "interval"]
+    )
+    decided = made.filter(pl.col("question").is_in(wanted) & pl.col("value").is_finite())
+    decided = decided.select(
+        *_ITEM, "value", "answer" if "answer" in made.columns else pl.lit(None).alias("answer")
+    )
+    both = answers.join(decided.select(*_ITEM, pl.col("value").alias("final")), on=_ITEM)
+    votes = both.group_by(_ITEM).agg(
+        pl.len().cast(pl.Int64).alias("n"), (pl.col("value") == pl.col("final")).mean().alias("share")
+    )
+    rows = (
+        decided.join(votes, on=_ITEM, how="left", maintain_order="left")
+        .join(table.select(*_ITEM, "sd"), on=_ITEM, how="left", maintain_order="left")
+        .with_columns(
+            pl.col("n").fill_null(0),
+            pl.col("answer").cast(pl.String),
+            method=pl.lit(DECIDED),
+            why_missing=pl.lit(NO_INTERVAL),
+        )
+    )
+    rest = table.join(decided, on=_ITEM, how="anti", maintain_order="left")
+    every = made.select(*_ITEM, pl.lit(True).alias(DECIDED))
+    return (
+        pl.concat([rest, rows], how="diagonal")
+        .select(table.columns)
+        .join(every, on=_ITEM, how="left", maintain_order="left")
+        .with_columns(pl.col(DECIDED).fill_null(False))
+    )

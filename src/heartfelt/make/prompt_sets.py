@@ -1,0 +1,255 @@
+"""Sets of prompts: what they cover, which are the same, and which system gets which.
+
+*Length* in words, *vocabulary* and its variety as in :mod:`heartfelt.stats.diversity`. *Aspects*: what a prompt mentions, by
+lists of words that can be replaced: emotion, genre, instrumentation, rhythm, structure and theme for music, after the aspects
+that MusicEval's prompts were written for. A list is no reader: it misses what it does not hold. *Duplicates*: prompts that
+are the same but for case and punctuation; *near-duplicates*: prompts that share at least 80% of their different words (Jaccard).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import yaml
+
+from heartfelt.errors import InputError, require
+from heartfelt.formats.columns import need, read_table
+from heartfelt.formats.json_files import numbered_lines
+from heartfelt.formats.manifest import is_study
+from heartfelt.formats.texts import LINES
+from heartfelt.stats.diversity import Diversity, diversity
+from heartfelt.stats.segmentation import words
+from heartfelt.streams import stream
+from heartfelt.study import Study, load_study
+from heartfelt.study.load import STUDY_FILE
+from heartfelt.study.model import fill
+
+NEAR = 0.8
+_LONG = 25
+"""Prompts of more words are long, of fewer than a third of it short: the strata that systems are balanced over."""
+ASPECTS: Mapping[str, tuple[str, ...]] = {
+    "emotion": (
+        "happy", "sad", "angry", "calm", "relaxed", "relaxing", "excited", "exciting", "energetic", "gloomy", "dark", "joyful",
+        "melancholic", "melancholy", "peaceful", "tense", "anxious", "scary", "romantic", "dreamy", "hopeful", "nostalgic",
+        "cheerful", "uplifting", "mellow", "emotional", "mood", "feeling", "tranquil", "dull", "playful", "aggressive",
+        "passionate", "soothing", "eerie", "triumphant", "mysterious",
+    ),
+    "genre": (
+        "pop", "classical", "rock", "jazz", "blues", "folk", "country", "electronic", "techno", "house", "ambient", "metal",
+        "punk", "reggae", "soul", "funk", "disco", "hip", "hop", "rap", "trap", "edm", "orchestral", "symphony", "opera",
+        "lofi", "indie", "gospel", "baroque", "waltz", "ballad", "sonata", "concerto", "chiptune", "bossa", "latin",
+    ),
+    "instrumentation": (
+        "piano", "guitar", "violin", "cello", "strings", "drum", "drums", "bass", "synth", "synthesizer", "synthesiser",
+        "flute", "clarinet", "saxophone", "trumpet", "horn", "brass", "organ", "harp", "percussion", "vocals", "vocal",
+        "voice", "singer", "choir", "orchestra", "band", "ukulele", "banjo", "accordion", "harmonica", "bells", "keyboard",
+        "instrumental", "acoustic", "guzheng", "erhu", "marimba",
+    ),
+    "rhythm": (
+        "tempo", "bpm", "beat", "beats", "rhythm", "rhythmic", "groove", "fast", "slow", "upbeat", "moderate", "syncopated",
+        "pulse", "steady", "swing", "march", "dance", "danceable", "allegro", "andante", "adagio", "time", "signature",
+    ),
+    "structure": (
+        "intro", "verse", "chorus", "bridge", "outro", "solo", "build", "builds", "crescendo", "climax", "melody", "harmony",
+        "riff", "arpeggio", "arpeggios", "progression", "chord", "chords", "key", "major", "minor", "loop", "section",
+        "begins", "starts", "ends", "fades", "repeating",
+    ),
+    "theme": (
+        "film", "movie", "game", "soundtrack", "cinematic", "epic", "nature", "rain", "ocean", "sea", "forest", "night", "city",
+        "space", "love", "battle", "party", "wedding", "christmas", "meditation", "sleep", "study", "travel", "summer",
+        "winter", "spring", "autumn", "celebration", "journey", "childhood", "advertisement", "background",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSet:
+    """Prompts by id, in order."""
+
+    prompts: Mapping[str, str]
+    sources: Mapping[str, str]
+    """Where a prompt is from, where that is known."""
+
+
+_IDS = ("prompt_id", "id", "ID")
+_TEXTS = ("text", "prompt", "prompts", "caption")
+_SOURCES = ("source", "category", "dataset")
+
+
+def read_prompts(source: Path) -> PromptSet:
+    """The prompts of a study, of a text file with one per line (``id<tab>text`` too), or of a table."""
+    if is_study(source) or source.name == STUDY_FILE:
+        return _of_study(load_study(source))
+    if not source.is_file():
+        raise InputError(f"There are no prompts in {source}.", "Give a study folder, a text file or a table.")
+    if source.suffix.lower() in LINES:
+        lines = [line.strip() for _, line in numbered_lines(source)]
+        parts = [line.partition("\t") for line in lines]
+        if all(tab for _, tab, _ in parts):
+            return _distinct(
+                [name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source
+            )
+        return _distinct([f"p{place}" for place in range(1, len(lines) + 1)], lines, {}, source)
+    table = read_table(source)
+    text = next((name for name in _TEXTS if name in table.columns), None)
+    if text is None:
+        need(table, ["prompt"], str(source))
+    name = next((name for name in _IDS if name in table.columns), None)
+    of = next((name for name in _SOURCES if name in table.columns), None)
+    table = table.filter(pl.col(str(text)).cast(pl.String).str.strip_chars().str.len_chars() > 0)
+    numbered = [f"p{place}" for place in range(1, table.height + 1)]
+    names = numbered if name is None else table[name].cast(pl.String).fill_null("").to_list()
+    sources = (
+        {} if of is None else dict(zip(names, table[of].cast(pl.String).fill_null("").to_list(), strict=True))
+    )
+    return _distinct(names, table[str(text)].cast(pl.String).to_list(), sources, source)
+
+
+def _distinct(
+    names: Sequence[str], texts: Sequence[str], sources: Mapping[str, str], where: Path
+) -> PromptSet:
+    doubled = [name for name, count in Counter(names).items() if count > 1 or not name]
+    if doubled:
+        raise InputError(
+            f"{where}: two prompts have the id '{doubled[0]}'.", "Give every prompt an id of its own."
+        )
+    return PromptSet(dict(zip(names, texts, strict=True)), sources)
+
+
+def _of_study(study: Study) -> PromptSet:
+    """Every text that the study's prompts give, once for each intent where they mention it."""
+    out: dict[str, str] = {}
+    for prompt in study.prompts:
+        for intent in study.intents if "{intent}" in prompt.text else (None,):
+            name = prompt.id if intent is None else f"{prompt.id}_{intent.id}"
+            out[name] = prompt.text if intent is None else fill(prompt.text, {"intent": intent.id})
+    return PromptSet(out, {})
+
+
+def read_aspects(path: Path) -> dict[str, tuple[str, ...]]:
+    """Lists of words by aspect, from a YAML file such as ``emotion: [happy, sad]``."""
+    fix = "Write lists of words by aspect, such as 'emotion: [happy, sad]'."
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"{path} cannot be read: {error}.", fix) from None
+    if not isinstance(given, dict) or not all(isinstance(each, list) and each for each in given.values()):
+        raise InputError(f"{path} holds no lists of words by aspect.", fix)
+    return {str(name): tuple(str(word).lower() for word in each) for name, each in given.items()}
+
+
+@dataclass(frozen=True)
+class PromptCoverage:
+    """What a set of prompts covers."""
+
+    lengths: Mapping[str, int]
+    """Words of every prompt, by id."""
+    diversity: Diversity
+    aspects: Mapping[str, int]
+    """How many prompts mention each aspect."""
+    without_aspect: tuple[str, ...]
+    """Prompts in which no aspect was recognised."""
+    duplicates: tuple[tuple[str, ...], ...]
+    """Groups of prompts that are the same but for case and punctuation."""
+    near_duplicates: tuple[tuple[str, str, float], ...]
+    """Pairs that share most of their words, and the share; the closest first."""
+    sources: Mapping[str, int]
+
+    @cached_property
+    def quantiles(self) -> tuple[float, ...]:
+        """Words of the shortest prompt, the quartiles, and the longest."""
+        return tuple(np.quantile(list(self.lengths.values()), (0, 0.25, 0.5, 0.75, 1)).tolist())
+
+
+def coverage(
+    prompts: PromptSet, aspects: Mapping[str, Iterable[str]] = ASPECTS, near: float = NEAR
+) -> PromptCoverage:
+    """What the prompts cover, which mention no aspect, and which are the same or nearly so."""
+    require(bool(prompts.prompts), "There are no prompts.", "Give a file with a prompt per line or row.")
+    tokens = {name: words(text) for name, text in prompts.prompts.items()}
+    sets = {name: frozenset(each) for name, each in tokens.items()}
+    lists = {name: frozenset(each) for name, each in aspects.items()}
+    mentioned = {
+        name: [aspect for aspect, known in lists.items() if known & each] for name, each in sets.items()
+    }
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, each in tokens.items():
+        groups.setdefault(tuple(each), []).append(name)
+    first = [each[0] for each in groups.values()]
+    return PromptCoverage(
+        lengths={name: len(each) for name, each in tokens.items()},
+        diversity=diversity(list(prompts.prompts.values())),
+        aspects={aspect: sum(aspect in each for each in mentioned.values()) for aspect in lists},
+        without_aspect=tuple(name for name, each in mentioned.items() if not each),
+        duplicates=tuple(tuple(each) for each in groups.values() if len(each) > 1),
+        near_duplicates=tuple(_near(first, sets, near)),
+        sources=dict(Counter(prompts.sources.values())),
+    )
+
+
+def _near(
+    names: Sequence[str], sets: Mapping[str, frozenset[str]], near: float
+) -> list[tuple[str, str, float]]:
+    """Pairs whose words overlap enough, found through the words they share rather than by comparing every pair.
+
+    Two sets of Jaccard similarity s or more share a word among the first n - ceil(s n) + 1 of each, where words are sorted by how
+    rare they are (prefix filtering; Chaudhuri, Ganti and Kaushik 2006).
+    """
+    often = Counter(word for name in names for word in sets[name])
+    by_word: dict[str, list[str]] = {}
+    out: list[tuple[str, str, float]] = []
+    for name in names:
+        own = sets[name]
+        rare = sorted(own, key=lambda word: (often[word], word))
+        prefix = rare[: len(rare) - int(np.ceil(near * len(rare) - 1e-9)) + 1]
+        for other in dict.fromkeys(each for word in prefix for each in by_word.get(word, ())):
+            shared = len(own & sets[other]) / len(own | sets[other])
+            if shared >= near - 1e-9:
+                out.append((other, name, shared))
+        for word in prefix:
+            by_word.setdefault(word, []).append(name)
+    return sorted(out, key=lambda pair: (-pair[2], pair[:2]))
+
+
+def dealt(
+    prompts: PromptSet, systems: Sequence[str], per_system: int | None = None, seed: int = 0
+) -> pl.DataFrame:
+    """Which system renders which prompt: ``stimulus, system, prompt, text``, a row per stimulus.
+
+    By default every system renders every prompt. With ``per_system`` each gets that many, so that every prompt is rendered by as
+    many systems as the others (or one more) and every system gets its share of short, middling and long prompts of each source.
+    """
+    names = list(prompts.prompts)
+    require(bool(names) and bool(systems), "There is nothing to deal.", "Give prompts, and systems by name.")
+    if len(set(systems)) < len(systems):
+        raise InputError("A system is named twice.", "Name every system once.")
+    size = len(names) if per_system is None else per_system
+    if not 1 <= size <= len(names):
+        raise InputError(
+            f"A system cannot get {size} of {len(names)} prompts.",
+            f"Ask for 1 to {len(names)}, or give more prompts.",
+        )
+    rng = stream(seed, "prompts")
+    strata: dict[tuple[str, int], list[str]] = {}
+    for name in (names[place] for place in rng.permutation(len(names))):
+        length = len(words(prompts.prompts[name]))
+        strata.setdefault(
+            (prompts.sources.get(name, ""), (3 * length > _LONG) + (length > _LONG)), []
+        ).append(name)
+    # Every stratum is strewn evenly over the order, so any run of neighbours has its share of each; systems take runs in turn,
+    # around and around, so no prompt is taken twice more often than another.
+    places = {name: (place + 0.5) / len(each) for each in strata.values() for place, name in enumerate(each)}
+    order = sorted(names, key=lambda name: places[name])
+    taken = (
+        (system, order[(turn * size + place) % len(order)])
+        for turn, system in enumerate(systems)
+        for place in range(size)
+    )
+    rows = [(f"{system}_{name}", system, name, prompts.prompts[name]) for system, name in taken]
+    return pl.DataFrame(rows, schema=["stimulus", "system", "prompt", "text"], orient="row")

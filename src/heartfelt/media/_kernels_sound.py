@@ -1,0 +1,55 @@
+"""Compiled loops over samples: the weighted power that loudness is made of, and steps of power."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.stats._kernels_resample import compiled
+from heartfelt.stats.triples import Floats
+
+Samples = npt.NDArray[np.float32]
+
+
+@compiled
+def weighted_power(samples: Samples, shelf: Floats, cut: Floats, step: int) -> Floats:
+    """Sums of squares per step and channel of ``(frames, channels)`` after two second-order filters in a row.
+
+    A filter is b0, b1, b2, a1, a2. Frames after the last whole step are left out.
+    """
+    frames, channels = samples.shape
+    steps = frames // step
+    out = np.zeros((steps, channels))
+    for channel in range(channels):
+        p1 = p2 = q1 = q2 = 0.0
+        place = 0
+        for at in range(steps):
+            total = 0.0
+            for _ in range(step):
+                x = float(samples[place, channel])
+                y = shelf[0] * x + p1
+                p1 = shelf[1] * x - shelf[3] * y + p2
+                p2 = shelf[2] * x - shelf[4] * y
+                z = cut[0] * y + q1
+                q1 = cut[1] * y - cut[3] * z + q2
+                q2 = cut[2] * y - cut[4] * z
+                total += z * z
+                place += 1
+            out[at, channel] = total
+    return out
+
+
+@compiled
+def step_power(samples: Samples, step: int) -> Floats:
+    """The largest mean square over the channels of every step of ``(frames, channels)``; the last may be shorter."""
+    frames, channels = samples.shape
+    steps = (frames + step - 1) // step
+    out = np.zeros(steps)
+    for at in range(steps):
+        first, last = at * step, min((at + 1) * step, frames)
+        for channel in range(channels):
+            total = 0.0
+            for place in range(first, last):
+                total += float(samples[place, channel]) ** 2
+            out[at] = max(out[at], total / (last - first))
+    return out

@@ -1,0 +1,289 @@
+"""Compiled loops of planning: the answers of one simulated study, and the statistics its analysis would show.
+
+Every statistic here is the one that ``heartfelt.analysis`` computes from a snapshot; a test compares them on whole studies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+Array = Any
+HEAD = 10
+"""Figures of the whole study, in the order of ``planning.simulation.FIGURES``."""
+PER_SYSTEM = 6
+"""Figures of each system: its mean, and what the two-way jackknife needs for its interval."""
+
+
+@njit(cache=True, nogil=True)
+def answers(
+    rater: Array,
+    stimulus: Array,
+    conveyed: Array,
+    level: Array,
+    gain: Array,
+    careless: Array,
+    noise: Array,
+    spread: float,
+    careless_spread: float,
+    cuts: Array,
+    values: Array,
+) -> Array:
+    """The value each rating takes: what is felt on the latent scale, cut into the points of the scale."""
+    out = np.empty(rater.size, np.float64)
+    top = values.size - 1
+    for k in range(rater.size):
+        r = rater[k]
+        if careless[r]:
+            felt = level[r] + careless_spread * noise[k]
+        else:
+            felt = gain[r] * conveyed[stimulus[k]] + level[r] + spread * noise[k]
+        low, high = 0, top
+        while low < high:
+            middle = (low + high) // 2
+            if felt > cuts[middle]:
+                low = middle + 1
+            else:
+                high = middle
+        out[k] = values[low]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def statistics(
+    rater: Array,
+    stimulus: Array,
+    value: Array,
+    dropped: Array,
+    system: Array,
+    intent: Array,
+    systems: int,
+    intents: int,
+    minimum: int,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Figures of the study; per system mean and jackknife parts; adjusted effects of systems and of intents with the matrices
+    that give the variance of their differences (in units of the residual mean square).
+    """
+    head = np.full(HEAD, np.nan)
+    stimuli, raters = system.size, dropped.size
+    n = np.zeros(stimuli)
+    mean = np.zeros(stimuli)
+    for k in range(rater.size):
+        if not dropped[rater[k]]:
+            n[stimulus[k]] += 1.0
+            mean[stimulus[k]] += value[k]
+    total, labelled, grand = 0.0, 0, 0.0
+    squares_of_n, inverse_n = 0.0, 0.0
+    for u in range(stimuli):
+        if n[u] < minimum or n[u] < 1.0:
+            n[u] = 0.0
+            continue
+        grand += mean[u]
+        mean[u] /= n[u]
+        total += n[u]
+        squares_of_n += n[u] * n[u]
+        inverse_n += 1.0 / n[u]
+        labelled += 1
+    head[0], head[1] = total, labelled
+    effects = np.full(systems + intents, np.nan)
+    parts = np.full((systems, PER_SYSTEM), np.nan)
+    cover_left = np.full((systems, systems), np.nan)
+    cover_right = np.full((intents, intents), np.nan)
+    if labelled < 3:
+        return head, parts, effects, cover_left, cover_right
+    grand /= total
+    within = np.zeros(stimuli)
+    pairable, pair_sum = 0.0, 0.0
+    for k in range(rater.size):
+        u = stimulus[k]
+        if not dropped[rater[k]] and n[u] > 0.0:
+            apart = value[k] - mean[u]
+            within[u] += apart * apart
+            if n[u] > 1.0:
+                pairable += 1.0
+                pair_sum += value[k]
+    inside, between, disagreement = 0.0, 0.0, 0.0
+    for u in range(stimuli):
+        if n[u] > 0.0:
+            inside += within[u]
+            between += n[u] * (mean[u] - grand) ** 2
+            if n[u] > 1.0:
+                disagreement += n[u] * within[u] / (n[u] - 1.0)
+    if pairable > 2.0:
+        centre, spread = pair_sum / pairable, 0.0
+        for k in range(rater.size):
+            u = stimulus[k]
+            if not dropped[rater[k]] and n[u] > 1.0:
+                spread += (value[k] - centre) ** 2
+        if spread > 0.0:
+            head[2] = 1.0 - (disagreement / pairable) / (spread / (pairable - 1.0))
+    if total > labelled and inside > 0.0:
+        mean_within = inside / (total - labelled)
+        mean_between = between / (labelled - 1.0)
+        n0 = (total - squares_of_n / total) / (labelled - 1.0)
+        head[3] = (mean_between - mean_within) / (mean_between + (n0 - 1.0) * mean_within)
+        head[4] = n0 * head[3] / (1.0 + (n0 - 1.0) * head[3])
+        head[5] = np.sqrt(mean_within * inverse_n / labelled)
+    _additive(n, mean, system, intent, systems, intents, head, effects, cover_left, cover_right)
+    _jackknife(rater, stimulus, value, dropped, n, mean, system, intent, systems, intents, raters, parts)
+    return head, parts, effects, cover_left, cover_right
+
+
+@njit(cache=True, nogil=True)
+def _additive(
+    n: Array,
+    mean: Array,
+    system: Array,
+    intent: Array,
+    systems: int,
+    intents: int,
+    head: Array,
+    effects: Array,
+    cover_left: Array,
+    cover_right: Array,
+) -> None:
+    """Least squares of the labels on system + intent, by eliminating one factor at a time."""
+    count = np.zeros((systems, intents))
+    sums = np.zeros((systems, intents))
+    for u in range(n.size):
+        if n[u] > 0.0:
+            count[system[u], intent[u]] += 1.0
+            sums[system[u], intent[u]] += mean[u]
+    per_system, per_intent = count.sum(axis=1), count.sum(axis=0)
+    if per_system.min() < 1.0 or per_intent.min() < 1.0:
+        return
+    by_system, by_intent = sums.sum(axis=1), sums.sum(axis=0)
+    matrix = -(count / per_intent) @ count.T
+    for s in range(systems):
+        matrix[s, s] += per_system[s]
+    target = by_system - (count / per_intent) @ by_intent
+    cover_left[:] = np.linalg.inv(matrix + 1.0)
+    alpha = cover_left @ target
+    other = -(count.T / per_system) @ count
+    for i in range(intents):
+        other[i, i] += per_intent[i]
+    wanted = by_intent - (count.T / per_system) @ by_system
+    cover_right[:] = np.linalg.inv(other + 1.0)
+    beta = cover_right @ wanted
+    level = (by_intent - count.T @ alpha) / per_intent
+    residual, labelled = 0.0, 0
+    for u in range(n.size):
+        if n[u] > 0.0:
+            residual += (mean[u] - alpha[system[u]] - level[intent[u]]) ** 2
+            labelled += 1
+    df = labelled - systems - intents + 1
+    effects[:systems], effects[systems:] = alpha, beta
+    head[7] = df
+    if df > 0 and residual > 0.0:
+        head[6] = residual / df
+        if systems > 1:
+            head[8] = (alpha @ target) / (systems - 1) / head[6]
+        if intents > 1:
+            head[9] = (beta @ wanted) / (intents - 1) / head[6]
+
+
+@njit(cache=True, nogil=True)
+def _jackknife(
+    rater: Array,
+    stimulus: Array,
+    value: Array,
+    dropped: Array,
+    n: Array,
+    mean: Array,
+    system: Array,
+    intent: Array,
+    systems: int,
+    intents: int,
+    raters: int,
+    parts: Array,
+) -> None:
+    """Per system: mean, variance over stimuli within cells with its degrees of freedom, over raters and over ratings, and
+    how many raters took part.
+    """
+    size, total = np.zeros(systems), np.zeros(systems)
+    for u in range(n.size):
+        if n[u] > 0.0:
+            size[system[u]] += 1.0
+            total[system[u]] += mean[u]
+    change, fewer = np.zeros((systems, raters)), np.zeros((systems, raters))
+    took = np.zeros((systems, raters), np.bool_)
+    single = np.zeros((systems, 3))
+    for k in range(rater.size):
+        u, r = stimulus[k], rater[k]
+        if dropped[r] or n[u] < 1.0:
+            continue
+        s = system[u]
+        took[s, r] = True
+        if n[u] > 1.0:
+            moved, gone = -(value[k] - mean[u]) / (n[u] - 1.0), 0.0
+        else:
+            moved, gone = -mean[u], 1.0
+        change[s, r] += moved
+        fewer[s, r] += gone
+        without = (total[s] + moved) / max(size[s] - gone, 1.0) - total[s] / size[s]
+        single[s, 0] += 1.0
+        single[s, 1] += without
+        single[s, 2] += without * without
+    for s in range(systems):
+        if size[s] < 2.0:
+            continue
+        value_of = total[s] / size[s]
+        people, first, second = 0.0, 0.0, 0.0
+        for r in range(raters):
+            if took[s, r] and size[s] > fewer[s, r]:
+                without = (total[s] + change[s, r]) / (size[s] - fewer[s, r]) - value_of
+                people += 1.0
+                first += without
+                second += without * without
+        parts[s, 0] = value_of
+        parts[s, 1], parts[s, 2] = _cells(n, mean, system, intent, intents, s, size[s], value_of)
+        parts[s, 3] = (people - 1.0) / people * (second - first * first / people) if people > 1 else 0.0
+        ratings = single[s, 0]
+        parts[s, 4] = (
+            (ratings - 1.0) / ratings * (single[s, 2] - single[s, 1] ** 2 / ratings) if ratings > 1 else 0.0
+        )
+        parts[s, 5] = people
+
+
+@njit(cache=True, nogil=True)
+def _cells(
+    n: Array, mean: Array, system: Array, intent: Array, intents: int, s: int, size: float, centre: float
+) -> tuple[float, float]:
+    """Variance of a system's mean over its stimuli within their cells, and its degrees of freedom."""
+    count = np.zeros(intents + 1)
+    for u in range(n.size):
+        if n[u] > 0.0 and system[u] == s:
+            count[intent[u]] += 1.0
+    place = np.arange(intents)
+    alone = 0
+    for i in range(intents):
+        if count[i] == 1.0:
+            place[i] = intents
+            alone += 1
+    if alone == 1:
+        home = intents
+        for i in range(intents - 1, -1, -1):
+            if count[i] > 1.0:
+                home = i
+        for i in range(intents):
+            if count[i] == 1.0:
+                place[i] = home
+    number, sums = np.zeros(intents + 1), np.zeros(intents + 1)
+    for u in range(n.size):
+        if n[u] > 0.0 and system[u] == s:
+            number[place[intent[u]]] += 1.0
+            sums[place[intent[u]]] += (mean[u] - centre) / size
+    squares = np.zeros(intents + 1)
+    for u in range(n.size):
+        if n[u] > 0.0 and system[u] == s:
+            at = place[intent[u]]
+            squares[at] += ((mean[u] - centre) / size - sums[at] / number[at]) ** 2
+    variance, below = 0.0, 0.0
+    for i in range(intents + 1):
+        if number[i] > 1.0:
+            part = squares[i] * number[i] / (number[i] - 1.0)
+            variance += part
+            below += part * part / (number[i] - 1.0)
+    return variance, max(variance * variance / below, 1.0) if below > 0.0 else 1.0

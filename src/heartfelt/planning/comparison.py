@@ -1,0 +1,228 @@
+"""Comparison designs: choices between two stimuli, analysed by the strengths the report shows.
+
+The strength of a stimulus is that of its system plus its own, in log odds. An attentive rater chooses the first with the
+probability of Bradley and Terry's model plus an advantage of being first; where the scale offers ties, perceived
+differences below a width are ties. Careless raters choose at random. Every simulated study is fitted by the function the
+analysis uses (Bradley-Terry, or Davidson's model with ties; order effect; jackknife over raters and sets) and its pairs of systems
+are tested with Holm's correction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heartfelt import stats
+from heartfelt.errors import InputError
+from heartfelt.labels.strengths import contest
+from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of
+from heartfelt.planning.incidence import Incidence, assign
+from heartfelt.planning.latent import Components, Floats, ScaleUse
+from heartfelt.planning.parameters import keeps_effects, system_effects
+from heartfelt.planning.pilot import LEAST_RATERS, Pilot, QuestionPilot
+from heartfelt.planning.simulation import Simulated, Studies
+from heartfelt.screening.panel import screen
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import set_questions
+from heartfelt.stats.comparison.strengths import Strengths
+from heartfelt.stats.triples import Ints
+from heartfelt.streams import derived_seed, stream
+from heartfelt.study import Study
+from heartfelt.study.set_scale import Choice
+from heartfelt.wording import plural
+
+SYSTEM_VARIANCE, STIMULUS_VARIANCE = 0.36, 0.16
+SIDE_BIAS, TIE_WIDTH = 0.1, 0.6
+CARELESS, DROPOUT = 0.1, 0.05
+ASSUMED = (
+    "The figures assume that strengths differ by 0.6 log odds (standard deviation) between systems and 0.4 between stimuli of a"
+    " system: a pilot (--pilot SNAPSHOT) replaces the first by your own."
+)
+
+
+def planned_question(study: Study) -> str:
+    """The choice a comparison design is planned for."""
+    assert study.sets is not None
+    names = [name for name in set_questions(study) if isinstance(study.scale_of(name), Choice)]
+    if study.sets.type not in ("pair", "ab") or not names:
+        raise InputError(
+            f"Sets of type '{study.sets.type}' without a choice between two cannot be planned.",
+            "Plan pairs (type: pair or ab) with a question on a choice scale, or studies that rate stimuli one by one.",
+        )
+    return names[0]
+
+
+def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> Pilot:
+    """Strengths of systems from a pilot, or stated assumptions."""
+    question = planned_question(study)
+    scale = study.scale_of(question)
+    ties = isinstance(scale, Choice) and scale.ties
+    use = ScaleUse((0.0, 0.5, 1.0), (0.4, 0.2, 0.4)) if ties else ScaleUse((0.0, 1.0), (0.5, 0.5))
+    if snapshot is None:
+        parts = Components(SYSTEM_VARIANCE, 0.0, 0.0, STIMULUS_VARIANCE, 0.0, np.pi**2 / 3)
+        model = QuestionPilot(question, parts, use, (0.0, 1.0))
+        return Pilot("assumed strengths", {question: model}, CARELESS, DROPOUT, notes=(ASSUMED,))
+    raters = len(snapshot.survey.raters)
+    if raters < LEAST_RATERS:
+        raise InputError(
+            f"A pilot of {plural(raters, 'rater')} does not show how raters differ.",
+            f"Collect answers of at least {LEAST_RATERS} raters, or plan without --pilot.",
+        )
+    panel = screen(snapshot, "default", seed=seed)
+    made = contest(panel.snapshot(), question, "system")
+    if made is None or not made.result.core or made.result.covariance is None:
+        raise InputError(
+            f"The pilot {snapshot.source.name} gives no strengths of systems for '{question}'.",
+            "Collect a pilot in which every system is compared with others, or plan without --pilot.",
+        )
+    result, size = made.result, len(made.result.core)
+    strengths = np.array([float(result.strengths[place]) for place in result.core])
+    noise = made.result.covariance.total[:size, :size]
+    centre = np.eye(size) - 1.0 / size
+    noise = centre @ noise @ centre
+    variance = max(float(strengths.var(ddof=1)) - float(np.trace(noise)) / (size - 1), 0.0)
+    parts = Components(variance, 0.0, 0.0, STIMULUS_VARIANCE, 0.0, np.pi**2 / 3)
+    model = QuestionPilot(
+        question,
+        parts,
+        use,
+        (0.0, 1.0),
+        {str(result.names[place]): float(value) for place, value in zip(result.core, strengths, strict=True)},
+        tuple(tuple(row) for row in noise.tolist()),
+        (tuple(parts.as_array.tolist()),) * 3,
+    )
+    careless = len(panel.dropped)
+    note = "The variance between stimuli of a system is assumed (0.16), not estimated from the pilot."
+    return Pilot(
+        f"pilot {snapshot.source.name} ({plural(raters, 'rater')})",
+        {question: model},
+        careless / raters,
+        DROPOUT,
+        raters=raters,
+        careless_raters=careless,
+        notes=(note,),
+    )
+
+
+def simulate_comparisons(
+    material: Material,
+    design: PlannedDesign,
+    pilot: Pilot,
+    dropout: float,
+    options: PlanOptions,
+    studies: int,
+) -> Simulated:
+    """Simulate ``studies`` studies of a comparison design."""
+    layout = layout_of(material, design, options.seed)
+    name = (str(design.sets), str(design.ratings), str(design.per_rater), str(design.raters))
+    incidences = [
+        assign(
+            layout.units,
+            design.ratings,
+            design.per_rater,
+            design.raters,
+            dropout,
+            derived_seed(options.seed, "planning", "assign", *name, number),
+        )
+        for number in range(min(options.assignments, studies))
+    ]
+    rng = stream(options.seed, "planning", "comparisons", *name)
+    [(question, known)] = pilot.questions.items()
+    made = _studies(layout, incidences, known, material, options, pilot.shares(studies, rng), rng)
+    counts = [np.bincount(each.unit, minlength=layout.units.count) for each in incidences]
+    return Simulated(
+        design,
+        np.array([each.rater.size for each in incidences], np.float64),
+        (
+            float(np.mean([count.mean() for count in counts])),
+            float(min(count.min() for count in counts)),
+            float(max(count.max() for count in counts)),
+        ),
+        float(np.mean([each.left for each in incidences])),
+        float(np.mean([each.turned_away for each in incidences])),
+        None,
+        0.0,
+        {question: made},
+    )
+
+
+def _studies(
+    layout: Layout,
+    incidences: list[Incidence],
+    known: QuestionPilot,
+    material: Material,
+    options: PlanOptions,
+    shares: Floats,
+    rng: np.random.Generator,
+) -> Studies:
+    names, count = material.systems, shares.size
+    variances = np.full(count, known.components.system)
+    effects = system_effects(known, names, options, variances, rng)
+    named = keeps_effects(known, names, options)
+    first, second = np.triu_indices(len(names), 1)
+    detected, widths, means = [], [], []
+    for number in range(count):
+        incidence = incidences[number % len(incidences)]
+        strength = effects[number][layout.system]
+        strength = strength + np.sqrt(known.components.stimulus) * rng.standard_normal(layout.system.size)
+        fitted = fit_choices(
+            layout, incidence, drawn_choices(layout, incidence, known, strength, shares[number], rng)
+        )
+        tested = [_difference(fitted, a, b) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        corrected = stats.holm([p for p, _ in tested])
+        detected.append([np.nan if hit is None else float(hit) for hit in corrected.significant])
+        known_widths = [width for _, width in tested if width is not None]
+        widths.append(float(np.mean(known_widths)) if known_widths else np.nan)
+        spans = [e.high - e.low for e in fitted.strengths if e.low is not None and e.high is not None]
+        means.append(float(np.mean(spans)) if spans else np.nan)
+    planted = effects[:, first] - effects[:, second]
+    return Studies(
+        {},
+        np.array(detected).reshape(count, -1),
+        planted,
+        np.array(widths),
+        np.array(means),
+        np.full(count, np.nan),
+        {},
+        named,
+    )
+
+
+def drawn_choices(
+    layout: Layout,
+    incidence: Incidence,
+    known: QuestionPilot,
+    strength: Floats,
+    careless: float,
+    rng: np.random.Generator,
+) -> tuple[Ints, Ints, Floats]:
+    """First and second stimulus of every trial in the order shown, and the answer in favour of the first."""
+    pair = np.column_stack([layout.first, layout.second])[incidence.unit]
+    rows = np.arange(incidence.unit.size)
+    shown_first, other = pair[rows, incidence.first], pair[rows, 1 - incidence.first]
+    noise = rng.logistic(size=rows.size)
+    apart = strength[shown_first] - strength[other] + SIDE_BIAS + noise
+    value = (apart > 0).astype(np.float64)
+    if len(known.scale.values) == 3:
+        value[np.abs(apart) < TIE_WIDTH] = 0.5
+    count = int(careless * incidence.raters + rng.random())
+    lazy = np.isin(incidence.rater, rng.permutation(incidence.raters)[:count])
+    value[lazy] = np.asarray(known.scale.values)[rng.integers(0, len(known.scale.values), int(lazy.sum()))]
+    return shown_first, other, value
+
+
+def fit_choices(layout: Layout, incidence: Incidence, drawn: tuple[Ints, Ints, Floats]) -> Strengths:
+    """The strengths of the systems, as the analysis fits them; contestants are the systems' numbers."""
+    shown_first, other, value = drawn
+    model = stats.davidson if (value == 0.5).any() else stats.bradley_terry
+    columns = (incidence.rater, layout.system[shown_first], layout.system[other], value)
+    result = model(*columns, stimulus=incidence.unit, order_effect=True)
+    return result if result.core else model(*columns, stimulus=incidence.unit)
+
+
+def _difference(fitted: Strengths, a: int, b: int) -> tuple[float | None, float | None]:
+    """p-value and interval width of a difference of two systems; None where a system has no strength."""
+    if a not in fitted.names or b not in fitted.names:
+        return None, None
+    effect = fitted.difference(a, b)
+    low, high = effect.estimate.low, effect.estimate.high
+    return effect.p_value, None if low is None or high is None else high - low

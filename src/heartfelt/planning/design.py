@@ -1,0 +1,380 @@
+"""Designs to choose from: the study's own, and a grid of others, with what each takes in minutes and money."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError, require
+from heartfelt.formats.manifest import OpenStudy
+from heartfelt.planning.incidence import Units
+from heartfelt.planning.latent import Floats
+from heartfelt.stats.triples import Ints
+from heartfelt.wording import plural
+
+MOST_RATINGS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What is planned for. Lists make the grid; what is left out is the study's own design.
+
+    ``effect`` is the difference between two systems, in points of the scale (log odds for comparisons), that should be found;
+    ``effects`` name systems' own expected differences from the mean. Without either, effects are as large as in the pilot.
+    Prices are in any currency: ``pay_per_hour`` or ``pay_per_rating``, and ``fee`` as a share on top.
+    """
+
+    raters: tuple[int, ...] = ()
+    ratings: tuple[int, ...] = ()
+    clips: tuple[int, ...] = ()
+    per_rater: tuple[int, ...] = ()
+    effect: float | None = None
+    effects: Mapping[str, float] = field(default_factory=dict)
+    careless: float | None = None
+    dropout: float | None = None
+    seconds: float | None = None
+    overhead_minutes: float = 3.0
+    """Minutes a rater spends on consent, instructions and questions about themselves."""
+    pay_per_hour: float | None = None
+    pay_per_rating: float | None = None
+    fee: float = 0.0
+    afford: float | None = None
+    power: float = 0.8
+    """The power a design must have to be recommended."""
+    policy: Literal["default", "flag-only", "strict"] = "default"
+    studies: int = 200
+    assignments: int = 2
+    seed: int = 0
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("raters", "ratings", "clips", "per_rater"):
+            numbers = tuple(getattr(self, name))
+            least = 2 if name == "raters" else 1
+            require(
+                all(number >= least for number in numbers),
+                f"--{name.replace('_', '-')} must be at least {least}, not {min(numbers, default=0)}.",
+                "Give whole numbers with commas, such as 20,40,80.",
+            )
+            object.__setattr__(self, name, numbers)
+        if self.effect is not None:
+            require(
+                math.isfinite(self.effect) and self.effect > 0,
+                f"An effect of {self.effect:g} cannot be planned for: no number of raters finds a difference that is not there.",
+                "Give --effect the smallest difference between two systems that would matter, in points of the scale.",
+            )
+        for name, value in (("careless", self.careless), ("dropout", self.dropout)):
+            require(
+                value is None or 0 <= value < 1,
+                f"{name} must be at least 0 and below 1, not {value}.",
+                "Give a share such as 0.1.",
+            )
+        prices = (self.pay_per_hour, self.pay_per_rating, self.afford, self.seconds)
+        require(
+            all(price is None or price > 0 for price in prices)
+            and self.fee >= 0
+            and self.overhead_minutes >= 0,
+            "Prices, times and budgets must be positive.",
+            "Leave out what is not known.",
+        )
+        require(
+            self.afford is None or self.priced,
+            "What a budget affords depends on what raters are paid.",
+            "Give --pay-per-hour or --pay-per-rating too.",
+        )
+        require(
+            0 < self.power < 1 and self.studies >= 20 and self.assignments >= 1,
+            "A plan needs at least 20 simulated studies and a target power between 0 and 1.",
+            "Use --studies 200 and --power 0.8.",
+        )
+
+    @property
+    def priced(self) -> bool:
+        """Whether costs can be worked out."""
+        return self.pay_per_hour is not None or self.pay_per_rating is not None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDesign:
+    """One design of the grid."""
+
+    systems: tuple[str, ...]
+    intents: tuple[str, ...]
+    clips: float
+    """Stimuli per system and intent, on average."""
+    stimuli: int
+    ratings: int
+    """Complete ratings wanted for each stimulus or set."""
+    per_rater: int
+    raters: int
+    sets: int = 0
+    """Sets that raters compare; 0 where stimuli are rated one by one."""
+    own: bool = False
+    """Whether it is the study's own."""
+
+    @property
+    def units(self) -> int:
+        """What raters are given: stimuli or sets."""
+        return self.sets or self.stimuli
+
+    @property
+    def wanted(self) -> int:
+        """Ratings in all."""
+        return self.units * self.ratings
+
+    @property
+    def words(self) -> str:
+        """The design in one line."""
+        what = f"{self.sets:,} sets" if self.sets else f"{self.stimuli:,} clips"
+        return f"{self.raters:,} raters x {self.per_rater} trials, {what} x {self.ratings} ratings"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The stimuli of a design as numbers: the system and intent of each, and the cells a rater meets once."""
+
+    system: Ints
+    intent: Ints
+    units: Units
+    first: Ints
+    """For sets: the stimulus that is the first member, and the second."""
+    second: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """What the study folder lists: names, the stimuli there are, and the design's rules."""
+
+    systems: tuple[str, ...]
+    intents: tuple[str, ...]
+    system: Ints
+    intent: Ints
+    distinct: tuple[str, ...]
+    per_rater: int | None
+    ratings: int
+    minimum: int
+    pairs: int | None = None
+    """Pairs each stimulus is in, for comparisons."""
+    compares: bool = False
+
+
+def material_of(opened: OpenStudy) -> Material:
+    """Systems, intents, stimuli and design of a study folder."""
+    study, stimuli = opened.study, opened.stimuli
+
+    def names(column: str, known: Sequence[str]) -> list[str]:
+        there = (
+            stimuli[column].drop_nulls().cast(pl.String).unique().to_list()
+            if column in stimuli.columns
+            else []
+        )
+        # What the manifest does not use is not planned for; without a manifest, what the study lists is.
+        return [name for name in known if name in there or not there] or sorted(there) or [""]
+
+    systems, intents = (
+        names("system", [each.id for each in study.systems]),
+        names("intent", [each.id for each in study.intents]),
+    )
+
+    def codes(column: str, known: list[str]) -> Ints:
+        if column not in stimuli.columns:
+            return np.zeros(stimuli.height, np.int64)
+        place = {name: number for number, name in enumerate(known)}
+        return np.array([place.get(str(name), 0) for name in stimuli[column].to_list()], np.int64)
+
+    design, sets = study.design, study.sets
+    return Material(
+        tuple(systems),
+        tuple(intents),
+        codes("system", systems),
+        codes("intent", intents),
+        tuple(design.distinct),
+        design.stimuli_per_rater,
+        design.ratings_per_item,
+        design.minimum_ratings,
+        None if sets is None else sets.per_stimulus,
+        sets is not None,
+    )
+
+
+def layout_of(material: Material, design: PlannedDesign, seed: int = 0) -> Layout:
+    """The stimuli of a design, and for comparisons the pairs: every stimulus meets others of its intent in turn."""
+    if design.own and not material.compares:
+        system, intent = material.system, material.intent
+    else:
+        per_cell = max(1, round(design.clips))
+        kinds = len(material.systems), len(material.intents)
+        system = np.repeat(np.arange(kinds[0]), kinds[1] * per_cell)
+        intent = np.tile(np.repeat(np.arange(kinds[1]), per_cell), kinds[0])
+    count = system.size
+    if not design.sets:
+        columns = [
+            {"system": system, "intent": intent, "prompt": np.arange(count)}[name]
+            for name in material.distinct
+        ]
+        cells: Sequence[int] = ()
+        if columns:
+            cells = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel().tolist()
+        none = np.zeros(0, np.int64)
+        return Layout(system, intent, Units(cells, count), none, none)
+    first, second = _pairs(system, intent, design.sets, seed)
+    contestants = list(zip(system[first].tolist(), system[second].tolist(), strict=True))
+    return Layout(system, intent, Units((), first.size, contestants), first, second)
+
+
+def _pairs(system: Ints, intent: Ints, wanted: int, seed: int) -> tuple[Ints, Ints]:
+    """Pairs of stimuli of different systems that share the intent, spread evenly over the stimuli."""
+    rng = np.random.default_rng(seed)
+    every = []
+    for name in np.unique(intent):
+        members = np.flatnonzero(intent == name)
+        a, b = np.triu_indices(members.size, 1)
+        a, b = members[a], members[b]
+        other = system[a] != system[b]
+        every.append(np.column_stack([a[other], b[other]]))
+    pairs = np.concatenate(every) if every else np.zeros((0, 2), np.int64)
+    pairs = pairs[rng.permutation(len(pairs))]
+    if wanted >= len(pairs):
+        return pairs[:, 0], pairs[:, 1]
+    used = np.zeros(system.size, np.int64)
+    chosen: list[tuple[int, int]] = []
+    for a, b in pairs.tolist():
+        # At most the even share of pairs for each stimulus, rounded up.
+        most = -(-2 * wanted // system.size)
+        if used[a] < most and used[b] < most and len(chosen) < wanted:
+            chosen.append((a, b))
+            used[a] += 1
+            used[b] += 1
+    made = np.array(chosen, np.int64).reshape(-1, 2)
+    return made[:, 0], made[:, 1]
+
+
+def pairs_available(material: Material, clips: float) -> int:
+    """Pairs of stimuli of different systems within an intent."""
+    systems, intents = len(material.systems), len(material.intents)
+    return round(systems * (systems - 1) / 2 * clips * clips * intents)
+
+
+def grid(material: Material, options: PlanOptions, dropout: float) -> tuple[list[PlannedDesign], list[str]]:
+    """The designs to simulate, the study's own first, and notes on what cannot be as asked."""
+    notes: list[str] = []
+    cells = len(material.systems) * len(material.intents)
+    here = material.system.size / cells
+    if not material.system.size and not options.clips:
+        raise InputError(
+            "The study lists no stimuli to plan with.",
+            "Add them to its manifest, or say how many there will be of each system and intent: --clips 5.",
+        )
+    clips: Sequence[float] = options.clips or ([here] if here else [])
+    ratings = options.ratings or ((material.ratings,) if not options.raters else (0,))
+    if not (options.clips or options.ratings or options.raters or options.per_rater):
+        least = max(2, material.minimum)
+        factors = (0.5, 2 / 3, 1, 1.5, 2, 3)
+        ratings = tuple(dict.fromkeys(max(least, round(material.ratings * factor)) for factor in factors))
+        clips = [here, math.ceil(1.5 * here), 2 * math.ceil(here)]
+    designs: list[PlannedDesign] = []
+    asked = itertools.product(clips, ratings, options.per_rater or (0,), options.raters or (0,))
+    for each in [(here, material.ratings, 0, 0), *asked] if here else asked:
+        made = _design(material, *each, dropout, own=not designs and bool(here), notes=notes)
+        if not any(replace(made, own=False) == replace(other, own=False) for other in designs):
+            designs.append(made)
+    short = [design.ratings for design in designs if design.ratings < material.minimum]
+    if short:
+        notes.append(
+            f"With {min(short)} ratings per clip no clip gets a label: the study's minimum_ratings is {material.minimum}."
+        )
+    longest = max(design.clips for design in designs)
+    if longest > here and options.clips:
+        missing = round((longest - here) * cells)
+        notes.append(
+            f"The largest design needs {plural(missing, 'clip')} more than the study lists ({material.system.size:,}):"
+            " make them before collecting."
+        )
+    return designs, list(dict.fromkeys(notes))
+
+
+def _design(
+    material: Material,
+    clips: float,
+    ratings: int,
+    per_rater: int,
+    raters: int,
+    dropout: float,
+    *,
+    own: bool,
+    notes: list[str],
+) -> PlannedDesign:
+    cells = len(material.systems) * len(material.intents)
+    stimuli = material.system.size if own else round(clips) * cells
+    sets = 0
+    if material.compares:
+        available = pairs_available(material, clips)
+        sets = available if material.pairs is None else min(available, stimuli * material.pairs // 2)
+        require(
+            sets > 0,
+            "The study compares stimuli, but no two stimuli of different systems share an intent.",
+            "List at least two systems, each with a stimulus per intent.",
+        )
+    units = sets or stimuli
+    most = units
+    if material.distinct and not sets:
+        sizes = {"system": len(material.systems), "intent": len(material.intents), "prompt": stimuli}
+        most = min(units, math.prod(sizes[name] for name in material.distinct))
+    trials = per_rater or material.per_rater or most
+    if trials > most:
+        why = "there are no more stimuli" if most == units else "the design lets nobody meet a cell twice"
+        notes.append(f"A rater can get at most {most} trials: {why}.")
+        trials = most
+    staying = 1 - dropout / 2
+    quota = ratings or max(1, math.ceil(raters * trials * staying / units))
+    people = raters or math.ceil(units * quota / trials / staying)
+    if people < quota:
+        if raters:
+            notes.append(
+                f"{quota} ratings per clip need at least {quota} raters; {people} raters give {people} at most."
+            )
+            quota = people
+        people = max(people, quota)
+    require(
+        units * quota <= MOST_RATINGS,
+        f"A design of {units * quota:,} ratings is too large to simulate.",
+        f"Plan with at most {MOST_RATINGS:,} ratings.",
+    )
+    return PlannedDesign(
+        material.systems, material.intents, float(clips), stimuli, quota, trials, people, sets, own
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a design takes of raters' time and of money."""
+
+    minutes_per_rater: float
+    hours: float
+    cost: float | None
+
+
+def price(design: PlannedDesign, options: PlanOptions, seconds: float, given: float) -> Price:
+    """Time and cost for ``given`` trials answered in all."""
+    trial = seconds / 60.0
+    minutes = options.overhead_minutes + design.per_rater * trial
+    hours = (design.raters * options.overhead_minutes + given * trial) / 60.0
+    if not options.priced:
+        return Price(minutes, hours, None)
+    cost = hours * (options.pay_per_hour or 0.0) + given * (options.pay_per_rating or 0.0)
+    return Price(minutes, hours, cost * (1.0 + options.fee))
+
+
+def standardised(count: int, size: int, rng: np.random.Generator) -> Floats:
+    """``count`` rows of effects of ``size`` levels with mean 0 and variance 1, whatever their arrangement."""
+    if size < 2:
+        return np.zeros((count, size))
+    drawn = rng.standard_normal((count, size))
+    drawn -= drawn.mean(axis=1, keepdims=True)
+    return np.asarray(drawn / drawn.std(axis=1, ddof=1, keepdims=True))

@@ -1,0 +1,148 @@
+"""From the figures of many simulated studies to forecasts with their Monte Carlo uncertainty."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.planning.design import PlannedDesign, PlanOptions
+from heartfelt.planning.latent import Floats
+from heartfelt.planning.results import ContrastPower, Forecast, QuestionForecast
+from heartfelt.planning.simulation import Studies
+from heartfelt.stats.estimate import Estimate
+
+RANGE = "range of 95% of the simulated studies"
+WILSON = "Wilson, Monte Carlo"
+_Z = 1.959963984540054
+
+
+def share_estimate(hits: float, count: float, method: str, unit: str = "studies") -> Estimate:
+    """A share with Wilson's interval."""
+    if count <= 0:
+        return Estimate.missing(f"there are no such {unit}", method)
+    value = hits / count
+    centre = (value + _Z * _Z / (2 * count)) / (1 + _Z * _Z / count)
+    half = _Z * math.sqrt(value * (1 - value) / count + _Z * _Z / (4 * count * count)) / (1 + _Z * _Z / count)
+    return Estimate(
+        value, max(centre - half, 0.0), min(centre + half, 1.0), method, WILSON, 0.95, {unit: int(count)}
+    )
+
+
+def mean_share(shares: Floats, method: str) -> Estimate:
+    """The mean of a share per study, with the interval of its Monte Carlo error over studies."""
+    known = shares[np.isfinite(shares)]
+    if not known.size:
+        return Estimate.missing("no simulated study could be tested", method)
+    value = float(known.mean())
+    error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else 0.0
+    if error == 0.0:
+        # All studies alike: as many as there are, none otherwise.
+        return share_estimate(value * known.size, known.size, method)
+    return Estimate(
+        value,
+        max(value - _Z * error, 0.0),
+        min(value + _Z * error, 1.0),
+        method,
+        "Monte Carlo",
+        0.95,
+        {"studies": known.size},
+    )
+
+
+def forecast(values: Floats, method: str) -> Forecast:
+    """Mean and 95% range over studies, and the standard error of the mean."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return Forecast(Estimate.missing("no simulated study has it", method))
+    low, high = np.quantile(known, [0.025, 0.975]).tolist()
+    estimate = Estimate(float(known.mean()), low, high, method, RANGE, 0.95, {"studies": known.size})
+    error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else None
+    return Forecast(estimate, error)
+
+
+def question_forecast(
+    name: str, studies: Studies, design: PlannedDesign, options: PlanOptions
+) -> QuestionForecast:
+    """All forecasts of one question."""
+    detected, planted = studies.detected, studies.planted
+    differ = np.abs(planted) > 1e-9
+    wanted = differ
+    if options.effect is not None:
+        wanted = np.abs(np.abs(planted) - options.effect) < 1e-9
+    figures, real = studies.figures, studies.real
+
+    def per_study(chosen: npt.NDArray[np.bool_]) -> Floats:
+        counted = np.where(chosen, detected, 0.0).sum(axis=1) if detected.size else np.zeros(len(detected))
+        of = chosen.sum(axis=1) if detected.size else np.zeros(len(detected))
+        return np.where(of > 0, counted / np.maximum(of, 1), np.nan)
+
+    pairs = detected.shape[1]
+    equal = ~differ & np.isfinite(detected)
+    if pairs == 0:
+        power = Estimate.missing("the study has a single system", "power per pair of systems")
+    elif not differ.any():
+        power = mean_share(detected.mean(axis=1), "share of pairs detected, though no systems differ")
+    else:
+        power = mean_share(per_study(wanted), "share of pairs of systems detected, corrected for all pairs")
+    studied = equal.any(axis=1) if detected.size else np.zeros(0, bool)
+    alarms = (detected * equal).max(axis=1)[studied] if studied.any() else np.zeros(0)
+    none = np.zeros(0)
+
+    def of_all(key: str, text: str) -> Forecast:
+        return forecast(figures.get(key, none), text)
+
+    def of_some(key: str, text: str) -> Forecast:
+        return forecast(real.get(key, none), text)
+
+    return QuestionForecast(
+        question=name,
+        power=power,
+        pairs=pairs,
+        pairs_found=forecast(detected.sum(axis=1), "pairs of systems detected, corrected for all pairs"),
+        power_systems=_omnibus(figures.get("p_systems"), "test of all systems"),
+        power_intents=mean_share(
+            studies.found_intents, "share of pairs of intents detected, corrected for all pairs"
+        ),
+        false_alarms=share_estimate(
+            float(alarms.sum()), alarms.size, "studies with a false alarm among systems that do not differ"
+        ),
+        difference_width=forecast(
+            studies.difference_width, "width of the 95% interval of a difference of systems"
+        ),
+        mean_width=forecast(studies.mean_width, "width of the 95% interval of a system's mean"),
+        label_error=of_all("label_error", "standard error of a stimulus's mean rating"),
+        alpha=of_all("alpha", "Krippendorff's alpha, interval"),
+        icc1=of_all("icc1", "ICC(1,1)"),
+        icc1k=of_all("icc1k", "ICC(1,k)"),
+        ceiling=of_some("ceiling", "ceiling of the correlation with mean ratings"),
+        icc2=of_some("icc2", "ICC(2,1)"),
+        icc2k=of_some("icc2k", "ICC(2,k)"),
+        icc1k_width=of_some("icc1k_width", "width of the 95% interval of ICC(1,k)"),
+        alpha_ordinal=of_some("alpha_ordinal", "Krippendorff's alpha, ordinal"),
+        contrasts=_contrasts(studies, design),
+    )
+
+
+def _omnibus(p: Floats | None, method: str) -> Estimate:
+    if p is None or not np.isfinite(p).any():
+        return Estimate.missing("there are not two systems to test", method)
+    known = p[np.isfinite(p)]
+    return share_estimate(float(np.count_nonzero(known < 0.05)), known.size, method)
+
+
+def _contrasts(studies: Studies, design: PlannedDesign) -> tuple[ContrastPower, ...]:
+    """The power of each pair, where the effects of the systems are the same in every study or come from a pilot."""
+    planted = studies.planted
+    if not studies.named or not planted.shape[1]:
+        return ()
+    names, out, place = design.systems, [], 0
+    for a in range(len(names)):
+        for b in range(a + 1, len(names)):
+            hits = studies.detected[:, place]
+            known = hits[np.isfinite(hits)]
+            power = share_estimate(float(known.sum()), known.size, "studies that find the difference")
+            out.append(ContrastPower(names[a], names[b], float(planted[:, place].mean()), power))
+            place += 1
+    return tuple(out)

@@ -1,0 +1,67 @@
+"""What differs from study to study: components, effects of systems, and their places on the latent scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.planning.design import PlanOptions, standardised
+from heartfelt.planning.latent import Floats, latent_parts
+from heartfelt.planning.pilot import QuestionPilot
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+
+def system_effects(
+    known: QuestionPilot,
+    names: tuple[str, ...],
+    options: PlanOptions,
+    variances: Floats,
+    rng: np.random.Generator,
+) -> Floats:
+    """Planted effects of the systems in points: named, half of them ``effect`` above the others, from the pilot, or drawn."""
+    count = variances.size
+    if options.effects:
+        own = np.array([options.effects.get(name, 0.0) for name in names])
+        return np.tile(own - own.mean(), (count, 1))
+    if options.effect is not None:
+        sides = np.where(np.arange(len(names)) % 2, -0.5, 0.5) * options.effect
+        return np.tile(sides, (count, 1))
+    if _from_pilot(known, names):
+        places = [list(known.systems).index(name) for name in names]
+        return known.system_draws(variances, rng)[:, places]
+    return standardised(count, len(names), rng) * np.sqrt(variances)[:, None]
+
+
+def _from_pilot(known: QuestionPilot, names: tuple[str, ...]) -> bool:
+    return len(names) > 1 and set(names) == set(known.systems) and bool(known.system_noise)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """The latent parts of one question for every study."""
+
+    parts: Floats
+    effects: Floats
+    shifts: Floats
+    """Latent shifts of the systems."""
+
+
+def draw_parameters(
+    known: QuestionPilot, names: tuple[str, ...], options: PlanOptions, studies: int, rng: np.random.Generator
+) -> Drawn:
+    """Components, effects and latent shifts for every study."""
+    components = known.draws(studies, rng)
+    parts = latent_parts(known.scale, components)
+    effects = system_effects(known, names, options, components[:, 0], rng)
+    typical = float(np.mean(1.0 - parts[:, 0]))
+    shifts = known.scale.shift_for(effects, max(typical, 0.05))
+    return Drawn(parts, effects, shifts)
+
+
+def keeps_effects(known: QuestionPilot, names: tuple[str, ...], options: PlanOptions) -> bool:
+    """Whether systems keep their effects from study to study, so that single pairs have a power of their own."""
+    return bool(options.effects or options.effect is not None or _from_pilot(known, names))

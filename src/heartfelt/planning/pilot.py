@@ -1,0 +1,361 @@
+"""What a plan knows of raters and stimuli before the study: from a pilot snapshot, or from a published study.
+
+Components are those of raters who pay attention: whom the default screening policy would leave out are counted as careless
+and answer without looking. Within cells (system and intent) components are estimated by restricted maximum likelihood; those of
+systems, intents and their interaction from the means of stimuli, less the variance these have from noise alone.
+
+Uncertainty: everything is estimated again without each of up to 20 groups of raters. A parameter draw is the estimate plus a
+random combination of what leaving groups out changed, with Student's t tails, on the scale log(variance + 2% of the
+total). The careless share is drawn from a beta distribution (Jeffreys' prior). Effects of the systems are drawn from their
+posterior under a normal distribution of effects with the drawn variance: the plain estimates spread too far, by their own
+noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.planning._kernels_planning import statistics
+from heartfelt.planning.latent import Components, Floats, ScaleUse
+from heartfelt.screening.panel import screen
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.inference import mixed_model
+from heartfelt.stats.ratings import as_ratings
+from heartfelt.stats.reliability.crossed import fit_crossed
+from heartfelt.stats.triples import Codes, Ints, code
+from heartfelt.streams import stream
+from heartfelt.study.model import Question
+from heartfelt.wording import plural
+
+LEAST_RATERS = 5
+FEW_RATERS = 15
+MOST_QUESTIONS = 12
+GROUPS = 20
+MOST_VALUES = 101
+_ABOVE = 0.02
+"""Added to a variance before its logarithm, as a share of the total: so that a draw can leave zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPilot:
+    """What is known of the answers to one question."""
+
+    question: str
+    components: Components
+    scale: ScaleUse
+    bounds: tuple[float, float]
+    systems: Mapping[str, float] = field(default_factory=dict)
+    """Adjusted effects of the systems, in points; empty where they are to be drawn."""
+    system_noise: tuple[tuple[float, ...], ...] = ()
+    """Their covariance from noise, in the order of ``systems``."""
+    without: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    """The components without each group of raters; empty where the components are taken as known."""
+
+    def draws(self, count: int, rng: np.random.Generator) -> Floats:
+        """Components for ``count`` studies: a row each."""
+        own = self.components.as_array
+        if not self.without:
+            return np.tile(own, (count, 1))
+        above = np.append(np.full(6, _ABOVE * self.components.total), _ABOVE)
+        moved = np.log(np.array(self.without) + above)
+        groups = len(moved)
+        moved -= moved.mean(axis=0)
+        scale = np.sqrt((groups - 1.0) / groups)
+        tails = np.sqrt((groups - 1.0) / rng.chisquare(groups - 1, (count, 1)))
+        theta = np.log(own + above) + tails * (rng.standard_normal((count, groups)) @ (scale * moved))
+        return np.asarray(np.maximum(np.exp(theta) - above, 0.0))
+
+    def system_draws(self, variances: Floats, rng: np.random.Generator) -> Floats:
+        """Effects of the systems from their posterior, a row for each variance between systems."""
+        effects, noise = np.array(list(self.systems.values())), np.array(self.system_noise)
+        size = effects.size
+        if not noise.size or not self.without:
+            return np.tile(effects, (variances.size, 1))
+        centre = np.eye(size) - 1.0 / size
+        sizes, turns = np.linalg.eigh(centre @ noise @ centre)
+        own, spread = effects @ turns, np.maximum(sizes, 0.0)
+        shrink = variances[:, None] / np.maximum(variances[:, None] + spread, 1e-12)
+        drawn = shrink * own + np.sqrt(shrink * spread) * rng.standard_normal((variances.size, size))
+        return np.asarray(drawn @ turns.T @ centre)
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """Everything a plan assumes about raters and answers, and where it comes from."""
+
+    source: str
+    questions: Mapping[str, QuestionPilot]
+    careless: float
+    dropout: float
+    seconds: float | None = None
+    """Seconds one trial takes; None where the source does not say."""
+    raters: int = 0
+    """Raters the figures come from; 0 for assumptions."""
+    careless_raters: int | None = None
+    """How many of them were careless; None where the share is taken as known."""
+    left: int | None = None
+    """How many left early; None where the share is taken as known."""
+    credit: str = ""
+    notes: tuple[str, ...] = ()
+
+    def shares(self, count: int, rng: np.random.Generator) -> Floats:
+        """Share of careless raters for ``count`` studies."""
+        if self.careless_raters is None:
+            return np.full(count, self.careless)
+        flagged = self.careless_raters
+        return np.asarray(rng.beta(flagged + 0.5, self.raters - flagged + 0.5, count))
+
+
+def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
+    """What a pilot's ratings say about the study to come, with what is needed to draw its uncertainty."""
+    panel = screen(snapshot, "default", seed=seed)
+    raters = len(snapshot.survey.raters)
+    if raters < LEAST_RATERS:
+        raise InputError(
+            f"A pilot of {plural(raters, 'rater')} does not show how raters differ.",
+            f"Collect ratings of at least {LEAST_RATERS} raters (20 give usable intervals), or plan without --pilot from"
+            " a published study's variance components.",
+        )
+    careless = len(panel.dropped)
+    retained = panel.snapshot()
+    rng = stream(seed, "planning", "pilot")
+    names = [question for question in snapshot.study.asked if _averaged(snapshot, question)]
+    questions: dict[str, QuestionPilot] = {}
+    notes: list[str] = []
+    if len(names) > MOST_QUESTIONS:
+        notes.append(f"Of {len(names)} questions the first {MOST_QUESTIONS} are planned.")
+    for question in names[:MOST_QUESTIONS]:
+        made = _question(retained, question.id, rng)
+        if isinstance(made, str):
+            notes.append(f"'{question.id}' cannot be planned from the pilot: {made}.")
+        else:
+            questions[question.id] = made
+    if not questions:
+        why = " ".join(notes) or "it has no ratings that are numbers"
+        raise InputError(
+            f"The pilot {snapshot.source.name} cannot be used: {why}",
+            "Collect a pilot in which at least two raters rate some of the stimuli, or plan without --pilot.",
+        )
+    if raters < FEW_RATERS:
+        notes.append(f"The pilot has {raters} raters; with fewer than {FEW_RATERS} its intervals are rough.")
+    left, dropout = _dropout(snapshot, raters)
+    return Pilot(
+        source=f"pilot {snapshot.source.name} ({plural(raters, 'rater')})",
+        questions=questions,
+        careless=careless / raters,
+        dropout=dropout,
+        seconds=_seconds(snapshot),
+        raters=raters,
+        careless_raters=careless,
+        left=left,
+        notes=tuple(notes),
+    )
+
+
+def _averaged(snapshot: Snapshot, question: Question) -> bool:
+    scale = snapshot.study.scale_of(question.id)
+    return scale.level in ("interval", "ordinal") or (scale.level == "nominal" and len(scale.labels()) == 2)
+
+
+def rating_table(snapshot: Snapshot, question: str) -> pl.DataFrame:
+    """First presentations of one question: rater, stimulus, value, system and intent (empty where unknown)."""
+    ratings = snapshot.ratings.filter(pl.col("question") == question).drop_nulls(["rater", "value"])
+    if "repeat" in ratings.columns:
+        ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
+    known = [name for name in ("system", "intent") if name in snapshot.stimuli.columns]
+    facts = snapshot.stimuli.select("stimulus", *(pl.col(name).cast(pl.String) for name in known))
+    facts = facts.with_columns(pl.lit("").alias(name) for name in ("system", "intent") if name not in known)
+    table = ratings.select("rater", "stimulus", "value").join(facts, on="stimulus", how="inner")
+    return table.with_columns(pl.col("system", "intent").fill_null(""))
+
+
+def _question(snapshot: Snapshot, question: str, rng: np.random.Generator) -> QuestionPilot | str:
+    table = rating_table(snapshot, question)
+    if not table.height:
+        return "it has no ratings"
+    fitted = fit_components(table)
+    if isinstance(fitted, str):
+        return fitted
+    components, effects, noise = fitted
+    people = code(table["rater"])
+    groups = min(GROUPS, people.count)
+    group = rng.permutation(np.arange(people.count) % groups)[people.codes]
+    without = []
+    for number in range(groups):
+        part = fit_components(table.filter(pl.Series(group != number)))
+        if not isinstance(part, str):
+            without.append(tuple(part[0].as_array.tolist()))
+    if len(without) < 3:
+        return "too few raters are left when some are taken out"
+    bounds = snapshot.study.scale_of(question).bounds()
+    values = table["value"].to_numpy()
+    return QuestionPilot(
+        question,
+        components,
+        scale_use(values),
+        bounds or (float(values.min()), float(values.max())),
+        effects,
+        noise,
+        tuple(without),
+    )
+
+
+def scale_use(values: Floats) -> ScaleUse:
+    """How often each answer was given; many different answers in 101 steps."""
+    detected, counts = np.unique(values, return_counts=True)
+    if detected.size > MOST_VALUES:
+        edges = np.linspace(detected[0], detected[-1], MOST_VALUES)
+        counts = np.bincount(np.rint((values - edges[0]) / (edges[1] - edges[0])).astype(np.int64))
+        detected, counts = edges[counts > 0], counts[counts > 0]
+    return ScaleUse(tuple(detected.tolist()), tuple((counts / counts.sum()).tolist()))
+
+
+Fitted = tuple[Components, dict[str, float], tuple[tuple[float, ...], ...]]
+
+
+def fit_components(table: pl.DataFrame) -> Fitted | str:
+    """Components, adjusted effects of the systems and their noise covariance; or why they cannot be estimated."""
+    who, what = code(table["rater"]), code(table["stimulus"])
+    system, intent = code(table["system"]), code(table["intent"])
+    if float(np.ptp(table["value"].to_numpy())) == 0.0:
+        return "all answers are equal"
+    if np.bincount(what.codes).max() < 2:
+        return "no stimulus was rated by two raters, so stimuli cannot be told from noise"
+    inner = _within_cells(table, system, intent)
+    if isinstance(inner, str):
+        return inner
+    stimulus, rater, residual = inner
+    of_system, of_intent = (_of_stimuli(what.codes, part.codes, what.count) for part in (system, intent))
+    head, _, effects, left, right = statistics(
+        who.codes, what.codes, table["value"].to_numpy().astype(np.float64), np.zeros(who.count, np.bool_),
+        of_system, of_intent, system.count, intent.count, 1,
+    )  # fmt: skip
+    mean_square = float(head[6])
+    between = []
+    for part, cover in ((effects[: system.count], left), (effects[system.count :], right)):
+        between.append(_between(part, cover * mean_square) if part.size > 1 else 0.0)
+    if not np.isfinite([mean_square, *between]).all():
+        return "its systems and intents are not linked by enough stimuli"
+    between_cells, nested = _interaction(
+        table, what, of_system * intent.count + of_intent, float(head[6] * head[7]), head[7]
+    )
+    expected = effects[system.codes] + effects[system.count + intent.codes]
+    components = Components(
+        between[0],
+        between[1],
+        between_cells if nested else 0.0,
+        stimulus,
+        rater,
+        residual,
+        _gain_variance(expected, table["value"].to_numpy(), who.codes, who.count),
+    )
+    own = effects[: system.count] - effects[: system.count].mean()
+    centre = np.eye(system.count) - 1.0 / system.count
+    noise = centre @ (left * mean_square) @ centre
+    names = [str(name) for name in system.names]
+    if names == [""]:
+        return components, {}, ()
+    return (
+        components,
+        dict(zip(names, own.tolist(), strict=True)),
+        tuple(tuple(row) for row in noise.tolist()),
+    )
+
+
+def _within_cells(table: pl.DataFrame, system: Codes, intent: Codes) -> tuple[float, float, float] | str:
+    """Stimulus, rater and residual variance within cells; where every cell holds one stimulus, cells are part of the stimuli."""
+    ratings = as_ratings(table["rater"], table["stimulus"], table["value"])
+    cells = np.unique(system.codes * intent.count + intent.codes, return_inverse=True)[1].astype(np.int64)
+    if int(cells.max()) + 1 < len(ratings.items):
+        fit = fit_crossed(ratings, cells if cells.max() else None)
+        if isinstance(fit, str):
+            return fit
+        item, rater, residual = (float(part) for part in fit.variances)
+        return item, rater, residual
+    factors = {
+        name: table[name] for name, known in (("system", system), ("intent", intent)) if known.count > 1
+    }
+    fitted = mixed_model(table["value"], factors, {"rater": table["rater"], "stimulus": table["stimulus"]})
+    if fitted.why_missing:
+        return fitted.why_missing
+    values = [fitted.variances[name].value or 0.0 for name in ("stimulus", "rater", "residual")]
+    return values[0], values[1], values[2]
+
+
+def _interaction(
+    table: pl.DataFrame, what: Codes, cell: Ints, residual: float, df: float
+) -> tuple[float, bool]:
+    """Variance of cells beyond system and intent, from the stimuli's means; and whether cells hold several stimuli.
+
+    ``residual`` is what system + intent leave of the sum of squares of the means, with ``df`` degrees of freedom.
+    """
+    means = np.bincount(what.codes, table["value"].to_numpy()) / np.bincount(what.codes)
+    _, cells = np.unique(cell, return_inverse=True)
+    sizes = np.bincount(cells)
+    apart = means - (np.bincount(cells, means) / sizes)[cells]
+    free = means.size - sizes.size
+    crossed = df - free
+    if free < 1 or crossed < 1:
+        return 0.0, free >= 1
+    within = float(apart @ apart)
+    per_cell = (means.size - float((sizes**2).sum()) / means.size) / max(sizes.size - 1, 1)
+    return max((residual - within - crossed * within / free) / (crossed * per_cell), 0.0), True
+
+
+def _gain_variance(expected: Floats, value: Floats, rater: Ints, count: int) -> float:
+    """Variance of the raters' slopes of their answers on what system and intent lead to expect, beyond the slopes' own noise."""
+    n = np.bincount(rater, minlength=count).astype(np.float64)
+    x, y = (column - (np.bincount(rater, column, minlength=count) / n)[rater] for column in (expected, value))
+    squares = np.bincount(rater, x * x, minlength=count)
+    usable = (n >= 4) & (squares > 1e-9 * max(float(squares.max()), 1e-300))
+    if np.count_nonzero(usable) < 3:
+        return 0.0
+    slope = np.bincount(rater, x * y, minlength=count) / np.where(usable, squares, 1.0)
+    left = np.bincount(rater, (y - slope[rater] * x) ** 2, minlength=count) / np.maximum(n - 2.0, 1.0)
+    error = float(np.mean(left[usable] / squares[usable]))
+    return max(float(slope[usable].var(ddof=1)) - error, 0.0)
+
+
+def _of_stimuli(stimulus: Ints, codes: Ints, count: int) -> Ints:
+    out = np.zeros(count, np.int64)
+    out[stimulus] = codes
+    return out
+
+
+def _between(effects: Floats, noise: Floats) -> float:
+    """Variance of effects beyond the noise of their differences."""
+    size = effects.size
+    apart = np.diag(noise)[:, None] + np.diag(noise)[None, :] - 2.0 * noise
+    return max(float(effects.var(ddof=1)) - float(apart.sum()) / (2.0 * size * (size - 1)), 0.0)
+
+
+def _dropout(snapshot: Snapshot, raters: int) -> tuple[int | None, float]:
+    """Raters who gave less than nine tenths of the ratings the design asks for, and their share."""
+    planned = snapshot.study.design.stimuli_per_rater
+    if planned is None:
+        return None, 0.0
+    done = snapshot.ratings.group_by("rater").agg(pl.col("stimulus").n_unique())["stimulus"]
+    left = int((done < 0.9 * planned).sum())
+    return left, left / raters
+
+
+def _seconds(snapshot: Snapshot) -> float | None:
+    """Median time from one trial's answer to the next, where the times are known."""
+    if "at" not in snapshot.ratings.columns or snapshot.ratings["at"].null_count() == snapshot.ratings.height:
+        return None
+    moments = snapshot.ratings.drop_nulls("at").group_by("rater", "stimulus").agg(pl.col("at").max())
+    gaps = moments.sort("rater", "at").with_columns(
+        gap=pl.col("at").diff().over("rater").dt.total_milliseconds() / 1000.0
+    )
+    middle = gaps.filter((pl.col("gap") > 0) & (pl.col("gap") < 600))["gap"].median()
+    return float(middle) if isinstance(middle, float) else None
+
+
+def without_careless(pilot: Pilot, careless: float) -> Pilot:
+    """The same pilot with a known share of careless raters."""
+    return replace(pilot, careless=careless, careless_raters=None)

@@ -1,0 +1,223 @@
+"""A plan: every design of a grid simulated through the real assignment and analysis, and what follows from it in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from heartfelt import __version__
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.planning.builtin import built_in_pilot
+from heartfelt.planning.comparison import comparison_pilot, simulate_comparisons
+from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, grid, material_of, price
+from heartfelt.planning.forecasts import question_forecast, share_estimate
+from heartfelt.planning.pilot import Pilot, estimate_pilot
+from heartfelt.planning.results import Answers, DesignForecast, PilotSummary, Plan, ScreeningForecast
+from heartfelt.planning.simulation import Simulated, simulate_design
+from heartfelt.planning.words import answers
+from heartfelt.progress import Progress
+from heartfelt.snapshot import Snapshot
+
+SERIAL_RATINGS = 8_000_000
+"""Simulated ratings below which starting a second process costs more than it gains."""
+
+
+def plan_study(
+    study: OpenStudy | Path | str,
+    options: PlanOptions | None = None,
+    *,
+    pilot: Snapshot | Pilot | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Plan a study: simulate its own design and a grid of others, and say what each would show, take and cost."""
+    options = options or PlanOptions()
+    opened = study if isinstance(study, OpenStudy) else open_study(study)
+    material = material_of(opened)
+    _check_systems(material, options)
+    known = _pilot(opened, pilot, options)
+    dropout = known.dropout
+    designs, notes = grid(material, options, dropout)
+    if not material.compares:
+        _check_effects(known, options)
+    seconds = options.seconds or known.seconds or opened.study.design.expected_seconds
+    forecasts: list[DesignForecast] = []
+    work = partial(_simulated, material, known, dropout, options)
+    for design, simulated in zip(designs, _mapped(work, designs, options), strict=True):
+        forecasts.append(_forecast(design, simulated, options, seconds, known))
+        if progress is not None:
+            progress("simulating designs", len(forecasts), len(designs))
+    recommended = _recommended(forecasts, options)
+    summary = PilotSummary(
+        known.source,
+        known.raters,
+        known.careless,
+        dropout,
+        seconds,
+        {name: each.components for name, each in known.questions.items()},
+        any(each.without for each in known.questions.values()),
+        known.credit,
+    )
+    nothing = Answers("", "", "")
+    made_plan = Plan(
+        __version__,
+        opened.study.name,
+        opened.study.hash,
+        "comparison" if material.compares else "ratings",
+        options,
+        summary,
+        tuple(forecasts),
+        recommended,
+        nothing,
+        tuple(dict.fromkeys([*notes, *known.notes, *_zero_effects(known, material, options)])),
+    )
+    return replace(made_plan, answers=answers(made_plan))
+
+
+def _simulated(
+    material: Material, pilot: Pilot, dropout: float, options: PlanOptions, design: PlannedDesign
+) -> Simulated:
+    work = simulate_comparisons if material.compares else simulate_design
+    return work(material, design, pilot, dropout, options, options.studies)
+
+
+def _mapped(
+    work: Callable[[PlannedDesign], Simulated], designs: Sequence[PlannedDesign], options: PlanOptions
+) -> Iterator[Simulated]:
+    """Simulate the designs in order, in one process or in several where that pays."""
+    workers = options.workers or min(2, os.cpu_count() or 1)
+    size = sum(design.wanted for design in designs) * options.studies
+    if workers < 2 or len(designs) < 2 or size < SERIAL_RATINGS:
+        yield from map(work, designs)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, designs)
+
+
+def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptions) -> Pilot:
+    if isinstance(pilot, Pilot):
+        known = pilot
+    elif pilot is not None:
+        known = (
+            comparison_pilot(opened.study, pilot, options.seed)
+            if opened.sets is not None
+            else estimate_pilot(pilot, options.seed)
+        )
+    elif opened.sets is not None:
+        known = comparison_pilot(opened.study, None)
+    else:
+        known = built_in_pilot(opened.study)
+    if opened.sets is None:
+        asked = [question.id for question in opened.study.asked]
+        shared = {name: each for name, each in known.questions.items() if name in asked}
+        if not shared:
+            raise InputError(
+                f"None of the study's questions can be planned from {known.source}.",
+                "Plan studies whose answers are numbers, ordered categories, yes or no, or comparisons; a pilot must ask"
+                " the same questions.",
+            )
+        known = replace(known, questions=shared)
+    if options.careless is not None:
+        known = replace(known, careless=options.careless, careless_raters=None)
+    if options.dropout is not None:
+        known = replace(known, dropout=options.dropout)
+    return known
+
+
+def _check_systems(material: Material, options: PlanOptions) -> None:
+    for name in options.effects:
+        if name not in material.systems:
+            raise InputError(
+                f"The study has no system '{name}'.", suggestion(name, material.systems, "Its systems")
+            )
+    if options.effects and len({options.effects.get(name, 0.0) for name in material.systems}) < 2:
+        raise InputError(
+            "All expected effects are equal, so there is no difference to find.",
+            "Give systems different effects, such as --expect A=0.3 --expect B=-0.3; those not named have 0.",
+        )
+    if options.effect is not None and len(material.systems) < 2:
+        raise InputError(
+            "An effect between systems needs at least two systems; the study has one.",
+            "Leave --effect out: the plan then shows reliability, interval widths and cost.",
+        )
+
+
+def _check_effects(pilot: Pilot, options: PlanOptions) -> None:
+    """An effect must fit on the scale of every question."""
+    asked = [options.effect] if options.effect is not None else list(options.effects.values())
+    for name, each in pilot.questions.items():
+        largest = max((abs(effect) for effect in asked), default=0.0)
+        reach = each.scale.shift_for(np.array([-largest, largest]), 1.0)
+        if not np.isfinite(reach).all():
+            raise InputError(
+                f"A difference of {largest:g} does not fit the scale of '{name}' ({each.bounds[0]:g} to {each.bounds[1]:g}).",
+                "Give effects in points of the scale.",
+            )
+
+
+def _zero_effects(pilot: Pilot, material: Material, options: PlanOptions) -> list[str]:
+    if options.effect is not None or options.effects or len(material.systems) < 2 or material.compares:
+        return []
+    return [
+        f"The pilot shows no difference between systems under '{name}': its power is the rate of false alarms. Give --effect"
+        " for the smallest difference that would matter."
+        for name, each in pilot.questions.items()
+        if each.components.system <= 0
+    ]
+
+
+def _forecast(
+    design: PlannedDesign, simulated: Simulated, options: PlanOptions, seconds: float, pilot: Pilot
+) -> DesignForecast:
+    given = float(simulated.collected.mean())
+    taken = price(design, options, seconds, given)
+    screening = None
+    if simulated.screened is not None:
+        counts = simulated.screened
+        screening = ScreeningForecast(
+            options.policy,
+            pilot.careless,
+            share_estimate(
+                counts.careless_dropped, counts.careless, "share of careless raters dropped", "raters"
+            ),
+            share_estimate(
+                counts.attentive_dropped, counts.attentive, "share of attentive raters dropped", "raters"
+            ),
+            simulated.lost,
+        )
+    questions = {
+        name: question_forecast(name, studies, design, options)
+        for name, studies in simulated.questions.items()
+    }
+    return DesignForecast(
+        design,
+        design.words,
+        given,
+        simulated.per_unit[0],
+        simulated.per_unit[1],
+        simulated.per_unit[2],
+        simulated.left,
+        simulated.turned_away,
+        taken.minutes_per_rater,
+        taken.hours,
+        taken.cost,
+        screening,
+        questions,
+    )
+
+
+def _recommended(forecasts: Sequence[DesignForecast], options: PlanOptions) -> int | None:
+    """The cheapest design (by cost, else by hours) that reaches the power and the budget."""
+    able = [
+        (each.cost if each.cost is not None else each.hours, place)
+        for place, each in enumerate(forecasts)
+        if each.power >= options.power and (options.afford is None or (each.cost or 0.0) <= options.afford)
+    ]
+    return min(able)[1] if able else None

@@ -1,0 +1,105 @@
+"""One simulated study as a snapshot, for whatever takes a snapshot: the real screening, the real analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from heartfelt.planning._kernels_planning import answers
+from heartfelt.planning.design import Layout, Material, PlanOptions, standardised
+from heartfelt.planning.incidence import Incidence
+from heartfelt.planning.latent import Floats
+from heartfelt.planning.parameters import Bools, draw_parameters
+from heartfelt.planning.pilot import Pilot
+from heartfelt.snapshot import Snapshot
+from heartfelt.study import Question, Study
+from heartfelt.study.design import Design
+from heartfelt.study.scale import Numeric
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsed:
+    """A simulated study: the snapshot, its raters in order, and who of them is careless."""
+
+    snapshot: Snapshot
+    raters: list[str]
+    careless: Bools
+    values: dict[str, Floats]
+
+
+def rehearse(
+    layout: Layout,
+    incidence: Incidence,
+    pilot: Pilot,
+    material: Material,
+    options: PlanOptions,
+    rng: np.random.Generator,
+) -> Rehearsed:
+    """Simulate one study as a snapshot."""
+    careless = np.zeros(incidence.raters, np.bool_)
+    careless[rng.permutation(incidence.raters)[: round(pilot.careless * incidence.raters)]] = True
+    intents = len(material.intents)
+    cell = layout.system * intents + layout.intent
+    values = {}
+    for name, known in pilot.questions.items():
+        drawn = draw_parameters(known, material.systems, options, 1, rng)
+        part = np.sqrt(drawn.parts[0])
+        conveyed = drawn.shifts[0][layout.system] + part[1] * standardised(1, intents, rng)[0][layout.intent]
+        conveyed += part[2] * rng.standard_normal(len(material.systems) * intents)[cell]
+        conveyed += part[3] * rng.standard_normal(layout.system.size)
+        values[name] = answers(
+            incidence.rater,
+            incidence.unit,
+            conveyed,
+            part[4] * rng.standard_normal(incidence.raters),
+            1.0 + part[6] * rng.standard_normal(incidence.raters),
+            careless,
+            rng.standard_normal(incidence.rater.size),
+            float(part[5]),
+            float(np.sqrt(max(1.0 - drawn.parts[0, 4], 0.0))),
+            known.scale.cuts,
+            np.asarray(known.scale.values),
+        )
+    names = [f"rater{number:04d}" for number in range(incidence.raters)]
+    snapshot = simulated_snapshot(layout, incidence, pilot, material, names, values)
+    return Rehearsed(snapshot, names, careless, values)
+
+
+def simulated_snapshot(
+    layout: Layout,
+    incidence: Incidence,
+    pilot: Pilot,
+    material: Material,
+    names: list[str],
+    values: dict[str, Floats],
+) -> Snapshot:
+    """Simulated answers with the stimuli they are about."""
+    scales, questions = {}, []
+    for place, (name, known) in enumerate(pilot.questions.items()):
+        scales[f"scale{place}"] = Numeric(type="numeric", low=known.bounds[0], high=known.bounds[1])
+        questions.append(Question(id=name, text=name, scale=f"scale{place}"))
+    design = Design(minimum_ratings=material.minimum)
+    study = Study(name="simulated", scales=scales, questions=questions, design=design)
+    stimuli = pl.DataFrame(
+        {
+            "stimulus": [f"stimulus{number:05d}" for number in range(layout.system.size)],
+            "system": [material.systems[number] or "only" for number in layout.system.tolist()],
+            "intent": [material.intents[number] or "only" for number in layout.intent.tolist()],
+        }
+    )
+    ids = stimuli["stimulus"].to_numpy()
+    ratings = pl.concat(
+        pl.DataFrame(
+            {
+                "rater": np.array(names)[incidence.rater],
+                "stimulus": ids[incidence.unit],
+                "question": pl.Series([question] * incidence.rater.size, dtype=pl.String),
+                "value": value,
+                "position": incidence.position,
+            }
+        )
+        for question, value in values.items()
+    )
+    return Snapshot.build(study, stimuli=stimuli, ratings=ratings)

@@ -1,0 +1,158 @@
+"""Drafts that people verified: what became of them, what they did to answers, and who accepted planted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.verification import ALL
+from heartfelt.analysis.verification_results import DraftedField, Verification
+from heartfelt.report.charts import Absent, Axis, Chart, IntervalPanels, Item, Line, first_of
+from heartfelt.report.figures.registry import figure
+from heartfelt.report.palette import COLOURS, FLAGGED, PLAIN
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import plural, spaced
+
+NO_DRAFTS = "nobody verified a draft of a machine"
+MOST_RATERS = 40
+MOST_FIELDS = 24
+
+
+def _items(
+    made: Verification,
+    of: Callable[[DraftedField], Estimate],
+    colour: str,
+    note: Callable[[DraftedField], str],
+) -> list[Item]:
+    return [
+        Item(field_name(field.field), of(field), colour, {"field": field.field}, note(field))
+        for field in made.fields[:MOST_FIELDS]
+    ]
+
+
+def _shares(label: str) -> Axis:
+    return Axis(label, -0.03, 1.03, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+
+
+def field_name(name: str) -> str:
+    """A field in words."""
+    return "all fields" if name == ALL else spaced(name)
+
+
+@figure(
+    "draft-verdicts", "how often drafts of a machine were accepted as they were, and planted errors missed"
+)
+def draft_verdicts(analysis: Analysis) -> Chart | Absent:
+    """One row per field."""
+    made = analysis.summary.verification
+    if made is None:
+        return Absent(NO_DRAFTS)
+    panels = IntervalPanels("share")
+    panels.add(
+        "Drafts accepted as they were",
+        _shares("share of verifications"),
+        _items(
+            made,
+            lambda field: field.verdicts.accepted,
+            PLAIN,
+            lambda field: plural(field.verdicts.verified, "verification"),
+        ),
+    )
+    panels.add(
+        "Planted errors accepted",
+        _shares("share of planted drafts"),
+        _items(
+            made, lambda field: field.missed, COLOURS[1], lambda field: plural(field.planted, "planted draft")
+        ),
+    )
+    panels.add(
+        "Accuracy of drafts",
+        _shares("similarity to own answers"),
+        _items(made, lambda field: field.accuracy, COLOURS[2], lambda field: plural(field.hidden, "answer")),
+    )
+    caption = (
+        "Shares with 95% intervals over raters and stimuli. A planted draft belongs to another stimulus; accepting it means that"
+        " an error was missed. Accuracy compares a draft with what people answer who have not seen it."
+        + first_of(min(MOST_FIELDS, len(made.fields)), len(made.fields), "fields")
+    )
+    return panels.chart("Drafts and what people made of them", caption, NO_DRAFTS)
+
+
+@figure("draft-effects", "what seeing a draft changes: similarity of answers to it, time and keystrokes")
+def draft_effects(analysis: Analysis) -> Chart | Absent:
+    """One row per field: with a draft against without."""
+    made = analysis.summary.verification
+    if made is None:
+        return Absent(NO_DRAFTS)
+    panels = IntervalPanels("difference")
+    none = (Line(0.0, "no difference"),)
+
+    def hidden(field: DraftedField) -> str:
+        return f"{plural(field.hidden, 'answer')} without a draft"
+
+    panels.add(
+        "Anchoring",
+        "gain in similarity to the draft",
+        _items(made, lambda field: field.anchoring.difference, PLAIN, hidden),
+        lines=none,
+    )
+    panels.add(
+        "Time",
+        "times as long as without",
+        _items(made, lambda field: field.seconds.difference, COLOURS[2], hidden),
+        lines=(Line(1.0, "same time"),),
+        include=(0.0,),
+    )
+    panels.add(
+        "Keystrokes",
+        "more keys than without",
+        _items(made, lambda field: field.keystrokes.difference, COLOURS[3], hidden),
+        lines=none,
+    )
+    caption = (
+        "Answers in sight of the machine's own draft against answers to which it was withheld, with 95% intervals over raters and"
+        " stimuli. Above zero, answers lie nearer to the draft where it was seen."
+    )
+    return panels.chart("What drafts do to answers", caption, "no draft was withheld from anybody")
+
+
+@figure("planted-errors", "the share of planted drafts that each rater accepted; flagged raters marked")
+def planted_errors(analysis: Analysis) -> Chart | Absent:
+    """One row per rater who met a planted draft, the largest share first."""
+    made = analysis.summary.verification
+    if made is None:
+        return Absent(NO_DRAFTS)
+    met = [rater for rater in made.raters if rater.planted]
+    if not met:
+        return Absent("no rater met a planted draft")
+    met.sort(key=lambda rater: (-rater.planted_accepted / rater.planted, rater.rater))
+    stamps = stampers(analysis)
+    items = [
+        Item(
+            rater.rater,
+            rater.missed,
+            FLAGGED if rater.rater in stamps else PLAIN,
+            {"rater": rater.rater, "planted": rater.planted, "accepted": rater.planted_accepted},
+            f"{rater.planted_accepted} of {plural(rater.planted, 'planted draft')} accepted"
+            + ("\nflagged by rubber-stamping" if rater.rater in stamps else ""),
+            {"flagged": rater.rater in stamps},
+        )
+        for rater in met
+    ]
+    panels = IntervalPanels("share", letters=False)
+    panels.add("", _shares("share of planted drafts accepted"), items[:MOST_RATERS])
+    panels.add("", "share", items[MOST_RATERS:], drawn=False)
+    caption = (
+        "One row per rater, with 95% intervals over stimuli. A rater in orange accepted more planted drafts than chance explains"
+        " for somebody who looks (rule rubber-stamping)."
+        + first_of(min(MOST_RATERS, len(met)), len(met), "raters")
+    )
+    return panels.chart("Planted drafts accepted, by rater", caption, "no rater met a planted draft")
+
+
+def stampers(analysis: Analysis) -> set[str]:
+    """The raters whom the rule rubber-stamping flags."""
+    flags = analysis.panel.flags
+    return set(
+        flags.filter((flags["rule"] == "rubber-stamping") & flags["flagged"])["rater"].drop_nulls().to_list()
+    )

@@ -1,0 +1,119 @@
+"""Drafts that people verified: by field, model and rater, with what seeing a draft changes."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.verification_results import DraftedField, DraftedModel, Verification, VerifyingRater
+from heartfelt.report.charts import Charts
+from heartfelt.report.figures.verification import field_name, stampers
+from heartfelt.report.page import Section, figure_block, folded, joined, paragraph
+from heartfelt.report.tables import Columns, PValue, table_of
+from heartfelt.wording import plural
+
+LEAD = (
+    "A machine drafted these fields and people accepted, fixed or rejected its drafts. Some drafts were withheld, which shows"
+    " what people answer by themselves, and some belonged to another stimulus, which shows who looks. Intervals are over"
+    " raters and stimuli."
+)
+
+
+def verification(analysis: Analysis, charts: Charts) -> Section | None:
+    """Verdicts, planted errors, anchoring and time; nothing where nobody verified a draft."""
+    made = analysis.summary.verification
+    if made is None:
+        return None
+    html = joined(
+        figure_block("draft-verdicts", charts),
+        _verdicts(made),
+        figure_block("draft-effects", charts),
+        _effects(made),
+        _models(made),
+        figure_block("planted-errors", charts),
+        _raters(analysis, made),
+        _notes(made),
+    )
+    return Section("drafts", "Drafts and verification", LEAD, html, "Drafts")
+
+
+def _verdicts(made: Verification) -> Markup:
+    columns: Columns[DraftedField] = {
+        "field": lambda row: field_name(row.field),
+        "verified": lambda row: row.verdicts.verified,
+        "accepted": lambda row: row.verdicts.accepted,
+        "fixed": lambda row: row.verdicts.fixed,
+        "rejected": lambda row: row.verdicts.rejected,
+        "planted": lambda row: row.planted,
+        "planted errors accepted": lambda row: row.missed,
+        "withheld": lambda row: row.hidden,
+        "accuracy": lambda row: row.accuracy,
+    }
+    return table_of(
+        "Verdicts on drafts by field: shares of verifications, with 95% intervals", made.fields, columns
+    )
+
+
+def _effects(made: Verification) -> Markup:
+    columns: Columns[DraftedField] = {
+        "field": lambda row: field_name(row.field),
+        "similarity with the draft in sight": lambda row: row.anchoring.with_draft,
+        "without": lambda row: row.anchoring.without_draft,
+        "anchoring": lambda row: row.anchoring.difference,
+        "p (Holm)": lambda row: PValue(row.anchoring.p_holm),
+        "seconds with a draft": lambda row: row.seconds.with_draft,
+        "seconds without": lambda row: row.seconds.without_draft,
+        "times as long": lambda row: row.seconds.difference,
+        "keystrokes fewer or more": lambda row: row.keystrokes.difference,
+    }
+    caption = "What seeing the draft changes, with 95% intervals; seconds are geometric means"
+    return table_of(caption, made.fields, columns)
+
+
+def _models(made: Verification) -> Markup:
+    columns: Columns[DraftedModel] = {
+        "model": lambda row: row.source,
+        "version": lambda row: row.version,
+        "fields": lambda row: ", ".join(map(field_name, row.fields)),
+        "verified": lambda row: row.verdicts.verified,
+        "accepted": lambda row: row.verdicts.accepted,
+        "fixed": lambda row: row.verdicts.fixed,
+        "rejected": lambda row: row.verdicts.rejected,
+        "accuracy": lambda row: row.accuracy,
+    }
+    return table_of("Drafts by model and version, with 95% intervals", made.models, columns)
+
+
+def _raters(analysis: Analysis, made: Verification) -> Markup:
+    stamps = stampers(analysis)
+    columns: Columns[VerifyingRater] = {
+        "rater": lambda row: row.rater,
+        "verified": lambda row: row.verdicts.verified,
+        "accepted": lambda row: row.verdicts.accepted,
+        "fixed": lambda row: row.verdicts.fixed,
+        "rejected": lambda row: row.verdicts.rejected,
+        "planted": lambda row: row.planted,
+        "planted accepted": lambda row: row.planted_accepted,
+        "share": lambda row: row.missed,
+        "median seconds": lambda row: row.seconds,
+        "without a draft": lambda row: row.seconds_without,
+        "flagged": lambda row: "yes" if row.rater in stamps else "no",
+    }
+    rows = sorted(made.raters, key=lambda row: (row.rater not in stamps, row.rater))
+    content = table_of("Raters: verdicts, planted drafts and time for a field", rows, columns)
+    return folded(f"All {plural(len(rows), 'rater')} who verified drafts", content, printed=False)
+
+
+def _notes(made: Verification) -> Markup:
+    words = (
+        "Similarity is 1 for the same answer and 0 for nothing in common: numbers by their distance as a share of the range, tags"
+        " and words by the Jaccard index, categories equal or not. A planted draft may be right by chance, where the machine's own"
+        " is wrong or two phrases mean the same."
+    )
+    alike = sum(field.planted_alike for field in made.fields if field.field != "all")
+    if alike:
+        verb = "is" if alike == 1 else "are"
+        words += f" {plural(alike, 'planted draft')} {verb} not counted: too much like the machine's own to be wrong."
+    if made.left_out:
+        words += f" {plural(made.left_out, 'verification')} by raters who were left out appear in the table of raters only."
+    return paragraph(words)

@@ -1,0 +1,190 @@
+"""Means, shares and differences of answers whose raters and stimuli are both samples.
+
+Each statistic is a sum of contributions of single answers. With V(stimuli), V(raters) and V(cells) the sums of the squared
+contributions of each stimulus, each rater and each rater's answers about one stimulus, times n / (n - 1),
+
+    V = V(stimuli) + max(V(raters) - V(cells), 0),
+
+with Student's t and Satterthwaite's degrees of freedom (Cameron, Gelbach & Miller 2011). Where there is a single rater only
+stimuli count, where there is a single stimulus only raters; the interval's name says so.
+
+The interval of a share is that of Korn & Graubard (1998): Clopper and Pearson's at the effective sample size
+``p (1 - p) / V``, made smaller by ``(z / t)^2``. Where all answers agree there is no variance, and the number of raters is the
+sample size. ``docs/stats/coverage.md`` has the simulated coverage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.triples import Floats, Ints
+
+LEAST_EACH = 5
+"""Answers that each side of a difference needs."""
+NO_WIDTH = "the answers do not differ, which would make an interval without width"
+_Z = NormalDist().inv_cdf(0.975)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A variance with its degrees of freedom, and what was sampled."""
+
+    variance: float
+    df: float
+    over: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossed:
+    """Who gave each answer, and about what, as codes from 0."""
+
+    rater: Ints
+    stimulus: Ints
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Answers, raters and stimuli."""
+        return {
+            "answers": self.rater.size,
+            "raters": np.unique(self.rater).size,
+            "stimuli": np.unique(self.stimulus).size,
+        }
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Crossed:
+        """The chosen answers."""
+        return Crossed(self.rater[chosen], self.stimulus[chosen])
+
+    def spread(self, contributions: Floats) -> Spread | str:
+        """The variance of a sum of contributions, or why there is none."""
+        cell = self.rater * (int(self.stimulus.max(initial=0)) + 1) + self.stimulus
+        (raters, by_rater), (stimuli, by_stimulus), (_, by_cell) = (
+            _clustered(contributions, codes) for codes in (self.rater, self.stimulus, cell)
+        )
+        if raters < 2 and stimuli < 2:
+            return "there is a single rater and a single stimulus"
+        if raters < 2:
+            found = Spread(by_stimulus, stimuli - 1.0, "stimuli, one rater")
+        elif stimuli < 2:
+            found = Spread(by_rater, raters - 1.0, "raters, one stimulus")
+        else:
+            extra = max(by_rater - by_cell, 0.0)
+            total = by_stimulus + extra
+            # Where single answers swamp the raters' part, that part is known no better than their noise allows.
+            doubt = max(extra, min(by_rater, by_stimulus))
+            below = by_stimulus**2 / (stimuli - 1) + doubt**2 / (raters - 1)
+            found = Spread(total, max(total**2 / below, 1.0) if below > 0 else 1.0, "raters and stimuli")
+        return found if found.variance > 1e-24 else NO_WIDTH
+
+
+def _clustered(contributions: Floats, codes: Ints) -> tuple[int, float]:
+    """The number of clusters, and the sum of their squared contributions times n / (n - 1)."""
+    _, dense = np.unique(codes, return_inverse=True)
+    sums = np.bincount(dense, contributions)
+    return sums.size, float(sums @ sums) * sums.size / max(sums.size - 1, 1)
+
+
+def share(hit: npt.ArrayLike, who: Crossed, method: str) -> Estimate:
+    """The share of answers that are hits, from 0 to 1."""
+    given = np.asarray(hit, np.float64)
+    counts = who.counts
+    if not given.size:
+        return Estimate.missing("there are no such answers", method, counts)
+    value = float(given.mean())
+    spread = who.spread((given - value) / given.size)
+    if isinstance(spread, str):
+        size = float(counts["raters"] if counts["raters"] > 1 else counts["stimuli"])
+        over = "raters" if counts["raters"] > 1 else "stimuli, one rater"
+        if 0.0 < value < 1.0:
+            return Estimate(value, method=method, counts=counts, why_no_interval=spread)
+    else:
+        size = min(max(value * (1 - value) / spread.variance, 1.0), float(given.size))
+        size *= (_Z / t_quantile(spread.df)) ** 2
+        over = spread.over
+    low, high = clopper_pearson(value * size, size)
+    return Estimate(
+        value, low, high, method, f"Korn and Graubard, effective sample size over {over}", counts=counts
+    )
+
+
+def clopper_pearson(hits: float, size: float) -> tuple[float, float]:
+    """Clopper and Pearson's 95% bounds of a share, also for sizes that are no whole numbers."""
+    from scipy.special import betaincinv
+
+    low = 0.0 if hits <= 1e-9 else float(betaincinv(hits, size - hits + 1, 0.025))
+    high = 1.0 if size - hits <= 1e-9 else float(betaincinv(hits + 1, size - hits, 0.975))
+    return low, high
+
+
+def t_quantile(df: float) -> float:
+    """The upper 2.5% point of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(df, 1.0), 0.975))
+
+
+def mean(value: npt.ArrayLike, who: Crossed, method: str) -> Estimate:
+    """The mean of answers."""
+    given = np.asarray(value, np.float64)
+    if not given.size:
+        return Estimate.missing("there are no such answers", method, who.counts)
+    centre = float(given.mean())
+    plain = Estimate(centre, method=method, counts=who.counts)
+    return _with_bounds(plain, who.spread((given - centre) / given.size))[0]
+
+
+def difference(
+    value: npt.ArrayLike,
+    treated: npt.NDArray[np.bool_],
+    who: Crossed,
+    method: str,
+    *,
+    within_raters: bool = False,
+    counts: Mapping[str, int] | None = None,
+) -> tuple[Estimate, float | None]:
+    """The mean of the treated answers less that of the others, and its two-sided p-value.
+
+    ``within_raters`` compares each rater's answers with their own: least squares with a level for each rater.
+    """
+    given = np.asarray(value, np.float64)
+    counts = who.counts if counts is None else counts
+    sides = int(treated.sum()), int((~treated).sum())
+    if min(sides) < LEAST_EACH:
+        why = f"each side needs {LEAST_EACH} answers, and there are {sides[0]} and {sides[1]}"
+        return Estimate.missing(why, method, counts), None
+    x: Floats = treated.astype(np.float64)
+    level: Any = who.rater if within_raters else np.zeros(given.size, np.int64)
+    x, given = _less_means(x, level), _less_means(given, level)
+    squares = float(x @ x)
+    if squares < 1e-12:
+        return Estimate.missing("no rater has answers on both sides", method, counts), None
+    slope = float(x @ given) / squares
+    plain = Estimate(slope, method=method, counts=counts)
+    return _with_bounds(plain, who.spread(x * (given - slope * x) / squares))
+
+
+def _less_means(values: Floats, codes: Ints) -> Floats:
+    _, dense = np.unique(codes, return_inverse=True)
+    out: Floats = values - (np.bincount(dense, values) / np.bincount(dense))[dense]
+    return out
+
+
+def _with_bounds(plain: Estimate, spread: Spread | str) -> tuple[Estimate, float | None]:
+    if isinstance(spread, str):
+        return plain.without_interval(spread), None
+    from scipy.special import stdtr
+
+    error, value = math.sqrt(spread.variance), float(plain)
+    reach = t_quantile(spread.df) * error
+    name = f"clustered over {spread.over}, Student's t"
+    return (
+        plain.with_interval(value - reach, value + reach, name),
+        float(2 * stdtr(spread.df, -abs(value) / error)),
+    )

@@ -1,0 +1,139 @@
+"""Emotion words by their norms: layouts, the margin, quadrants, and how words are chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from heartfelt.cli import main
+from heartfelt.errors import InputError, UnknownNameError
+from heartfelt.make.intents import QUADRANTS, Norms, choose_intents, intents_yaml, published_norms, read_norms
+from heartfelt.study.study import Intent
+
+WARRINER = ",Word,V.Mean.Sum,V.SD.Sum,V.Rat.Sum,A.Mean.Sum,A.SD.Sum\n1,Happy,8.47,0.9,20,6.05,2.3\n2,sad,2.1,1.1,20,3.49,2\n"
+ANEW = "Description,Word No.,Valence Mean,Valence SD,Arousal Mean,Arousal SD\n"
+ANEW += "happy,200,8.21,1.82,6.49,2.77\nsad,366,1.61,0.95,4.13,2.38\n"
+NRC = "Word\tValence\tArousal\tDominance\nhappy\t1.0\t0.735\t0.772\nsad\t0.225\t0.333\t0.149\n"
+NRC_2 = "term\tvalence\tarousal\tdominance\nhappy\t1.0\t0.47\t0.544\nsad\t-0.55\t-0.334\t-0.702\n"
+
+
+def norms(*rows: tuple[str, float, float]) -> Norms:
+    return Norms(pl.DataFrame(rows, schema=["word", "valence", "arousal"], orient="row"), "made")
+
+
+GRID = norms(
+    *(
+        (f"{quadrant}{place}", 5 + v * (1 + place), 5 + a * (1.2 + 0.1 * place))
+        for quadrant, v, a in (("a", 0.9, 1), ("b", -0.9, 1), ("c", -0.9, -1), ("d", 0.9, -1))
+        for place in range(4)
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "layout", "happy", "sad"),
+    [
+        ("w.csv", WARRINER, "Warriner", (8.47, 6.05), (2.1, 3.49)),
+        ("a.csv", ANEW, "ANEW", (8.21, 6.49), (1.61, 4.13)),
+        ("n.txt", NRC, "NRC VAD", (9.0, 6.88), (2.8, 3.664)),
+        ("m.txt", NRC_2, "NRC VAD", (9.0, 6.88), (2.8, 3.664)),
+    ],
+)
+def test_published_layouts_are_put_on_one_to_nine(
+    name: str, text: str, layout: str, happy: tuple[float, float], sad: tuple[float, float], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    read = read_norms(tmp_path / name)
+    assert read.layout == layout
+    rows = {word: place for word, *place in read.table.select("word", "valence", "arousal").iter_rows()}
+    assert rows["happy"] == pytest.approx(happy)
+    assert rows["sad"] == pytest.approx(sad)
+
+
+def test_rows_without_numbers_and_second_rows_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("word,valence,arousal\nx,1,9\nX,2,3\n,4,5\ny,NA,5\nz,5,5\n")
+    read = read_norms(tmp_path / "n.csv")
+    assert read.table["word"].to_list() == ["x", "z"]
+    assert read.left_out == 3
+    with pytest.raises(InputError, match="'x' is not between 2 and 5"):
+        read_norms(tmp_path / "n.csv", (2, 5))
+    assert read_norms(tmp_path / "n.csv", (0, 10)).table["valence"][0] == pytest.approx(1.8)
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "word,valence,arousal\n,,\n"])
+def test_other_tables_are_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text(text)
+    with pytest.raises(InputError, match=r"no columns of words|holds no word"):
+        read_norms(tmp_path / "n.csv")
+
+
+def test_the_published_words_are_chosen_under_their_own_rules() -> None:
+    """SOURCE: Table 1 of AImoclips: three words in every quadrant, none with a coordinate from 4 to 6."""
+    chosen = choose_intents(published_norms())
+    assert [intent.id for intent in chosen.intents if intent.group == "lv_la"] == ["gloomy", "dull", "sad"]
+    assert chosen.candidates == dict.fromkeys(QUADRANTS, 3)
+    assert (chosen.between, chosen.notes) == (0, ())
+    with pytest.raises(InputError, match=r"hv_ha \(2\)"):
+        choose_intents(published_norms(), margin=1.06)
+
+
+def test_the_margin_leaves_out_what_lies_inside_it_on_either_axis() -> None:
+    edge = norms(("on", 6.0, 8.0), ("in", 5.99, 8.0), ("out", 8.0, 5.99), *GRID.table.iter_rows())
+    chosen = choose_intents(edge, per_quadrant=3, margin=1.0)
+    assert chosen.candidates == {"hv_ha": 4, "lv_ha": 3, "lv_la": 3, "hv_la": 3}, (
+        "on the margin is outside it"
+    )
+    assert chosen.between == 6, "two made for it, and the first of every quadrant"
+
+
+def test_clear_spread_and_random() -> None:
+    clear = choose_intents(GRID, per_quadrant=2, margin=0.5)
+    assert [intent.id for intent in clear.intents[:2]] == ["a3", "a2"]
+    spread = choose_intents(GRID, per_quadrant=2, margin=0.5, by="spread")
+    assert [intent.id for intent in spread.intents[:2]] == ["a3", "a0"]
+    draws = {
+        tuple(i.id for i in choose_intents(GRID, per_quadrant=2, margin=0.5, by="random", seed=s).intents)
+        for s in range(6)
+    }
+    assert len(draws) > 1
+    one, other = (
+        choose_intents(GRID, per_quadrant=2, margin=0.5, by="random", seed=3).intents for _ in range(2)
+    )
+    assert one == other
+    with pytest.raises(UnknownNameError, match="'cleer'"):
+        choose_intents(GRID, by="cleer")
+
+
+def test_notes_on_words_without_norms_forms_and_confounding() -> None:
+    table = norms(
+        ("calm", 7.0, 2.0), ("calmed", 7.2, 2.2), ("gleeful", 9.0, 8.0), ("elated", 8.8, 8.2),
+        ("angry", 1.2, 8.0), ("furious", 1.4, 8.4), ("dull", 3.8, 2.0), ("bored", 3.6, 2.2),
+    )  # fmt: skip
+    chosen = choose_intents(table, [*table.table["word"], "weltschmerz", ""], per_quadrant=2)
+    assert chosen.unknown == ("weltschmerz",)
+    assert "Without norms: weltschmerz." in chosen.notes
+    assert any(
+        "'calmed' and 'calm' may be forms of one word" in note or "'calm' and 'calmed'" in note
+        for note in chosen.notes
+    )
+    skewed = norms(*((w, v, a + (2.4 if v > 5 and a > 5 else 0)) for w, v, a in GRID.table.iter_rows()))
+    assert any(
+        "an effect of valence would be partly one of arousal" in note
+        for note in choose_intents(skewed, per_quadrant=2, margin=0.5).notes
+    )
+
+
+def test_the_command_writes_what_a_study_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["intents", "--to", str(tmp_path / "intents.yaml")]) == 0
+    assert (
+        "lv_la: gloomy (3.15, 3.32), dull (3.40, 1.67), sad (2.10, 3.49); from 3 words"
+        in capsys.readouterr().out
+    )
+    written = yaml.safe_load((tmp_path / "intents.yaml").read_text())["intents"]
+    assert [Intent(**each) for each in written] == list(choose_intents(published_norms()).intents)
+    assert intents_yaml([Intent(id="no", group="x: y")]) == "intents:\n  - {id: 'no', group: 'x: y'}\n"
+    assert main(["intents", "--range", "9..1", "--norms", "x.csv"]) == 2
+    assert "'9..1' is no range" in capsys.readouterr().err
