@@ -30,8 +30,10 @@ from heartfelt.collect.commands import (
     Verdict,
 )
 from heartfelt.collect.errors import InvalidAnswer, UnknownRater
+from heartfelt.collect.machine_values import invalid_machine_values
 from heartfelt.errors import InputError
 from heartfelt.formats.drafts import write_drafts
+from heartfelt.formats.manifest import open_study
 from heartfelt.snapshot import load
 from tests.collect.people import Clock, Person
 
@@ -393,6 +395,29 @@ def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: O
     later = opened(folder).snapshot().fields
     assert set(later["source"]) == {"painter"}
     assert "version" not in later.columns
+
+
+def test_drafts_that_are_not_on_the_scale_are_not_shown(make_study: Make, opened: Open) -> None:
+    """Accepting one could not be stored, and the rater's other answers would be refused with it."""
+    folder = machine_study(make_study, 3, 1)
+    drafts = {"s0": "one two three four five six", "s1": "ink", "s2": "(none)"}
+    rows = [(stimulus, "style", value, "painter") for stimulus, value in drafts.items()]
+    schema = ["stimulus", "question", "value", "source"]
+    write_drafts(folder, pl.DataFrame(rows, schema=schema, orient="row"))
+    assert invalid_machine_values(open_study(folder)) == {
+        ("s0", "style"): drafts["s0"],
+        ("s2", "style"): "(none)",
+    }
+    collection = opened(folder, hidden=0.0, planted=0.0)
+    person = Person(collection)
+    person.begin()
+    while isinstance(person.step, ShowTrial):
+        shown = person.step.machine.get("style")
+        given = {"feel": 5} if shown else {"feel": 5, "style": "mine"}
+        person.answer(values=given, verdicts={"style": "accepted"} if shown else {})
+    fields = collection.snapshot().fields
+    assert fields.select("stimulus", "machine", "final").rows() == [("s1", "ink", "ink")]
+    assert collection.snapshot().ratings.filter(question="style").height == 3
 
 
 def test_verdicts_on_a_repeated_stimulus_are_all_in_the_snapshot(make_study: Make, opened: Open) -> None:

@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_study(tmp_path / "study")
 
 
+@pytest.mark.server
 def test_dry_run_then_run_then_nothing_left(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(folder) as served:
         asked = [

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RATERS = 36
 JUDGES = 20
-VERIFIERS = 10
+VERIFIERS = 8
 DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
@@ -118,7 +118,7 @@ def verify(demo: Demo, progress: Progress) -> str:
     options = RehearsalOptions(
         raters=VERIFIERS,
         mix=RaterMix(shares={}),
-        verifying=VerifierMix(shares={"rubber-stamper": 0.2}),
+        verifying=VerifierMix(shares={"rubber-stamper": 0.25}),
         intended=_intended(started.study, [planned.ask for planned in STARTERS[recipe](1).stimuli]),
         seed=demo.seed,
     )

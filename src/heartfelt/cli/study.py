@@ -49,6 +49,7 @@ def check(
     """Check a study: its study.yaml, its stimuli and their media."""
     from heartfelt.formats.manifest import open_study
     from heartfelt.formats.set_plan import plan_sets
+    from heartfelt.study.adjudication import adjudicated
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
@@ -65,7 +66,11 @@ def check(
     if opened.sets is not None and (unused := opened.sets.left_out):
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
-    say(*(f"  warning: {line}" for line in _planted(opened)))
+    say(*(f"  warning: {line}" for line in (*_off_scale(opened), *_planted(opened))))
+    if (decided := adjudicated(opened.study)) and opened.study.adjudication is not None:
+        rules = dict.fromkeys(rule.type for rule in opened.study.adjudication.rules)
+        needed = opened.study.adjudication.after or opened.study.design.ratings_per_item
+        say(f"  Senior raters decide {', '.join(decided)} after {needed} ratings, where: {', '.join(rules)}.")
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
@@ -73,7 +78,7 @@ def check(
 
 def _drafted(opened: OpenStudy) -> Iterator[str]:
     """Which machine-first questions have drafts; an error for a drafter that does not exist."""
-    from heartfelt.collect.material import machine_values
+    from heartfelt.collect.machine_values import machine_values
     from heartfelt.predictors import PREDICTORS, parse_spec
 
     first = [question for question in opened.study.asked if question.machine_first]
@@ -93,9 +98,22 @@ def _drafted(opened: OpenStudy) -> Iterator[str]:
             )
 
 
+def _off_scale(opened: OpenStudy) -> Iterator[str]:
+    """Drafts that nobody could accept."""
+    from heartfelt.collect.machine_values import invalid_machine_values
+
+    invalid = invalid_machine_values(opened)
+    for question, count in Counter(name for _, name in invalid).items():
+        stimulus, value = next((item[0], value) for item, value in invalid.items() if item[1] == question)
+        yield (
+            f"{question}: {count:,} drafts are no answer on the question's scale, such as '{value[:60]}' of {stimulus};"
+            " they are not shown, and raters answer without one."
+        )
+
+
 def _planted(opened: OpenStudy) -> Iterator[str]:
     """Whether raters who accept every draft would be noticed, and what would make sure of it."""
-    from heartfelt.collect.material import machine_values
+    from heartfelt.collect.machine_values import machine_values
     from heartfelt.screening.rules.verification import advise_planting
 
     filled = machine_values(opened)

@@ -22,6 +22,7 @@ import polars as pl
 
 from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.commands import CollectOptions
+from heartfelt.collect.machine_values import machine_values
 from heartfelt.errors import InputError, require
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
@@ -385,24 +386,3 @@ def _drafts_allow(
             facts["draft", name] = study.read(study.question(name), machine[stimulus, name][0])
     skip = ("question", "rater")
     return tuple(q for q in questions if is_shown(study, study.question(q), facts, skip=skip))
-
-
-def machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
-    """Machine values and their sources by item: the drafts, else the items' column ``machine``, else a manifest column."""
-    filled: dict[tuple[str, str], tuple[str, str]] = {}
-    first = {question.id for question in opened.study.asked if question.machine_first}
-    for question in first & set(opened.stimuli.columns):
-        for row in opened.stimuli.filter(pl.col(question).is_not_null()).iter_rows(named=True):
-            source = row.get(f"{question}_source") or "manifest"
-            filled[row["stimulus"], question] = (str(row[question]), str(source))
-    if first and "machine" in opened.items.columns:
-        asked = pl.col("question").is_in(list(first)) & pl.col("machine").is_not_null()
-        for row in opened.items.filter(asked).iter_rows(named=True):
-            filled[row["stimulus"], row["question"]] = (
-                str(row["machine"]),
-                str(row.get("source") or "items"),
-            )
-    drafts = opened.drafts.select("stimulus", "question", "value", "source")
-    return filled | {
-        (stimulus, question): (value, source) for stimulus, question, value, source in drafts.iter_rows()
-    }

@@ -38,7 +38,10 @@ SYSTEMS: Mapping[str, tuple[Callable[[Analysis, Charts], Section], ...]] = {
     "opinion": (systems.ranking,),
 }
 """What a report says of systems, by kind of study."""
-RELATED_FIGURES = ("strengths", "win-matrix", "system-ranking")
+RELATED_FIGURES = (
+    *("strengths", "win-matrix", "system-ranking"),
+    *("category-map", "draft-effects", "planted-errors"),
+)
 """What a page shows of a study that is related to its own, as far as that has it."""
 
 

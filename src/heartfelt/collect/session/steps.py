@@ -287,8 +287,8 @@ def _probe_unit(work: Transaction, rater: Rater, slot: Slot) -> int | None:
 
 
 def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) -> None:
-    unit = None if number is None else work.material.units.get(number)
     balance, displayed = work.state.balance, about.get("shows", number)
+    unit = None if displayed is None else work.material.units.get(displayed)
     if balance is not None and displayed is not None:
         about["order"] = balance.draw(rater, displayed, work.context.rng)
         about["members"] = work.material.units[displayed].signature

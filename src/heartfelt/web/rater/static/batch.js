@@ -123,7 +123,7 @@ export class Batch {
     });
     const wrong = this.wrong.size;
     this.confirm.textContent = words(wrong ? "batch_correct" : "batch_confirm", { count: wrong || this.tiles.length });
-    this.undoing.hidden = !this.past.length;
+    this.undoing.hidden = !this.past.length && !this.page.taken;
     this.confirm.disabled = !this.ready;
   }
 
@@ -148,10 +148,15 @@ export class Batch {
   undo() {
     if (this.fixing) return this.fixing.undo();
     const place = this.past.pop();
-    if (place === undefined) return false;
+    if (place === undefined) return this.page.takeBack();
     this.#turn(place, true);
     this.tiles[place].tile.focus();
     return true;
+  }
+
+  // The answer before this page has gone out for good.
+  settle() {
+    this.#draw();
   }
 
   get touched() {
