@@ -199,7 +199,7 @@ def test_one_question_a_trial_is_not_asked_where_its_draft_says_no(make_study: M
     design = {**STUDY["design"], "questions_per_page": "one"}
     pets = {"id": "pets", "text": "Pets?", "scale": "nine", "show_if": {"draft": "things", "includes": "cat"}}
     things = STUDY["questions"][4]
-    parts = {"before": [], "after": [], "demographics": []}
+    parts: dict[str, Any] = {"before": [], "after": [], "demographics": []}
     collection = opened(make_study(**{**STUDY, **parts, "design": design, "questions": [pets, things]}))
     items = collection.coverage().items.select("stimulus", "question").rows()
     assert [stimulus for stimulus, question in items if question == "pets"] == ["s0"]
