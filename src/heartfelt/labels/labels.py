@@ -31,7 +31,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.labels.adjudicated import Adjudicated, with_decisions
+from heartfelt.labels.adjudicated import Adjudicated, decision_notes, with_decisions
 from heartfelt.labels.courses import COURSES, courses
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
 from heartfelt.representation import ShortRepr
@@ -200,7 +200,12 @@ def labels(
     table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
     ledger = _ledger(snapshot, table, short, asked, least)
     return Labels(
-        table, ledger, (*_notes(snapshot, answers), *notes), strengths, courses(snapshot, least), contests
+        table,
+        ledger,
+        (*_notes(snapshot, answers), *decision_notes(table), *notes),
+        strengths,
+        courses(snapshot, least),
+        contests,
     )
 
 
