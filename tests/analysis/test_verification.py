@@ -182,14 +182,23 @@ def test_a_row_knows_the_draft_behind_a_planted_one() -> None:
 
 
 def test_an_analysis_says_who_stamped() -> None:
-    snapshot = verified_panel(Panel(raters=10, images=30, fields=4, planted=0.1, stampers=2), 5)
+    snapshot = verified_panel(Panel(raters=10, images=30, fields=4, planted=0.1, stampers=2, answers=True), 5)
     made = analyze(snapshot, AnalyzeOptions(resamples=100))
     assert made.summary.verification is not None
-    assert set(made.summary.screening.flagged) == {"r000", "r001"}
+    stamped = [
+        rater for rater, why in made.summary.screening.flagged.items() if "rubber-stamping" in " ".join(why)
+    ]
+    assert sorted(stamped) == ["r000", "r001"]
     text = " ".join(made.summary.verdict)
     assert "2 of 10 raters (r000 and r001) accept more of them than somebody who looks would" in text
     assert "People verified" in text
     assert "verification" in to_json(made.summary)  # type: ignore[operator]  # a mapping
+    assert (
+        "4 fields were drafted by machines (tagger) and verified by raters; 11% of the drafts were withheld"
+        in (made.summary.methods)
+    )
+    raters = made.raters.filter(pl.col("rater") == "r000")
+    assert raters["planted_drafts"].item() == raters["planted_accepted"].item() > 5
     strict = analyze(snapshot, AnalyzeOptions(resamples=100, policy="strict"))
     assert strict.summary.verification is not None
     assert strict.summary.verification.left_out == 2 * 30 * 4

@@ -135,3 +135,28 @@ def test_the_quota_is_raised(folder: Path) -> None:
         assert collection.coverage().quota == 3
     with pytest.raises(InputError, match="cannot be lowered to 1"):
         run("quota", folder, 1)
+
+
+def test_senior_raters_are_admitted_listed_revoked_and_erased(tmp_path: Path) -> None:
+    rules = {"rules": [{"type": "disagreement", "range_above": 2}], "after": 2}
+    folder = write_study(tmp_path / "study", "small", 2, adjudication=rules)
+    assert "Senior raters decide valence after 2 ratings, where: disagreement." in run("check", folder)
+    with Collection.open(folder) as collection:
+        for value in (2, 8):
+            person = Person(collection)
+            person.begin()
+            person.answer(value)
+            person.answer(value)
+    added = run("adjudicators", folder, "--add", "a reader", "--url", "https://example.org/one/")
+    who = added.split("Senior rater ")[1].split(";")[0]
+    assert "https://example.org/one/a/" in added
+    assert "shown only once" in added, "the dashboard's password was made by this"
+    assert "shown only once" not in run("adjudicators", folder, "--add", "another")
+    listed = run("adjudicators", folder)
+    assert "2 items wait for a senior rater, 0 are decided." in listed
+    assert f"{who}  0 decisions  a reader" in listed
+    assert f"{who}  0 decisions, revoked" in run("adjudicators", folder, "--revoke", who)
+    state = json.loads(run("adjudicators", folder, "--erase", who, "--json").partition("\n")[2])
+    assert (state["waiting"], state["decided"], len(state["adjudicators"])) == (2, 0, 1)
+    with pytest.raises(InputError, match="has no adjudication"):
+        run("adjudicators", write_study(tmp_path / "plain", "plain", 2), "--add", "x")

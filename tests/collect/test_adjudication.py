@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -233,6 +237,18 @@ def test_a_decision_is_an_answer_on_the_questions_scale(make_study: Make, opened
     assert collection.adjudication().decided == 0
 
 
+def test_none_can_be_decided_where_raters_may_say_it(make_study: Make, collect: Open) -> None:
+    questions = [{**STUDY["questions"][0], "none": True}, STUDY["questions"][1]]
+    collection, _ = collected(collect, make_study(2, **{**STUDY, "questions": questions}))
+    senior = collection.do(AddAdjudicator())
+    decide(collection, senior, NONE)
+    row, _ = history(collection)
+    assert (row["value"], row["answer"]) == (None, NONE)
+    plain, _ = collected(collect, make_study(2, **STUDY))
+    with pytest.raises(InvalidAnswer):
+        decide(plain, plain.do(AddAdjudicator()), NONE)
+
+
 def test_links_are_revoked_at_once_and_in_other_processes_too(make_study: Make, opened: Open) -> None:
     folder = make_study(2, **STUDY)
     collection, _ = collected(opened, folder)
@@ -338,6 +354,33 @@ def test_a_store_from_before_is_brought_up_to_date(make_study: Make, collect: Op
     assert reopened.adjudication().items == ()
     with pytest.raises(InputError, match="has no adjudication"):
         reopened.do(AddAdjudicator())
+
+
+@pytest.mark.slow
+def test_killed_right_after_a_decision(make_study: Make) -> None:
+    """Once it is acknowledged it is stored, whatever happens to the process."""
+    folder = make_study(2, **STUDY)
+    code = textwrap.dedent(
+        """
+        import os, signal, sys
+        from heartfelt.collect import Collection
+        from heartfelt.collect.adjudicators import AddAdjudicator
+        from tests.collect.test_adjudication import collected, decide
+        collection, _ = collected(Collection.open, sys.argv[1])
+        senior = collection.do(AddAdjudicator())
+        decide(collection, senior, "awe", key="first")
+        decide(collection, senior, "fear", key="second")
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], cwd=root, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    with Collection.open(folder) as collection:
+        row, past = history(collection)
+        assert (row["answer"], [each.answer for each in past.decisions]) == ("fear", ["awe"])
+        again = decide(collection, row["by"], "fear", key="second", seen=0)
+        assert again.status == "already"
 
 
 def test_the_journal_names_nobody(make_study: Make, opened: Open) -> None:

@@ -31,6 +31,8 @@ class Panel:
     """A share of errors in the first field that nobody who looks would notice."""
     image_sd: float = 0.0
     """How much more is missed in some images than in others, in log-odds."""
+    answers: bool = False
+    """Whether the answers are ratings too, as in a collection; screening of drafts does not need them."""
 
 
 def drafted_study(fields: int) -> Study:
@@ -91,6 +93,15 @@ def verified_panel(panel: Panel, seed: int) -> Snapshot:
     ratings = pl.DataFrame(
         schema={"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
     )
+    if panel.answers:
+        code = pl.col("final").str.slice(4).cast(pl.Float64).alias("value")
+        ratings = table.filter(pl.col("shown") != "planted").select(
+            pl.col("verified_by").alias("rater"),
+            "stimulus",
+            pl.col("field").alias("question"),
+            code,
+            pl.col("final").alias("answer"),
+        )
     return Snapshot.build(
         drafted_study(panel.fields), stimuli=pl.DataFrame({"stimulus": names}), ratings=ratings, fields=table
     )

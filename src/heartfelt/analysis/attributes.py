@@ -7,7 +7,7 @@ ones leave no answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -155,7 +155,7 @@ def attribute_tables(
         if scale.level != "text" and not (question.machine_first and scale.codes()):
             continue
         mine = answers.filter(pl.col("question") == question.id).join(label, on="stimulus")
-        table = _counts(question.id, mine.with_columns(_named(study, question, mine)), categories)
+        table = _counts(question.id, mine, _named(study, question, mine), categories)
         if table is not None:
             tables.append(table)
     corrected = holm([cell.p_alone for table in tables for cell in table.cells])
@@ -169,32 +169,38 @@ def attribute_tables(
     return tuple(out)
 
 
-def _named(study: Study, question: Question, answers: pl.DataFrame) -> pl.Series:
-    """What each answer names: its tags, its category, or its whole text."""
+def _named(study: Study, question: Question, answers: pl.DataFrame) -> pl.DataFrame:
+    """Everything that answers name (tags, a category, or a whole text), with its stimulus, a row each time."""
     scale = study.scale_of(question.id)
     labels = scale.labels()
 
-    @cache
-    def names(value: float | None, text: str | None) -> list[str]:
+    def names(value: float | None, text: str | None) -> Iterable[str]:
         if value is not None and labels:
             return [labels[value]] if value in labels else []
         if text is None or text == NONE:
             return []
         if isinstance(scale, Tags):
-            return sorted(members(scale, text))
+            return members(scale, text)
         return [" ".join(text.casefold().split()).rstrip(".")]
 
-    rows = [names(value, text) for value, text in answers.select("value", "answer").iter_rows()]
-    return pl.Series("names", rows, dtype=pl.List(pl.String))
+    different = answers.select("value", "answer").unique(maintain_order=True)
+    rows = [(value, text, name) for value, text in different.iter_rows() for name in names(value, text)]
+    schema = {"value": pl.Float64, "answer": pl.String, "names": pl.String}
+    named = pl.DataFrame(rows, schema=schema, orient="row")
+    return answers.join(named, on=["value", "answer"], nulls_equal=True).select("stimulus", "names")
 
 
-def _counts(question: str, answers: pl.DataFrame, categories: tuple[str, ...]) -> AttributeTable | None:
+def _counts(
+    question: str, answers: pl.DataFrame, given: pl.DataFrame, categories: tuple[str, ...]
+) -> AttributeTable | None:
     """The attributes of one field with the number of stimuli of each category that have them."""
     by_stimulus = answers.group_by("stimulus").agg(pl.len().alias("answers"), pl.first("category"))
-    named = answers.explode("names").drop_nulls("names").group_by("stimulus", "names").agg(pl.len())
+    named = given.group_by("stimulus", "names").agg(pl.len())
     named = named.join(by_stimulus, on="stimulus").filter(2 * pl.col("len") >= pl.col("answers"))
     totals = named.group_by("names").len("stimuli").sort(["stimuli", "names"], descending=[True, False])
-    frequent = totals.filter(pl.col("stimuli") >= LEAST_STIMULI).head(MOST_ATTRIBUTES)
+    # What every stimulus has goes with no category more than with another.
+    telling = pl.col("stimuli").is_between(LEAST_STIMULI, by_stimulus.height - 1)
+    frequent = totals.filter(telling).head(MOST_ATTRIBUTES)
     if not frequent.height:
         return None
     attributes = dict(frequent.iter_rows())

@@ -299,18 +299,3 @@ def _rater_confusion(question: QuestionData, names: tuple[str, ...]) -> RaterCon
     counts = tuple(tuple(int(cell) for cell in line) for line in pairs)
     table = Confusion(names, names, names, counts, shares)
     return RaterConfusion(int(sizes.size), int(pairs.sum()), table)
-
-
-def most_confused(result: RaterConfusion) -> tuple[str, str, float] | None:
-    """The two different categories that other raters of the same stimulus give most often, and how often."""
-    table = result.confusion
-    cells = [
-        (share, a, b)
-        for a, line in zip(table.rows, table.proportions, strict=True)
-        for b, share in zip(table.columns, line, strict=True)
-        if a != b and share
-    ]
-    if not cells:
-        return None
-    share, a, b = max(cells)
-    return a, b, share

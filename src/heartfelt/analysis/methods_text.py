@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from heartfelt.analysis import verdict_comparisons
+from heartfelt.analysis import category_text, verdict_comparisons
 from heartfelt.analysis.highlights import cell_words, covered, f_test, held_constant, main_questions
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Study
-from heartfelt.wording import interval, listed, number, plural, sentence, share
+from heartfelt.wording import interval, listed, number, percent, plural, sentence, share
 
 MOST_SHOWN = 3
 MOST_EFFECTS = 12
@@ -22,10 +22,12 @@ def methods(summary: Summary, study: Study) -> str:
     """How the figures were made."""
     parts = (
         _collected(summary, study),
+        _verified(summary),
         _screened(summary),
         sentence(list(_reliability_methods(summary))),
         sentence(list(_tests(summary))),
         sentence(list(_comparison_methods(summary))),
+        sentence(list(category_text.methods(summary))),
         f"Analyses were run with heartfelt {summary.heartfelt} (seed {summary.seed}, data {summary.hash[:12]}).",
     )
     return " ".join(filter(None, parts))
@@ -48,6 +50,26 @@ def _collected(summary: Summary, study: Study) -> str:
     made = f" by {plural(c.systems, 'system')}" if c.systems else ""
     asked = names if len(study.asked) <= MOST_NAMED else plural(len(study.asked), "question")
     return f"{who} gave {plural(c.ratings, noun(summary))} of {rated}{made}{spread} on {asked}."
+
+
+def _verified(summary: Summary) -> str:
+    """How machine drafts were verified, with the shares that were withheld and planted."""
+    made = summary.verification
+    if made is None:
+        return ""
+    every = made.fields[0]
+    total = every.verdicts.verified + every.hidden + every.planted + every.planted_alike
+    fields = plural(len(made.fields) - (len(made.fields) > 1), "field")
+    tested = [
+        f"{percent(count / total)} of the drafts were {what}"
+        for count, what in (
+            (every.hidden, "withheld"),
+            (every.planted + every.planted_alike, "those of other stimuli"),
+        )
+        if count
+    ]
+    text = f"{fields} were drafted by machines ({listed([model.source for model in made.models], 4)}) and verified by raters"
+    return f"{text}; {' and '.join(tested)}." if tested else f"{text}."
 
 
 def _screened(summary: Summary) -> str:
@@ -123,9 +145,14 @@ def _comparisons(summary: Summary) -> Iterator[str]:
     yield from verdict_comparisons.sentences(summary)
 
 
+def _categories(summary: Summary) -> Iterator[str]:
+    for result in summary.categories or ():
+        yield from category_text.sentences(result, reasons=False)
+
+
 def results(summary: Summary) -> str:
     """What the analysis found."""
-    parts = (_reliability, _effects, _systems, _comparisons, _screening)
+    parts = (_reliability, _effects, _systems, _comparisons, _categories, _screening)
     return " ".join(text for part in parts for text in part(summary))
 
 

@@ -17,6 +17,7 @@ from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.summary import DroppedRater, ParallelPair, RankedRater, Screening
 from heartfelt.screening.panel import Panel
 from heartfelt.snapshot.comparisons import has_sets
+from heartfelt.snapshot.verified import verified_rows
 from heartfelt.stats.aggregate import p910
 from heartfelt.wording import percent
 
@@ -104,6 +105,7 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
     )
     if not material.questions:
         tables[0] = _trials(material).join(tables[0].drop("n"), on="rater", how="left", maintain_order="left")
+    tables += _verified(panel)
     out = panel.source.raters.select("rater")
     for table in tables:
         out = out.join(table, on="rater", how="left", maintain_order="left")
@@ -114,6 +116,20 @@ def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
         pl.col("rater").replace_strict(groups, default=None, return_dtype=pl.Int64).alias("parallel_group"),
         (~pl.col("rater").is_in(list(panel.dropped))).alias("kept"),
     )
+
+
+def _verified(panel: Panel) -> list[pl.DataFrame]:
+    """How many drafts each rater verified, how many planted ones came, and how many of those were accepted."""
+    rows = verified_rows(panel.source.without_probes)
+    if not rows.height:
+        return []
+    planted = pl.col("wrong").fill_null(value=False)
+    counts = rows.group_by(pl.col("verified_by").alias("rater"), maintain_order=True).agg(
+        (pl.col("shown") == "true").sum().cast(pl.Int64).alias("drafts_verified"),
+        planted.sum().cast(pl.Int64).alias("planted_drafts"),
+        (planted & (pl.col("verdict") == "accepted")).sum().cast(pl.Int64).alias("planted_accepted"),
+    )
+    return [counts]
 
 
 def _trials(material: Material) -> pl.DataFrame:

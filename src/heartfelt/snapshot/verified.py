@@ -25,15 +25,22 @@ def verified_rows(snapshot: Snapshot) -> pl.DataFrame:
         rows = rows.filter(pl.col("repeat").fill_null(0) == 0)
     decided = pl.col("verdict").is_not_null() | pl.col("verified_by").is_not_null()
     rows = rows.filter(decided & pl.col("field").is_in([question.id for question in snapshot.study.asked]))
-    own = pl.col("machine").filter(pl.col("shown") != "planted").drop_nulls().first()
-    rows = rows.with_columns(own.over("stimulus", "field").alias("draft"))
+    planted = pl.col("shown") == "planted"
+    known = pl.col("machine").filter(~planted).drop_nulls().first().over("stimulus", "field")
+    rows = rows.with_columns(
+        pl.when(planted).then(known).otherwise(pl.coalesce("machine", known)).alias("draft")
+    )
     same = pl.when(pl.col("final") == pl.col("machine")).then(pl.lit("accepted")).otherwise(pl.lit("fixed"))
     seen = pl.col("shown") != "hidden"
     rows = rows.with_columns(
         pl.when(seen).then(pl.coalesce("verdict", same)).alias("verdict"),
         pl.col("verified_by").fill_null(""),
     )
-    return _compared(rows, snapshot.study)
+    codes = [
+        (pl.col(name).rank("dense").cast(pl.Int64) - 1).alias(code)
+        for name, code in (("verified_by", "rater_code"), ("stimulus", "stimulus_code"))
+    ]
+    return _compared(rows.with_columns(codes), snapshot.study)
 
 
 def _completed(fields: pl.DataFrame) -> pl.DataFrame:
@@ -47,15 +54,19 @@ def _completed(fields: pl.DataFrame) -> pl.DataFrame:
 def _compared(rows: pl.DataFrame, study: Study) -> pl.DataFrame:
     """Add ``alike`` (answer and draft) and ``wrong`` (whether a planted draft is clearly different from the machine's own)."""
     scales = {name: study.scale_of(name) for name in rows["field"].unique().to_list()}
-    answered = rows.filter((pl.col("shown") != "planted") & pl.col("draft").is_not_null())
-    pairs = answered.select("field", "draft", "final").unique().with_columns(pl.lit(0.0).alias("alike"))
+    same = (pl.col("draft") == pl.col("final")).fill_null(False)
+    answered = (pl.col("shown") != "planted") & pl.col("draft").is_not_null()
+    pairs = rows.filter(answered & ~same).select("field", "draft", "final").unique()
     alike = [
         0.0 if final is None else similarity(scales[name], draft, final)
-        for name, draft, final, _ in pairs.iter_rows()
+        for name, draft, final in pairs.iter_rows()
     ]
     pairs = pairs.with_columns(pl.Series("alike", alike, pl.Float64))
     keys = ["field", "draft", "final"]
     rows = rows.join(pairs, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    rows = rows.with_columns(
+        pl.when(answered).then(pl.when(same).then(1.0).otherwise("alike")).alias("alike")
+    )
     planted = rows.filter(pl.col("shown") == "planted").select("field", "draft", "machine").unique()
     wrong = [
         draft is None or machine is None or clearly_different(scales[name], draft, machine)

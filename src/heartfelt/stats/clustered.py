@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
@@ -42,21 +43,24 @@ class Spread:
     over: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Crossed:
-    """Who gave each answer, and about what, as codes from 0."""
+    """Who gave each answer, and about what, as codes of 0 or more."""
 
     rater: Ints
     stimulus: Ints
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Answers, raters and stimuli."""
-        return {
-            "answers": self.rater.size,
-            "raters": np.unique(self.rater).size,
-            "stimuli": np.unique(self.stimulus).size,
-        }
+        (_, raters), (_, stimuli), _ = self._clusters
+        return {"answers": self.rater.size, "raters": raters, "stimuli": stimuli}
+
+    @cached_property
+    def _clusters(self) -> tuple[tuple[Ints, int], tuple[Ints, int], tuple[Ints, int]]:
+        """Raters, stimuli, and each rater's answers about one stimulus: a code from 0 for every answer, and how many."""
+        cell = self.rater * (int(self.stimulus.max(initial=0)) + 1) + self.stimulus
+        return _dense(self.rater), _dense(self.stimulus), _dense(cell)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Crossed:
         """The chosen answers."""
@@ -64,9 +68,8 @@ class Crossed:
 
     def spread(self, contributions: Floats) -> Spread | str:
         """The variance of a sum of contributions, or why there is none."""
-        cell = self.rater * (int(self.stimulus.max(initial=0)) + 1) + self.stimulus
         (raters, by_rater), (stimuli, by_stimulus), (_, by_cell) = (
-            _clustered(contributions, codes) for codes in (self.rater, self.stimulus, cell)
+            _clustered(contributions, *clusters) for clusters in self._clusters
         )
         if raters < 2 and stimuli < 2:
             return "there is a single rater and a single stimulus"
@@ -84,11 +87,15 @@ class Crossed:
         return found if found.variance > 1e-24 else NO_WIDTH
 
 
-def _clustered(contributions: Floats, codes: Ints) -> tuple[int, float]:
+def _dense(codes: Ints) -> tuple[Ints, int]:
+    values, dense = np.unique(codes, return_inverse=True)
+    return dense, values.size
+
+
+def _clustered(contributions: Floats, dense: Ints, size: int) -> tuple[int, float]:
     """The number of clusters, and the sum of their squared contributions times n / (n - 1)."""
-    _, dense = np.unique(codes, return_inverse=True)
-    sums = np.bincount(dense, contributions)
-    return sums.size, float(sums @ sums) * sums.size / max(sums.size - 1, 1)
+    sums = np.bincount(dense, contributions, size)
+    return size, float(sums @ sums) * size / max(size - 1, 1)
 
 
 def share(hit: npt.ArrayLike, who: Crossed, method: str) -> Estimate:
@@ -171,8 +178,8 @@ def difference(
 
 
 def _less_means(values: Floats, codes: Ints) -> Floats:
-    _, dense = np.unique(codes, return_inverse=True)
-    out: Floats = values - (np.bincount(dense, values) / np.bincount(dense))[dense]
+    dense, size = _dense(codes)
+    out: Floats = values - (np.bincount(dense, values, size) / np.bincount(dense, minlength=size))[dense]
     return out
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
@@ -23,7 +23,7 @@ from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecisio
 from heartfelt.streams import derived_seed
 from heartfelt.study import Scale, Study
 from heartfelt.study.adjudication import (
-    AllRule,
+    AdjudicationRule,
     DisagreementRule,
     FlaggedRule,
     PlantedRule,
@@ -212,32 +212,37 @@ def select(
         count = trials.get(stimulus, 0) if together else len(answers)
         if question not in decided or stimulus in apart or count < needed:
             continue
-        selects = _tests(study, item, answers, flags)
-        names = dict.fromkeys(rule.type for rule in adjudication.rules if selects[type(rule)](rule))
+        flagged = flags.get(stimulus, 0)
+        names = dict.fromkeys(
+            rule.type for rule in adjudication.rules if _selects(rule, study, item, answers, flagged)
+        )
         if names:
             selected[item] = tuple(names)
     return selected
 
 
-def _tests(
-    study: Study, item: tuple[str, str], answers: Sequence[GivenAnswer], flags: Mapping[str, int]
-) -> dict[type, Callable[[Any], bool]]:
-    """Whether an item passes a rule, by the kind of rule."""
-    stimulus, question = item
-    rejected = sum(given.verdict == "rejected" and not given.planted for given in answers)
-    taken_in = sum(given.planted and given.verdict == "accepted" for given in answers)
-    drawn = derived_seed(study.seed, "adjudication", stimulus, question) / _UNIT
-    scale = study.scale_of(question)
-    return {
-        DisagreementRule: lambda rule: (
-            (not rule.questions or question in rule.questions) and disagree(rule, scale, counted(answers))
-        ),
-        RejectedRule: lambda rule: rejected >= rule.at_least,
-        PlantedRule: lambda rule: taken_in >= rule.at_least,
-        FlaggedRule: lambda rule: flags.get(stimulus, 0) >= rule.at_least,
-        RandomRule: lambda rule: drawn < rule.share,
-        AllRule: lambda _: True,
-    }
+def _selects(
+    rule: AdjudicationRule,
+    study: Study,
+    item: tuple[str, str],
+    answers: Sequence[GivenAnswer],
+    flagged: int,
+) -> bool:
+    """Whether a rule selects an item; ``flagged`` is how many raters reported its stimulus."""
+    match rule:
+        case DisagreementRule():
+            asked = not rule.questions or item[1] in rule.questions
+            return asked and disagree(rule, study.scale_of(item[1]), counted(answers))
+        case RejectedRule():
+            return sum(g.verdict == "rejected" and not g.planted for g in answers) >= rule.at_least
+        case PlantedRule():
+            return sum(g.verdict == "accepted" and g.planted for g in answers) >= rule.at_least
+        case FlaggedRule():
+            return flagged >= rule.at_least
+        case RandomRule():
+            return derived_seed(study.seed, "adjudication", *item) < rule.share * _UNIT
+        case _:
+            return True
 
 
 def counted(answers: Iterable[GivenAnswer]) -> list[GivenAnswer]:

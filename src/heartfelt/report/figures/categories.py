@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import polars as pl
 
 from heartfelt.analysis import Analysis
@@ -397,9 +395,3 @@ def field_agreement(analysis: Analysis) -> Chart | Absent:
         " tags. Krippendorff asks for .8, and .667 where tentative conclusions will do."
     )
     return made.chart("Agreement on every field", caption, "no field has two answers to the same stimuli")
-
-
-def known(rows: Iterable[AttributeTable]) -> list[tuple[AttributeTable, CoOccurrence]]:
-    """The cells that stand out after correction, the strongest first."""
-    cells = [(table, cell) for table in rows for cell in table.cells if cell.significant]
-    return sorted(cells, key=lambda pair: -abs(pair[1].residual or 0.0))

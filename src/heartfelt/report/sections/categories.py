@@ -6,7 +6,6 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.categories import most_confused
 from heartfelt.analysis.category_results import (
     AttributeTable,
     Categories,
@@ -14,16 +13,15 @@ from heartfelt.analysis.category_results import (
     CoOccurrence,
     FieldAgreement,
 )
+from heartfelt.analysis.category_text import outstanding, sentences
 from heartfelt.report.charts import Charts
-from heartfelt.report.figures.categories import known
 from heartfelt.report.media import thumbnails
 from heartfelt.report.page import Section, bullets, figure_block, figure_blocks, folded, joined, paragraph
 from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
-from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, spaced
+from heartfelt.wording import listed, percent, plural, spaced
 
 PICTURES = 8
 """Pictures per category on a contact sheet."""
-STRONGEST = 3
 
 
 def categories(analysis: Analysis, charts: Charts) -> Section | None:
@@ -42,66 +40,6 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
     )
     lead = "The category of a stimulus is the answer most raters gave; where two are tied it has none."
     return Section("categories", "Categories, and what goes with them", lead, html, "Categories")
-
-
-def sentences(result: Categories) -> list[str]:
-    """What the figures say, in words."""
-    balance, name = result.balance, spaced(result.question)
-    rows = sorted(balance.rows, key=lambda row: -row.n_stimuli)
-    ties = f" ({plural(balance.n_ties, 'stimulus', 'stimuli')} tied)" if balance.n_ties else ""
-    first, last = rows[0], rows[-1]
-    out = [
-        f"Balance of {name}: {plural(balance.n_stimuli, 'stimulus', 'stimuli')}{ties}, most often {spaced(first.category)}"
-        f" ({percent(first.share.value)}), least often {spaced(last.category)} ({percent(last.share.value)});"
-        f" evenness {interval(balance.evenness, bare=True)}."
-    ]
-    test = balance.intended
-    if test is not None and test.p is not None and test.statistic is not None:
-        differ = "differ" if test.p < 0.05 else "are not shown to differ"
-        out.append(
-            f"Perceived and intended totals {differ} (Stuart-Maxwell test, χ²({test.df}) = {number(test.statistic, 2)},"
-            f" {p_value(test.p)})."
-        )
-    parts = [
-        f"{interval(row.eta_squared, bare=True)} in {spaced(row.question)}"
-        for row in result.explained
-        if row.eta_squared.value is not None
-    ]
-    if parts:
-        out.append(
-            f"The category explains this share of the variance between stimuli (eta squared): {listed(parts)}."
-        )
-    if result.polarity is not None and result.polarity.share.value is not None:
-        fit = result.polarity
-        neutral = f" ({plural(fit.n_neutral, 'answer')} on the midpoint not counted)" if fit.n_neutral else ""
-        out.append(
-            f"{percent_interval(fit.share)} of answers have a {spaced(fit.question)} on the side of the rater's own"
-            f" category{neutral}."
-        )
-    if result.recovered is not None and result.recovered.accuracy.value is not None:
-        got = result.recovered
-        out.append(
-            f"From {' and '.join(map(spaced, got.axes))} alone, {percent_interval(got.accuracy)} of the categories are recovered"
-            f" (macro F1 {interval(got.macro_f1, bare=True)}); always the most frequent one would be right in"
-            f" {percent(got.baseline)}."
-        )
-    pair = most_confused(result.raters) if result.raters is not None else None
-    if pair is not None:
-        out.append(
-            f"Most confused: where one rater answers {spaced(pair[0])}, {percent(pair[2])} of the others answer {spaced(pair[1])}."
-        )
-    strong = known(result.attributes)
-    if strong:
-        named = [
-            f"{cell.attribute} with {spaced(cell.category)} ({number(cell.lift, 1)} times)"
-            for _, cell in strong[:STRONGEST]
-        ]
-        out.append(
-            f"{plural(len(strong), 'pair')} of attribute and category {'stands' if len(strong) == 1 else 'stand'} out after"
-            f" correction, most of all {listed(named)}."
-        )
-    out += [f"No figure for {spaced(part)}: {why}." for part, why in result.why_missing.items()]
-    return out
 
 
 def _tables(result: Categories) -> Markup:
@@ -137,7 +75,7 @@ def _tables(result: Categories) -> Markup:
         for each in result.attributes
         if each.n_others
     ]
-    note = f"Not shown because they are rarer: {listed(left)}." if left else ""
+    note = f"Not shown, because they are rarer or on every stimulus: {listed(left)}." if left else ""
     return joined(
         folded(
             "Balance and means, as tables",
@@ -148,7 +86,7 @@ def _tables(result: Categories) -> Markup:
             joined(
                 table_of(
                     "Pairs that differ from independence after correction",
-                    known(result.attributes),
+                    outstanding(result.attributes),
                     attributes,
                 ),
                 paragraph(note) if note else Markup(""),
