@@ -30,6 +30,7 @@ export class Verification {
     return [
       key("A"), make("span", { text: words("key_accept_all") }), key("1"), "–", key("9"), make("span", { text: words("key_open") }),
       key("Esc"), make("span", { text: words("key_reject") }), key("U"), make("span", { text: words("key_undo") }),
+      ...(this.form.controls.some((field) => field instanceof Verify && field.form.none) ? [key("N"), make("span", { text: words("none") })] : []),
     ];
   }
 
