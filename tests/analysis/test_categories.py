@@ -11,6 +11,7 @@ from scipy import stats as scipy_stats
 
 from heartfelt.analysis import Analysis, analyze
 from heartfelt.analysis.category_results import Categories
+from heartfelt.analysis.category_text import sentences
 from heartfelt.analysis.summary import Summary
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
@@ -233,3 +234,20 @@ def test_paragraphs_for_a_paper_say_it(made: Analysis, result: Categories) -> No
     assert "MASI distance of sets" in summary.methods
     assert f"Balance of emotion: {result.balance.n_stimuli} stimuli" in summary.results
     assert "Most confused: where one rater answers" in summary.results
+
+
+def test_a_balanced_study_without_mistakes_is_described_so() -> None:
+    snapshot = emotion_snapshot(2)
+    meant = snapshot.stimuli.select("stimulus", "intent")
+    code = pl.col("intent").replace_strict({name: float(at) for at, name in enumerate(EMOTIONS)})
+    ratings = (
+        snapshot.ratings.filter(pl.col("question") == "emotion")
+        .join(meant, on="stimulus")
+        .with_columns(code.alias("value"), pl.col("intent").alias("answer"))
+        .drop("intent")
+    )
+    right = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings, source=snapshot.source)
+    (result,) = analyze(right).summary.categories or ()
+    words = sentences(result)
+    assert words[0] == "Balance of emotion: 16 stimuli, every category equally often; evenness 1.00."
+    assert words[1] == "Every stimulus with a label has its intended category."

@@ -237,6 +237,18 @@ def test_a_decision_is_an_answer_on_the_questions_scale(make_study: Make, opened
     assert collection.adjudication().decided == 0
 
 
+def test_none_can_be_decided_where_raters_may_say_it(make_study: Make, collect: Open) -> None:
+    questions = [{**STUDY["questions"][0], "none": True}, STUDY["questions"][1]]
+    collection, _ = collected(collect, make_study(2, **{**STUDY, "questions": questions}))
+    senior = collection.do(AddAdjudicator())
+    decide(collection, senior, NONE)
+    row, _ = history(collection)
+    assert (row["value"], row["answer"]) == (None, NONE)
+    plain, _ = collected(collect, make_study(2, **STUDY))
+    with pytest.raises(InvalidAnswer):
+        decide(plain, plain.do(AddAdjudicator()), NONE)
+
+
 def test_links_are_revoked_at_once_and_in_other_processes_too(make_study: Make, opened: Open) -> None:
     folder = make_study(2, **STUDY)
     collection, _ = collected(opened, folder)

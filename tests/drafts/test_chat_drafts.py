@@ -30,6 +30,8 @@ from tests.drafts.studies import (
 )
 from tests.predictors.servers import Reply
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +64,7 @@ def test_every_field_in_one_request_with_its_provenance(folder: Path) -> None:
     drafts = read_drafts(folder, load_study(folder))
     row = drafts.filter((pl.col("stimulus") == "p1") & (pl.col("question") == "things")).row(0, named=True)
     assert (row["value"], row["source"], row["confidence"]) == ("square;sky", "seer", 0.8)
+    assert row["version"] == "seer-2", "as the server names it"
     assert begun <= row["at"] <= datetime.now(UTC)
     assert drafts["prompt_hash"].str.len_chars().unique().to_list() == [16]
     assert drafts["prompt_hash"].n_unique() == 1

@@ -94,6 +94,31 @@ def test_a_study_without_fields_and_a_draft_key_on_a_judgement() -> None:
     assert "draft" not in plain.model_dump()["questions"][1]
 
 
+@pytest.mark.server
+def test_a_study_of_somebody_else_runs_nothing_and_gets_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+
+    def named(name: str, spec: str) -> Path:
+        own = STUDY.replace(
+            "scale: light, machine_first: true", f"scale: light, machine_first: true, draft: '{spec}'"
+        )
+        return write_study(tmp_path / name, 2, own)
+
+    for place, spec in enumerate(("os:system", "endpoint:http://h/v1", "chat[key_from=HOME]:m@http://h/v1")):
+        with pytest.raises(InputError, match="which may not run functions or use keys of yours"):
+            draft(named(str(place), spec), options(fields=["light"]))
+    plain = write_study(tmp_path / "plain", 2)
+    with chat_server(plain) as served:
+        spec = chat_spec(served)
+        folder = named("chat", spec)
+        assert draft(folder, options(fields=["light"])).failed == 0
+        assert not any("authorization" in {key.lower() for key in head} for head in served.headers)
+        draft(folder, options(f"light={spec}", fields=["light"], replace=True, fresh=True))
+        assert "sk-secret" in str(served.headers[-1])
+
+
 def test_drafts_from_a_wide_and_a_long_file(folder: Path, tmp_path: Path) -> None:
     wide = tmp_path / "wide.csv"
     wide.write_text("stimulus,light,clutter\np0.png,0.104,3.4\np1,0.2,9\np2,1.5,2\nstranger,1,1\n")
@@ -148,6 +173,7 @@ def test_a_function_drafts_and_a_failing_one_is_a_reason(
     assert done.fields[0].problems == {"ValueError: too dark": 1}
 
 
+@pytest.mark.server
 def test_what_has_a_draft_is_left_alone_and_replaced_on_request(folder: Path) -> None:
     def shade(request: dict[str, Any], stimulus: str) -> Reply:
         answered.append(stimulus)
@@ -179,6 +205,7 @@ PRICES = "input_price=1000,output_price=1000"
 """A request of 1,100 tokens costs 1.1."""
 
 
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("budget", "asked"), [(Budget(3.5), 3), (Budget(2_500, "tokens"), 2), (Budget(0), 0)]
 )
@@ -210,6 +237,7 @@ def _calls(folder: Path) -> Any:
     return [call for home in (folder / RUNS).glob("chat-*") for _, call in calls_in(home)]
 
 
+@pytest.mark.server
 def test_a_budget_that_cannot_be_checked(folder: Path) -> None:
     with chat_server(folder) as served, pytest.raises(InputError, match="are not known, so a budget"):
         draft(folder, options(chat_spec(served), budget=Budget(5)))
@@ -222,6 +250,7 @@ def test_a_budget_that_cannot_be_checked(folder: Path) -> None:
         Budget(-1)
 
 
+@pytest.mark.server
 def test_killed_and_continued(tmp_path: Path) -> None:
     """What was answered before a run is killed is not asked again."""
     folder = write_study(tmp_path / "study", 12)
@@ -295,6 +324,7 @@ def test_near_duplicates_are_reported(tmp_path: Path) -> None:
     assert not (folder / "drafts_duplicates.csv").exists()
 
 
+@pytest.mark.server
 def test_a_plan_asks_nothing(folder: Path) -> None:
     with chat_server(folder) as served:
         spec = chat_spec(served, "input_price=1,output_price=3")
@@ -314,6 +344,7 @@ def test_a_plan_asks_nothing(folder: Path) -> None:
     assert "gone.csv" in (gone.problem or "")
 
 
+@pytest.mark.server
 def test_the_cache_serves_the_same_picture_in_another_study(tmp_path: Path) -> None:
     asking = RunOptions(cache=tmp_path / "cache.sqlite")
     first, second = (write_study(tmp_path / name, 3) for name in ("first", "second"))

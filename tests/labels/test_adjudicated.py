@@ -39,7 +39,9 @@ def test_a_decided_category_is_the_label_with_the_votes_behind_it() -> None:
     assert (untouched["method"], untouched["adjudicated"]) == ("mode, ties missing", False)
     assert (few["value"], few["n"], few["adjudicated"]) == (0.0, 1, True), "and so are too few ratings"
     assert "s3" not in result.ledger["stimulus"].to_list()
+    assert "3 labels decided by senior raters." in result.notes
     none = labels(snapshot, LabelOptions(adjudicated="none"))
+    assert none.notes == labels(plain).notes
     assert row(none.table, "s0")["answer"] == "joy"
     assert row(none.table, "s0")["adjudicated"] is True, "it was decided, whatever the label"
     assert (

@@ -16,10 +16,10 @@ from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.builtin import BUILT_IN
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.incidence import Units, assign
-from heartfelt.planning.latent import Components, ScaleUse, latent_parts
+from heartfelt.planning.latent import Components, ScaleUse, latent_parts, latent_total
 from heartfelt.planning.pilot import estimate_pilot, fit_components, rating_table
 from heartfelt.planning.rehearsed import rehearse
-from heartfelt.planning.simulation import FIGURES, _mean_width, _tukey, simulate_design
+from heartfelt.planning.simulation import FIGURES, interval_width, simulate_design, tukey_pairs
 
 SYSTEMS, INTENTS = ("A", "B", "C"), ("calm", "happy", "sad", "tense")
 
@@ -68,13 +68,13 @@ def test_the_fast_figures_are_those_of_the_analysis(minimum: int) -> None:
             and pair.method == "Tukey-Kramer, adjusted means"
             and pair.factor == "system"
         ]
-        detected, width = _tukey(effects[:3], cover, head)
+        detected, width = tukey_pairs(effects[:3], cover, head)
         assert detected.tolist() == [float(bool(pair.significant)) for pair in pairs]
         widths = [(pair.difference.high or 0) - (pair.difference.low or 0) for pair in pairs]
         assert width == pytest.approx(float(np.mean(widths)), rel=1e-9)
         means = [row.means.mean for row in summary.systems or () if row.question == name]
         spans = [(each.high or 0) - (each.low or 0) for each in means]
-        assert _mean_width(parts) == pytest.approx(float(np.mean(spans)), rel=1e-6)
+        assert interval_width(parts) == pytest.approx(float(np.mean(spans)), rel=1e-6)
 
 
 def test_dropped_raters_count_as_if_they_had_never_come() -> None:
@@ -143,7 +143,10 @@ def test_latent_parts_add_up_and_gains_take_from_the_residual() -> None:
     pilot = BUILT_IN["aimoclips"].questions["arousal"]
     parts = latent_parts(pilot.scale, pilot.components.as_array[None])[0]
     conveyed = parts[:4].sum()
-    assert parts[:6].sum() + parts[6] * conveyed == pytest.approx(1.0)
+    assert parts[:6].sum() + parts[6] * conveyed == pytest.approx(latent_total(parts[None])[0])
+    assert latent_total(parts[None])[0] == pytest.approx(
+        pilot.components.total / pilot.scale.variance, rel=0.1
+    )
     assert (parts >= 0).all()
     everything = latent_parts(pilot.scale, np.array([[1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.5]]))[0]
     assert np.isfinite(everything).all()

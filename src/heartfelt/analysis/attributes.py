@@ -198,7 +198,9 @@ def _counts(
     named = given.group_by("stimulus", "names").agg(pl.len())
     named = named.join(by_stimulus, on="stimulus").filter(2 * pl.col("len") >= pl.col("answers"))
     totals = named.group_by("names").len("stimuli").sort(["stimuli", "names"], descending=[True, False])
-    frequent = totals.filter(pl.col("stimuli") >= LEAST_STIMULI).head(MOST_ATTRIBUTES)
+    # What every stimulus has goes with no category more than with another.
+    telling = pl.col("stimuli").is_between(LEAST_STIMULI, by_stimulus.height - 1)
+    frequent = totals.filter(telling).head(MOST_ATTRIBUTES)
     if not frequent.height:
         return None
     attributes = dict(frequent.iter_rows())

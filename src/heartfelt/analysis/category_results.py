@@ -127,7 +127,7 @@ class AttributeTable:
     """The attributes of one field against the categories.
 
     A stimulus has an attribute if at least half of those who answered named it. ``attributes`` are the most frequent of those on
-    ``least`` or more stimuli, with their numbers of stimuli; ``n_others`` had fewer or are beyond the most that are shown.
+    ``least`` or more stimuli, but not on all, with their numbers of stimuli; ``n_others`` are all others.
     """
 
     question: str

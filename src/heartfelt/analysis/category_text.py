@@ -38,13 +38,16 @@ def sentences(result: Categories, *, reasons: bool = True) -> list[str]:
     rows = sorted(balance.rows, key=lambda row: -row.n_stimuli)
     ties = f" ({plural(balance.n_ties, 'stimulus', 'stimuli')} tied)" if balance.n_ties else ""
     first, last = rows[0], rows[-1]
-    out = [
-        f"Balance of {name}: {plural(balance.n_stimuli, 'stimulus', 'stimuli')}{ties}, most often {spaced(first.category)}"
-        f" ({percent(first.share.value)}), least often {spaced(last.category)} ({percent(last.share.value)});"
-        f" evenness {interval(balance.evenness, bare=True)}."
-    ]
+    extremes = "every category equally often"
+    if first.n_stimuli > last.n_stimuli:
+        most, least = (f"{spaced(row.category)} ({percent(row.share.value)})" for row in (first, last))
+        extremes = f"most often {most}, least often {least}"
+    size = plural(balance.n_stimuli, "stimulus", "stimuli")
+    out = [f"Balance of {name}: {size}{ties}, {extremes}; evenness {interval(balance.evenness, bare=True)}."]
     test = balance.intended
-    if test is not None and test.p is not None and test.statistic is not None:
+    if test is not None and test.n and not test.df:
+        out.append("Every stimulus with a label has its intended category.")
+    elif test is not None and test.p is not None and test.statistic is not None:
         differ = "differ" if test.p < 0.05 else "are not shown to differ"
         out.append(
             f"Perceived and intended totals {differ} (Stuart-Maxwell test, χ²({test.df}) = {number(test.statistic, 2)},"

@@ -1,19 +1,21 @@
-"""Commands before there are stimuli: ``intents`` chooses what to convey, ``prompts`` looks over the texts to generate from."""
+"""Commands on stimuli before anybody rates them: ``intents`` and ``prompts`` choose words, ``prepare`` makes files ready."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from heartfelt.cli.command import AsJson, app, out, say
+from heartfelt.cli.command import AsJson, app, out, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.wording import interval, listed, number, plural
 
 if TYPE_CHECKING:
     from heartfelt.make.prompt_sets import PromptCoverage, PromptSet
+
+N = TypeVar("N", int, float)
 
 
 @app.command()
@@ -170,3 +172,78 @@ def _show(read: PromptSet, covered: PromptCoverage) -> None:
         say(f"The same prompt: {listed(group)}.")
     for first, second, share in covered.near_duplicates[:10]:
         say(f"Nearly the same ({number(share, 2)} of their words): {first}, {second}.")
+
+
+@app.command()
+def prepare(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder.")],
+    seconds: Annotated[
+        float | None, typer.Option(help="Length of the crop; the whole clip if left out.")
+    ] = None,
+    crop: Annotated[str, typer.Option(help="Where to crop: random, energy, start or centre.")] = "random",
+    between: Annotated[
+        str, typer.Option(metavar="LOW..HIGH", help="The marks a crop lies between, as shares.")
+    ] = "0.15..0.85",
+    fade: Annotated[float, typer.Option(help="Seconds over which a cut end fades.")] = 0.02,
+    channels: Annotated[str, typer.Option(help="keep, mono or stereo.")] = "keep",
+    rate: Annotated[str, typer.Option(help="Samples per second, or 'keep'.")] = "48000",
+    loudness: Annotated[
+        str, typer.Option(help="LUFS of every clip, or 'keep' to leave levels untouched.")
+    ] = "-23",
+    peak: Annotated[float, typer.Option(help="Highest true peak in dB.")] = -1.0,
+    suffix: Annotated[
+        str | None, typer.Option("--format", help="Suffix of the files, such as .opus or .webp.")
+    ] = None,
+    side: Annotated[int | None, typer.Option(help="Pictures: pixels of the longer side.")] = None,
+    report_to: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Also write a report into this new folder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
+    from heartfelt.files import must_be_free
+    from heartfelt.make.preparing import PrepareOptions
+    from heartfelt.make.preparing import prepare as run
+    from heartfelt.report.preparation import difference_words, write_preparation
+
+    if report_to is not None:
+        must_be_free(report_to)
+    options = PrepareOptions(
+        seconds, crop, _limits(between) or (0.15, 0.85), fade, channels,  # type: ignore[arg-type]  # checked where they are used
+        _number(rate, "rate", int), _number(loudness, "loudness", float), peak, suffix, side,
+    )  # fmt: skip
+    with progress_bar(f"preparing {folder}") as report:
+        done = run(folder, options, report)
+        if report_to is not None:
+            write_preparation(done, report_to)
+    if as_json:
+        print(dumps(done))
+    else:
+        total = len(done.stimuli)
+        say(
+            f"{total - len(done.failed)} of {plural(total, 'stimulus', 'stimuli')} prepared; originals are untouched."
+        )
+        for each in done.failed[:10]:
+            say(f"  {each.stimulus}: {each.problem}")
+        remarks = [each for each in done.stimuli if each.checks]
+        for each in remarks[:10]:
+            say(f"  {each.stimulus}: {each.checks}")
+        if len(remarks) > 10:
+            say(f"  … and {len(remarks) - 10} more with a remark: see the column 'checks' of the manifest.")
+        say(*(difference_words(each) for each in done.differences))
+        if report_to is not None:
+            say(f"Report: {report_to / 'report.html'}")
+    if done.failed:
+        raise typer.Exit(1 if len(done.failed) < len(done.stimuli) else 2)
+
+
+def _number(text: str, name: str, kind: type[N]) -> N | None:
+    if text == "keep":
+        return None
+    try:
+        return kind(text)
+    except ValueError:
+        raise InputError(
+            f"'{text}' is no {name}.", "Give a number, or 'keep' to leave it as it is."
+        ) from None

@@ -29,6 +29,8 @@ class Assignment:
 
     spec: str
     fields: tuple[Question, ...]
+    named: bool = False
+    """Whether it is named in ``study.yaml``, which may be somebody else's, rather than in the command."""
 
 
 def assign(
@@ -47,7 +49,7 @@ def assign(
     for name in fields:
         _check_field(study, name, first)
     of_field, general = _parsed(study, drafters, first)
-    chosen: dict[str, list[Question]] = {}
+    chosen: dict[tuple[str, bool], list[Question]] = {}
     without = []
     for question in (first[name] for name in first if not fields or name in fields):
         own = question.draft or by_id(study, question)
@@ -56,13 +58,14 @@ def assign(
         if spec is None:
             without.append(question.id)
         else:
-            chosen.setdefault(spec, []).append(question)
+            named = spec == question.draft and spec not in {*of_field.values(), general}
+            chosen.setdefault((spec, named), []).append(question)
     if without and (fields or not chosen):
         raise InputError(
             f"No machine is named for '{without[0]}'.",
             f"Add --with {without[0]}=NAME, such as --with {without[0]}=chat:MODEL@URL, or a key 'draft' to the question.",
         )
-    return [Assignment(spec, tuple(questions)) for spec, questions in chosen.items()], without
+    return [Assignment(spec, tuple(questions), named) for (spec, named), questions in chosen.items()], without
 
 
 def by_id(study: Study, question: Question) -> str | None:

@@ -67,11 +67,10 @@ def draft(
 ) -> Drafting:
     """Draft the ``machine_first`` questions of a study; what has a draft is left as it is, unless it is to be replaced."""
     options = options or DraftOptions()
-    opened = open_study(folder, progress)
-    assigned, without = assign(opened.study, options.fields, options.drafters)
-    with _only_run(opened.folder / RUNS):
-        # Only now: another run may have written since the study was opened.
-        opened = open_study(folder)
+    assigned, without = assign(load_study(folder), options.fields, options.drafters)
+    home = Path(folder).parent if Path(folder).is_file() else Path(folder)
+    with _only_run(home / RUNS):
+        opened = open_study(folder, progress)
         files = DraftFiles(opened)
         runs = [_drafted(opened, each, files, options, progress) for each in assigned]
         if runs and all(each.problem is not None for each in runs):
@@ -97,11 +96,22 @@ def draft_from_pixels(folder: Path | str, progress: Progress | None = None) -> D
     return draft(folder, DraftOptions(fields, duplicates=False), progress)
 
 
-def drafter_of(spec: str, language: str) -> Predictor:
-    """The predictor that a text requests, made to draft where it can do something else too."""
-    asked = parse_spec(spec)
+def drafter_of(assigned: Assignment, language: str) -> Predictor:
+    """The predictor that is to draft, made to draft where it can do something else too.
+
+    A study may be somebody else's: what its ``study.yaml`` names runs no code of its own and is sent no key.
+    """
+    asked = parse_spec(assigned.spec)
     own = {"task": "draft", "language": language} if asked.name == "chat" else {}
-    return predictor_from(spec, {name: value for name, value in own.items() if name not in asked.options})
+    if assigned.named and (asked.name in {"call", "endpoint"} or "key_from" in asked.options):
+        raise InputError(
+            f"The drafter '{assigned.spec}' is named in study.yaml, which may not run functions or use keys of yours.",
+            f"If you trust it, name it in the command: --with {assigned.fields[0].id}={assigned.spec}.",
+        )
+    if assigned.named and asked.name == "chat":
+        own["key_from"] = "none"
+    wanted = {name: value for name, value in own.items() if name not in asked.options}
+    return predictor_from(assigned.spec, wanted)
 
 
 def _drafted(
@@ -117,7 +127,7 @@ def _drafted(
     asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
     pending = pending_items(opened, names, again=options.replace)
     try:
-        drafter = drafter_of(assigned.spec, language)
+        drafter = drafter_of(assigned, language)
     except HeartfeltError as error:
         problem = f"{error.problem} {error.fix}"
         files.fail(pending, f"not asked: {problem}")
@@ -226,7 +236,9 @@ def _read(
     asked: dict[tuple[str, str], tuple[Case, Ask]] = {
         (case.stimulus, ask.question): (case, ask) for case in cases for ask in case.asks
     }
-    sent: dict[str, str] = {} if result.calls is None else dict(result.calls.select("id", "at").iter_rows())
+    sent: dict[str, tuple[str, str | None]] = {}
+    if result.calls is not None:
+        sent = {name: (at, model) for name, at, model in result.calls.select("id", "at", "model").iter_rows()}
     rows: list[dict[str, Any]] = []
     problems, changed = [], []
     for row in result.table.iter_rows(named=True):
@@ -244,14 +256,14 @@ def _read(
         if change:
             changed.append((stimulus, question, change))
         digest = drafter.request_digest(case, ask)
-        at = sent.get(row.get("call") or "")
+        at, model = sent.get(row.get("call") or "", (None, None))
         rows.append(
             {
                 "stimulus": stimulus,
                 "question": question,
                 "value": made.value,
                 "source": source,
-                "version": version,
+                "version": version or (model if model != source else None),
                 "prompt_hash": digest[:16] or None,
                 "at": now if at is None else datetime.fromisoformat(at),
                 "confidence": _confidence(row, made.value, drafter),

@@ -92,7 +92,7 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
     pending = pending_items(opened, names, again=options.replace)
     stimuli = pending["stimulus"].n_unique()
     try:
-        drafter = drafter_of(assigned.spec, language)
+        drafter = drafter_of(assigned, language)
     except HeartfeltError as error:
         problem = f"{error.problem} {error.fix}"
         return PlannedDrafter(

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import polars as pl
 
 from heartfelt.snapshot import Snapshot
+from heartfelt.wording import plural
 
 Adjudicated: TypeAlias = Literal["categories", "all", "none"]
 DECIDED = "adjudicated"
@@ -63,3 +64,9 @@ def with_decisions(
         .join(every, on=_ITEM, how="left", maintain_order="left")
         .with_columns(pl.col(DECIDED).fill_null(False))
     )
+
+
+def decision_notes(table: pl.DataFrame) -> tuple[str, ...]:
+    """How many labels were decided, where any was."""
+    count = int((table["method"] == DECIDED).sum())
+    return (f"{plural(count, 'label')} decided by senior raters.",) if count else ()

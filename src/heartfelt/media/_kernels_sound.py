@@ -53,3 +53,26 @@ def step_power(samples: Samples, step: int) -> Floats:
                 total += float(samples[place, channel]) ** 2
             out[at] = max(out[at], total / (last - first))
     return out
+
+
+@compiled
+def peak_runs(samples: Samples, peak: np.float32, least: int) -> int:
+    """How often ``least`` or more samples in a row stand at ``peak`` or its opposite, over all channels."""
+    frames, channels = samples.shape
+    count = 0
+    limit = peak * np.float32(0.9999)
+    for channel in range(channels):
+        run = 0
+        sign = False
+        for place in range(frames):
+            x = samples[place, channel]
+            at_peak = abs(x) >= limit
+            if at_peak and (run == 0 or (x > 0) == sign):
+                run += 1
+                sign = x > 0
+            else:
+                run = 1 if at_peak else 0
+                sign = x > 0
+            if run == least:
+                count += 1
+    return count

@@ -149,11 +149,12 @@ def crop(
     as the clip's ends ask.
     """
     samples = checked_samples(samples)
-    frames, (low, high) = samples.shape[0], between
-    if not 0.0 <= low < high <= 1.0:
-        raise InputError(
-            f"A crop between {low} and {high} of a clip is empty.", "Give two marks, 0 <= low < high <= 1."
-        )
+    start = crop_start(samples.shape[0], rate, seconds, seed=seed, name=name, between=between)
+    return samples[start : start + crop_length(samples.shape[0], rate, seconds, name)].copy()
+
+
+def crop_length(frames: int, rate: int, seconds: float, name: str = "") -> int:
+    """How many frames a crop has; an error where the clip has fewer."""
     if not (math.isfinite(seconds) and seconds > 0 and rate > 0):
         raise InputError(
             f"Cannot crop {seconds} s at {rate} Hz.", "Give a positive length and a positive rate."
@@ -164,12 +165,29 @@ def crop(
             f"A crop of {seconds:g} s does not fit the clip {name or '(unnamed)'} of {frames / rate:.2f} s.",
             "Ask for a shorter crop or generate longer clips.",
         )
+    return length
+
+
+def crop_start(
+    frames: int,
+    rate: int,
+    seconds: float,
+    *,
+    seed: int = 0,
+    name: str = "",
+    between: tuple[float, float] = (0.15, 0.85),
+) -> int:
+    """The first frame of the crop that :func:`crop` makes."""
+    low, high = between
+    if not 0.0 <= low < high <= 1.0:
+        raise InputError(
+            f"A crop between {low} and {high} of a clip is empty.", "Give two marks, 0 <= low < high <= 1."
+        )
+    length = crop_length(frames, rate, seconds, name)
     first, last = math.ceil(low * frames), math.floor(high * frames) - length
     if last < first:
-        start = min(max(round((low + high) / 2 * frames - length / 2), 0), frames - length)
-    else:
-        start = int(stream(seed, "make", "crop", name).integers(first, last + 1))
-    return samples[start : start + length].copy()
+        return min(max(round((low + high) / 2 * frames - length / 2), 0), frames - length)
+    return int(stream(seed, "make", "crop", name).integers(first, last + 1))
 
 
 def to_mono(samples: Samples) -> Samples:

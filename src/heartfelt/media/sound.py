@@ -122,6 +122,14 @@ def channel_mean(frames: npt.NDArray[np.float32] | npt.NDArray[np.int16]) -> Sam
     return total
 
 
+def to_one_channel(samples: Samples) -> Samples:
+    """The mean over the channels of a clip, or its loudest channel where they cancel each other."""
+    if samples.ndim == 1:
+        return samples
+    channel = loudest_if_cancelling([samples])
+    return channel_mean(samples if channel is None else samples[:, channel : channel + 1])
+
+
 def loudest_if_cancelling(blocks: Iterable[npt.NDArray[Any]]) -> int | None:
     """The channel to use where the mean of all would lose the sound; None where it does not.
 

@@ -88,6 +88,7 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
         (0.0, 1.0),
         {str(result.names[place]): float(value) for place, value in zip(result.core, strengths, strict=True)},
         tuple(tuple(row) for row in noise.tolist()),
+        1.0,
         (tuple(parts.as_array.tolist()),) * 3,
     )
     careless = len(panel.dropped)

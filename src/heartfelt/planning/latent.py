@@ -1,7 +1,7 @@
 """From variance components on the scale to a latent normal scale, and back.
 
-A simulated answer is a sum of normal parts (system, intent, cell, stimulus, rater, residual; variance 1 in all) that is cut
-into the points of the scale, so that every answer comes as often as in the pilot. Cutting weakens correlations: if two
+A simulated answer is a sum of normal parts (system, intent, cell, stimulus, rater, residual; variance about 1 in all)
+that is cut into the points of the scale, so that every answer comes as often as in the pilot. Cutting weakens correlations: if two
 latent values correlate with r, the answers correlate with
 
     g(r) = sum over k of c_k^2 r^k,
@@ -25,6 +25,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _TERMS = 120
 _GRID = np.linspace(0.0, 1.0, 401)
+_SPREADS = np.linspace(0.5, 2.0, 301)
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,21 @@ class ScaleUse:
     def latent(self, correlation: Floats | float) -> Floats:
         """The latent correlation that gives answers this correlation; 0 for 0 or less."""
         return np.asarray(np.interp(correlation, self._of_latent, _GRID), np.float64)
+
+    @cached_property
+    def _of_spread(self) -> Floats:
+        """Variances of the answers at latent standard deviations on the grid of spreads."""
+        from scipy.special import ndtr
+
+        above = ndtr(-self.cuts[:-1] / _SPREADS[:, None])
+        steps, values = np.diff(np.asarray(self.values)), np.asarray(self.values)
+        mean = values[0] + above @ steps
+        return np.asarray(values[0] ** 2 + above @ np.diff(values**2) - mean**2)
+
+    def spread_for(self, variances: Floats) -> Floats:
+        """The latent standard deviations that give answers these variances, between a half and two."""
+        rising = np.maximum.accumulate(self._of_spread)
+        return np.asarray(np.interp(variances, rising, _SPREADS), np.float64)
 
     def shifted_means(self, shifts: Floats, variance: float) -> Floats:
         """The mean answer where the latent mean is ``shifts`` and the latent variance ``variance``."""
@@ -134,8 +150,9 @@ class Components:
 
 
 def latent_parts(use: ScaleUse, components: Floats) -> Floats:
-    """Latent variances for each row of components: system, intent, cell, stimulus, rater and residual, of which the sum is 1
-    before the raters' gains (the last column) take their part of the residual.
+    """Latent variances for each row of components: system, intent, cell, stimulus, rater and residual, and the variance of
+    raters' gains, whose part of the residual is taken out of it. The sum is what gives answers the components' total variance:
+    about 1 where that is the variance of the scale's use.
     """
     total = components[:, :6].sum(axis=1)
     share = components[:, :6] / np.where(total > 0, total, 1.0)[:, None]
@@ -150,4 +167,10 @@ def latent_parts(use: ScaleUse, components: Floats) -> Floats:
     residual, conveyed = 1.0 - parts.sum(axis=1), parts[:, :4].sum(axis=1)
     # Gains are part of the residual, at most nine tenths of it.
     gain = np.minimum(components[:, 6], 0.9 * residual / np.maximum(conveyed, 1e-9))
-    return np.column_stack([parts, residual - gain * conveyed, gain])
+    spread = use.spread_for(total)[:, None] ** 2
+    return np.column_stack([spread * np.column_stack([parts, residual - gain * conveyed]), gain])
+
+
+def latent_total(parts: Floats) -> Floats:
+    """The latent variance of one answer, for each row of ``latent_parts``."""
+    return np.asarray(parts[:, :6].sum(axis=1) + parts[:, 6] * parts[:, :4].sum(axis=1))

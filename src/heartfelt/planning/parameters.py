@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.planning.design import PlanOptions, standardised
-from heartfelt.planning.latent import Floats, latent_parts
+from heartfelt.planning.latent import Floats, latent_parts, latent_total
 from heartfelt.planning.pilot import QuestionPilot
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -48,6 +48,8 @@ class Drawn:
     effects: Floats
     shifts: Floats
     """Latent shifts of the systems."""
+    careless_spread: Floats
+    """Latent standard deviations of a careless rater's answers about their own level."""
 
 
 def draw_parameters(
@@ -57,9 +59,12 @@ def draw_parameters(
     components = known.draws(studies, rng)
     parts = latent_parts(known.scale, components)
     effects = system_effects(known, names, options, components[:, 0], rng)
-    typical = float(np.mean(1.0 - parts[:, 0]))
+    total = latent_total(parts)
+    typical = float(np.mean(total - parts[:, 0]))
     shifts = known.scale.shift_for(effects, max(typical, 0.05))
-    return Drawn(parts, effects, shifts)
+    return Drawn(
+        parts, effects, shifts, np.sqrt(known.careless_variance * np.maximum(total - parts[:, 4], 0.0))
+    )
 
 
 def keeps_effects(known: QuestionPilot, names: tuple[str, ...], options: PlanOptions) -> bool:

@@ -13,7 +13,7 @@ noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -35,6 +35,7 @@ from heartfelt.wording import plural
 LEAST_RATERS = 5
 FEW_RATERS = 15
 MOST_QUESTIONS = 12
+LEAST_CARELESS = 3
 GROUPS = 20
 MOST_VALUES = 101
 _ABOVE = 0.02
@@ -53,6 +54,8 @@ class QuestionPilot:
     """Adjusted effects of the systems, in points; empty where they are to be drawn."""
     system_noise: tuple[tuple[float, ...], ...] = ()
     """Their covariance from noise, in the order of ``systems``."""
+    careless_variance: float = 0.45
+    """Variance of a careless rater's answers, as a share of an attentive one's; the usual one is that of AImoclips."""
     without: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
     """The components without each group of raters; empty where the components are taken as known."""
 
@@ -131,6 +134,8 @@ def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
         notes.append(f"Of {len(names)} questions the first {MOST_QUESTIONS} are planned.")
     for question in names[:MOST_QUESTIONS]:
         made = _question(retained, question.id, rng)
+        if not isinstance(made, str) and careless >= LEAST_CARELESS:
+            made = replace(made, careless_variance=_careless_variance(snapshot, question.id, panel.dropped))
         if isinstance(made, str):
             notes.append(f"'{question.id}' cannot be planned from the pilot: {made}.")
         else:
@@ -201,7 +206,7 @@ def _question(snapshot: Snapshot, question: str, rng: np.random.Generator) -> Qu
         bounds or (float(values.min()), float(values.max())),
         effects,
         noise,
-        tuple(without),
+        without=tuple(without),
     )
 
 
@@ -237,8 +242,11 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
     )  # fmt: skip
     mean_square = float(head[6])
     between = []
-    for part, cover in ((effects[: system.count], left), (effects[system.count :], right)):
-        between.append(_between(part, cover * mean_square) if part.size > 1 else 0.0)
+    for part, cover, which in (
+        (effects[: system.count], left, of_system),
+        (effects[system.count :], right, of_intent),
+    ):
+        between.append(_between(part, cover * mean_square, np.bincount(which)) if part.size > 1 else 0.0)
     if not np.isfinite([mean_square, *between]).all():
         return "its systems and intents are not linked by enough stimuli"
     between_cells, nested = _interaction(
@@ -327,11 +335,23 @@ def _of_stimuli(stimulus: Ints, codes: Ints, count: int) -> Ints:
     return out
 
 
-def _between(effects: Floats, noise: Floats) -> float:
-    """Variance of effects beyond the noise of their differences."""
-    size = effects.size
-    apart = np.diag(noise)[:, None] + np.diag(noise)[None, :] - 2.0 * noise
-    return max(float(effects.var(ddof=1)) - float(apart.sum()) / (2.0 * size * (size - 1)), 0.0)
+def _between(effects: Floats, noise: Floats, sizes: Ints) -> float:
+    """Variance of effects, each weighed by its stimuli, beyond the noise of their differences."""
+    weight = sizes / sizes.sum()
+    free = 1.0 - float(weight @ weight)
+    apart = np.square(effects[:, None] - effects[None, :])
+    error = np.diag(noise)[:, None] + np.diag(noise)[None, :] - 2.0 * noise
+    return max(float(weight @ (apart - error) @ weight) / (2.0 * free), 0.0)
+
+
+def _careless_variance(snapshot: Snapshot, question: str, dropped: Iterable[str]) -> float:
+    """Mean variance of single raters' answers among those who were dropped, over that of the others."""
+    each = rating_table(snapshot, question).group_by("rater").agg(pl.col("value").var()).drop_nulls()
+    out = pl.col("rater").is_in(list(dropped))
+    careless, others = each.filter(out)["value"].mean(), each.filter(~out)["value"].mean()
+    if not isinstance(careless, float) or not isinstance(others, float) or others <= 0:
+        return 1.0
+    return min(max(careless / others, 0.05), 2.0)
 
 
 def _dropout(snapshot: Snapshot, raters: int) -> tuple[int | None, float]:

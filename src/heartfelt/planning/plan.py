@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +12,16 @@ from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.planning.builtin import built_in_pilot
-from heartfelt.planning.comparison import comparison_pilot, simulate_comparisons
+from heartfelt.planning.comparison import comparison_pilot
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, grid, material_of, price
 from heartfelt.planning.forecasts import question_forecast, share_estimate
 from heartfelt.planning.pilot import Pilot, estimate_pilot
 from heartfelt.planning.results import Answers, DesignForecast, PilotSummary, Plan, ScreeningForecast
-from heartfelt.planning.simulation import Simulated, simulate_design
+from heartfelt.planning.simulation import Simulated
 from heartfelt.planning.words import answers
+from heartfelt.planning.workers import Work, simulate_all
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-
-SERIAL_RATINGS = 8_000_000
-"""Simulated ratings below which starting a second process costs more than it gains."""
 
 
 def plan_study(
@@ -48,12 +42,16 @@ def plan_study(
     if not material.compares:
         _check_effects(known, options)
     seconds = options.seconds or known.seconds or opened.study.design.expected_seconds
-    forecasts: list[DesignForecast] = []
-    work = partial(_simulated, material, known, dropout, options)
-    for design, simulated in zip(designs, _mapped(work, designs, options), strict=True):
-        forecasts.append(_forecast(design, simulated, options, seconds, known))
+
+    def done(count: int) -> None:
         if progress is not None:
-            progress("simulating designs", len(forecasts), len(designs))
+            progress("simulating designs", count, len(designs))
+
+    made = simulate_all(Work(material, known, dropout, options), designs, done)
+    forecasts = [
+        _forecast(design, simulated, options, seconds, known)
+        for design, simulated in zip(designs, made, strict=True)
+    ]
     recommended = _recommended(forecasts, options)
     summary = PilotSummary(
         known.source,
@@ -79,26 +77,6 @@ def plan_study(
         tuple(dict.fromkeys([*notes, *known.notes, *_zero_effects(known, material, options)])),
     )
     return replace(made_plan, answers=answers(made_plan))
-
-
-def _simulated(
-    material: Material, pilot: Pilot, dropout: float, options: PlanOptions, design: PlannedDesign
-) -> Simulated:
-    work = simulate_comparisons if material.compares else simulate_design
-    return work(material, design, pilot, dropout, options, options.studies)
-
-
-def _mapped(
-    work: Callable[[PlannedDesign], Simulated], designs: Sequence[PlannedDesign], options: PlanOptions
-) -> Iterator[Simulated]:
-    """Simulate the designs in order, in one process or in several where that pays."""
-    workers = options.workers or min(2, os.cpu_count() or 1)
-    size = sum(design.wanted for design in designs) * options.studies
-    if workers < 2 or len(designs) < 2 or size < SERIAL_RATINGS:
-        yield from map(work, designs)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(work, designs)
 
 
 def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptions) -> Pilot:

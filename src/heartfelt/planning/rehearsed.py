@@ -58,7 +58,7 @@ def rehearse(
             careless,
             rng.standard_normal(incidence.rater.size),
             float(part[5]),
-            float(np.sqrt(max(1.0 - drawn.parts[0, 4], 0.0))),
+            float(drawn.careless_spread[0]),
             known.scale.cuts,
             np.asarray(known.scale.values),
         )

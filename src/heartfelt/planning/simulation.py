@@ -129,7 +129,7 @@ def simulate_design(
     if options.policy != "flag-only":
         screened = screen_once(layout, incidences[0], pilot, material, options, rng)
     rates = (0.0, 0.0) if screened is None else screened.rates
-    careless, dropped = _people(incidences, shares, rates, rng)
+    careless, dropped = draw_people(incidences, shares, rates, rng)
     lost = np.mean([np.mean(dropped[k][incidences[k % assignments].rater]) for k in range(studies)])
     questions = {
         question: simulate_question(
@@ -154,7 +154,7 @@ def simulate_design(
     )
 
 
-def _people(
+def draw_people(
     incidences: list[Incidence], shares: Floats, rates: tuple[float, float], rng: np.random.Generator
 ) -> tuple[list[Bools], list[Bools]]:
     """Who is careless and who is dropped, in each study."""
@@ -212,7 +212,7 @@ def simulate_question(
             careless,
             rng.standard_normal(incidence.rater.size),
             float(part[5]),
-            float(np.sqrt(max(1.0 - drawn.parts[number, 4], 0.0))),
+            float(drawn.careless_spread[number]),
             known.scale.cuts,
             np.asarray(known.scale.values),
         )
@@ -221,11 +221,11 @@ def simulate_question(
             layout.system, layout.intent, systems, intents, material.minimum,
         )  # fmt: skip
         heads.append(head)
-        hit, width = _tukey(effects[:systems], left, head)
+        hit, width = tukey_pairs(effects[:systems], left, head)
         detected.append(hit)
         widths.append(width)
-        means.append(_mean_width(jackknife))
-        other, _ = _tukey(effects[systems:], right, head)
+        means.append(interval_width(jackknife))
+        other, _ = tukey_pairs(effects[systems:], right, head)
         intent_shares.append(float(other.mean()) if other.size else np.nan)
         if number < REAL_STUDIES:
             for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
@@ -246,7 +246,7 @@ def simulate_question(
     )
 
 
-def _tukey(effects: Floats, cover: Floats, head: Floats) -> tuple[Floats, float]:
+def tukey_pairs(effects: Floats, cover: Floats, head: Floats) -> tuple[Floats, float]:
     """Which pairs differ by Tukey and Kramer's test in the additive model, and the mean width of their intervals."""
     size = effects.size
     i, j = np.triu_indices(size, 1)
@@ -263,7 +263,7 @@ def _critical(groups: int, df: int) -> float:
     return critical(CONFIDENCE, groups, float(df))
 
 
-def _mean_width(parts: Floats) -> float:
+def interval_width(parts: Floats) -> float:
     """Mean width of the systems' 95% intervals by the two-way jackknife (``analysis.two_way``)."""
     from scipy.special import stdtrit
 

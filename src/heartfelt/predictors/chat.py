@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -77,7 +78,7 @@ class Chat(RemotePredictor):
         "context": "none (default), or what the model is given about the stimulus: prompt, intent, system, joined by +",
         "input_price": "what a million input tokens cost; with output_price, the cost of every request is recorded",
         "output_price": "what a million output tokens cost",
-        "key_from": f"the environment variable with the key; {' or '.join(KEYS)} by default",
+        "key_from": f"the environment variable with the key; {' or '.join(KEYS)} by default; none sends no key",
         "version": "the version of what answers, where the model's name does not say it",
     }
 
@@ -86,6 +87,8 @@ class Chat(RemotePredictor):
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         self._answered: dict[str, Sequence[Prediction]] = {}
         """The answers to one order of a pair while the other is open."""
+        self._digested: tuple[tuple[Ask, ...], str] = ((), "")
+        """The last questions a request was hashed for, and the hash."""
         self.model, self._url = _parsed(argument)
         form, reasons = options.get("form", "auto"), options.get("reasons", "yes")
         task = options.get("task", "judge")
@@ -139,12 +142,19 @@ class Chat(RemotePredictor):
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""
         asks = next(part for part in groups(case.all_asks) if ask.shown == part[0].shown)
+        known, digest = self._digested
+        if len(known) == len(asks) and all(map(operator.is_, known, asks)):
+            return digest
         bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
         orders = [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
         requests = [
             self._plain_request(each, asks, self._message(each, asks), "json_schema") for each in orders
         ]
-        return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])
+        digest = _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])
+        if self.drafts:
+            # Drafts are asked for in the same words for every stimulus.
+            self._digested = (asks, digest)
+        return digest
 
     def _template_hash(self) -> str:
         """A hash of everything sent for one question of each kind of scale: any change of wording or settings changes it."""
@@ -155,9 +165,10 @@ class Chat(RemotePredictor):
         return _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])[:12]
 
     def _connect(self) -> Connections:
+        key: str | None = None
         if self._key_from is None:
             key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
-        else:
+        elif self._key_from != "none":
             key = secret(self._key_from)
         return Connections(f"{self._url}/chat/completions", self._timeout, key)
 

@@ -75,7 +75,7 @@ def _tables(result: Categories) -> Markup:
         for each in result.attributes
         if each.n_others
     ]
-    note = f"Not shown because they are rarer: {listed(left)}." if left else ""
+    note = f"Not shown, because they are rarer or on every stimulus: {listed(left)}." if left else ""
     return joined(
         folded(
             "Balance and means, as tables",

@@ -3,6 +3,8 @@ import { button, element, whole } from "./draw.js";
 import { copyable, dialog, field, status } from "./dialog.js";
 import { complain, say, send } from "./net.js";
 
+const counted = (count, word) => `${whole(count)} ${word}${count === 1 ? "" : "s"}`;
+
 const links = (shown) => {
   const box = dialog("Links for senior raters");
   element("p", "note", box, "Whoever has a link decides under its name. Revoking it ends it at once; decisions stay.");
@@ -20,7 +22,7 @@ const links = (shown) => {
   });
   for (const person of shown.filter((each) => each.active)) {
     const line = element("div", "row", box);
-    element("span", "", line, `${person.note || person.adjudicator}: ${whole(person.decisions)} decisions`);
+    element("span", "", line, `${person.note || person.adjudicator}: ${counted(person.decisions, "decision")}`);
     button("Show the link", line, async () => {
       try { copyable(line, (await send("POST", `adjudicators/${person.adjudicator}/link`)).link); } catch (problem) { complain(problem, feedback); }
     });
@@ -40,7 +42,7 @@ export const adjudication = (section) => {
     element("b", "", line, whole(data.waiting));
     line.append(" waiting, ");
     element("b", "", line, whole(data.decided));
-    line.append(` decided by ${whole(data.adjudicators.filter((each) => each.decisions).length)} senior raters`);
+    line.append(` decided by ${counted(data.adjudicators.filter((each) => each.decisions).length, "senior rater")}`);
     button("Links for senior raters", element("div", "row", host), () => links(data.adjudicators));
   };
 };

@@ -1,0 +1,110 @@
+"""What is wrong with a clip before anybody rates it, and which clips are nearly the same.
+
+*Silent*: no 20 ms above -60 dB; a clip of which over half is so quiet is reported too. *Clipped*: at least three samples in a row
+at the clip's largest value, if that is above -1 dB; more than ten such runs a second are reported. *DC offset*: the mean is more
+than 1% of full scale. *Edge*: the first or last 2 ms are above -30 dB relative to the clip's own power, which is heard as a click.
+
+The fingerprint is the difference hash of pictures taken of a spectrogram: power in 16 bands from 100 Hz to 7 kHz, a third of an
+octave or more apart, averaged over 17 equal stretches, each compared with the one before. Copies at another level, rate or coding
+differ in few of its 256 bits; the same clip cropped elsewhere is another clip.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from heartfelt.media.sound import Samples, checked_samples, resample, to_one_channel
+from heartfelt.stats.triples import Floats
+
+SILENCE_DB = -60.0
+_STEP_SECONDS = 0.02
+_EDGE_SECONDS = 0.002
+_EDGE_DB = -30.0
+_CLIP_LEVEL, _CLIP_RUN, _CLIP_RATE = 10.0 ** (-1.0 / 20.0), 3, 10.0
+_OFFSET = 0.01
+_RATE, _FRAME, _BANDS, _STRETCHES = 16_000, 512, 16, 17
+
+
+@dataclass(frozen=True, slots=True)
+class SoundChecks:
+    """The checks of one clip: numbers, and what is wrong in words."""
+
+    seconds: float
+    channels: int
+    rate: int
+    silent_share: float
+    """The share of 20 ms steps below -60 dB."""
+    offset: float
+    """The largest mean of a channel, as a share of full scale."""
+    clipped_runs: int
+    problems: tuple[str, ...]
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing can be heard."""
+        return self.silent_share == 1.0
+
+
+def check_sound(samples: Samples, rate: int) -> SoundChecks:
+    """Look over a clip of ``(frames, channels)`` or ``(frames,)``."""
+    from heartfelt.media._kernels_sound import peak_runs, step_power
+
+    samples = checked_samples(samples)
+    columns = np.ascontiguousarray(samples[:, None] if samples.ndim == 1 else samples)
+    seconds = columns.shape[0] / rate
+    power = step_power(columns, max(1, round(_STEP_SECONDS * rate)))
+    silent = float(np.mean(power <= 10.0 ** (SILENCE_DB / 10.0)))
+    offset = float(np.abs(columns.mean(axis=0, dtype=np.float64)).max())
+    peak = float(np.abs(columns).max(initial=0.0))
+    runs = int(peak_runs(columns, np.float32(peak), _CLIP_RUN)) if peak >= _CLIP_LEVEL else 0
+    problems = []
+    if silent == 1.0:
+        problems.append("silent")
+    elif silent > 0.5:
+        problems.append(f"silent for {silent:.0%} of its length")
+    if runs > _CLIP_RATE * seconds:
+        problems.append(f"clipped {runs} times")
+    if offset > _OFFSET:
+        problems.append(f"a DC offset of {offset:.1%} of full scale")
+    problems += _edges(columns, rate, float(power.mean()))
+    return SoundChecks(seconds, columns.shape[1], rate, silent, offset, runs, tuple(problems))
+
+
+def _edges(columns: Samples, rate: int, power: float) -> list[str]:
+    size = max(1, round(_EDGE_SECONDS * rate))
+    limit = power * 10.0 ** (_EDGE_DB / 10.0)
+    ends = {"begins": columns[:size], "ends": columns[-size:]}
+    loud = [
+        name for name, part in ends.items() if float(np.square(part.astype(np.float64)).mean()) > limit > 0.0
+    ]
+    return [f"{name} abruptly" for name in loud]
+
+
+def sound_hash(samples: Samples, rate: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]] | None:
+    """The fingerprint of a clip as 32 bytes; None where it is too short or silent."""
+    mono = resample(to_one_channel(checked_samples(samples)), rate, _RATE)
+    frames = mono.shape[0] // _FRAME
+    if frames < _STRETCHES or not mono.any():
+        return None
+    blocks = mono[: frames * _FRAME].reshape(frames, _FRAME) * np.hanning(_FRAME).astype(np.float32)
+    spectrum = np.square(np.abs(np.fft.rfft(blocks, axis=1)))
+    edges = np.searchsorted(np.fft.rfftfreq(_FRAME, 1.0 / _RATE), np.geomspace(100.0, 7_000.0, _BANDS + 1))
+    bands = np.add.reduceat(spectrum, np.maximum.accumulate(edges)[:-1], axis=1)
+    stretches = np.array([part.mean(axis=0) for part in np.array_split(bands, _STRETCHES)])
+    level: Floats = np.log(stretches + 1e-12 * stretches.max())
+    return np.packbits((level[1:] > level[:-1]).ravel())
+
+
+def energetic_starts(samples: Samples, rate: int, seconds: float, within_db: float = 10.0) -> Floats:
+    """The starts in seconds, every 20 ms, of stretches that are at most ``within_db`` quieter than the loudest."""
+    from heartfelt.media._kernels_sound import step_power
+
+    columns = np.ascontiguousarray(samples[:, None] if samples.ndim == 1 else samples)
+    step = max(1, round(_STEP_SECONDS * rate))
+    total = np.concatenate([[0.0], np.cumsum(step_power(columns, step))])
+    length = max(1, math.floor(seconds * rate / step))
+    power = total[length:] - total[:-length]
+    return np.flatnonzero(power >= power.max() * 10.0 ** (-within_db / 10.0)) * step / rate

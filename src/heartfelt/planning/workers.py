@@ -1,0 +1,87 @@
+"""Simulating designs in two processes: a helper of our own takes every second design.
+
+The helper is ``python -m heartfelt.planning.workers``, not a pool: a pool would import the caller's main module again, which a
+script without a guard does not survive. Where the helper fails, its designs are simulated here.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heartfelt.planning.comparison import simulate_comparisons
+from heartfelt.planning.design import Material, PlannedDesign, PlanOptions
+from heartfelt.planning.pilot import Pilot
+from heartfelt.planning.simulation import Simulated, simulate_design
+
+LEAST_RATINGS = 8_000_000
+"""Simulated ratings below which starting a second process costs more than it gains."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """Everything a design is simulated from."""
+
+    material: Material
+    pilot: Pilot
+    dropout: float
+    options: PlanOptions
+
+    def simulate(self, design: PlannedDesign) -> Simulated:
+        """Simulate one design."""
+        run = simulate_comparisons if self.material.compares else simulate_design
+        return run(self.material, design, self.pilot, self.dropout, self.options, self.options.studies)
+
+
+def simulate_all(
+    work: Work, designs: Sequence[PlannedDesign], done: Callable[[int], None] = lambda _: None
+) -> list[Simulated]:
+    """Simulate the designs, in their order; ``done`` is told how many are finished."""
+    workers = work.options.workers or min(2, os.cpu_count() or 1)
+    size = sum(design.wanted for design in designs) * work.options.studies
+    both = workers > 1 and len(designs) > 1 and size >= LEAST_RATINGS and bool(sys.executable)
+    mine, other = (designs[::2], designs[1::2]) if both else (designs, [])
+    with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
+        results = Path(folder) / "simulated.pickle"
+        helper = _start(work, other, results) if other else None
+        try:
+            made = []
+            for design in mine:
+                made.append(work.simulate(design))
+                done(len(made))
+            if not other:
+                return made
+            if helper is not None and helper.wait() == 0:
+                others: list[Simulated] = pickle.loads(results.read_bytes())
+            else:
+                others = [work.simulate(design) for design in other]
+        finally:
+            if helper is not None and helper.poll() is None:
+                helper.kill()
+                helper.wait()
+    done(len(designs))
+    out: list[Simulated] = [*designs]  # type: ignore[list-item]  # replaced, place by place
+    out[::2], out[1::2] = made, others
+    return out
+
+
+def _start(work: Work, designs: Sequence[PlannedDesign], results: Path) -> subprocess.Popen[bytes] | None:
+    command = [sys.executable, "-P", "-m", "heartfelt.planning.workers", str(results)]
+    with tempfile.TemporaryFile() as task:
+        pickle.dump((work, list(designs)), task)
+        task.seek(0)
+        try:
+            return subprocess.Popen(command, stdin=task, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except OSError:
+            return None
+
+
+if __name__ == "__main__":
+    given, wanted = pickle.load(sys.stdin.buffer)
+    Path(sys.argv[1]).write_bytes(pickle.dumps([given.simulate(design) for design in wanted]))
