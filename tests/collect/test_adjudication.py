@@ -207,6 +207,14 @@ def test_items_wait_are_decided_and_keep_their_history(
         ("awe", senior, "It towers.")
     ]
 
+    latest = collection.decision_before(senior, 2**62)
+    assert latest is not None
+    assert (latest[:2], latest[2].answer, len(latest[2].trials)) == (("s0", "emotion"), "fear", 3)
+    first = collection.decision_before(senior, latest[2].seq)
+    assert first is not None
+    assert (first[2].answer, first[2].comment, first[2].draft) == ("awe", "It towers.", None)
+    assert collection.decision_before(senior, first[2].seq) is None
+
     target = collection.snapshot().write(tmp_path / "frozen")
     assert load(target).adjudications.equals(collection.snapshot().adjudications)
     assert collection.adjudicators().row(0, named=True)["decisions"] == 2
