@@ -22,8 +22,8 @@ import polars as pl
 
 from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.commands import CollectOptions
-from heartfelt.collect.machine_values import machine_values
 from heartfelt.errors import InputError, require
+from heartfelt.formats.machine_values import machine_values
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
