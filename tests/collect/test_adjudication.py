@@ -207,6 +207,14 @@ def test_items_wait_are_decided_and_keep_their_history(
         ("awe", senior, "It towers.")
     ]
 
+    latest = collection.decision_before(senior, 2**62)
+    assert latest is not None
+    assert (latest[:2], latest[2].answer, len(latest[2].trials)) == (("s0", "emotion"), "fear", 3)
+    first = collection.decision_before(senior, latest[2].seq)
+    assert first is not None
+    assert (first[2].answer, first[2].comment, first[2].draft) == ("awe", "It towers.", None)
+    assert collection.decision_before(senior, first[2].seq) is None
+
     target = collection.snapshot().write(tmp_path / "frozen")
     assert load(target).adjudications.equals(collection.snapshot().adjudications)
     assert collection.adjudicators().row(0, named=True)["decisions"] == 2
@@ -235,6 +243,18 @@ def test_a_decision_is_an_answer_on_the_questions_scale(make_study: Make, opened
     with pytest.raises(InvalidAnswer):
         collection.do(Adjudicate(senior, "s0", "nothing", "joy", key="k", seen=10**9, rule="all"))
     assert collection.adjudication().decided == 0
+
+
+def test_none_can_be_decided_where_raters_may_say_it(make_study: Make, collect: Open) -> None:
+    questions = [{**STUDY["questions"][0], "none": True}, STUDY["questions"][1]]
+    collection, _ = collected(collect, make_study(2, **{**STUDY, "questions": questions}))
+    senior = collection.do(AddAdjudicator())
+    decide(collection, senior, NONE)
+    row, _ = history(collection)
+    assert (row["value"], row["answer"]) == (None, NONE)
+    plain, _ = collected(collect, make_study(2, **STUDY))
+    with pytest.raises(InvalidAnswer):
+        decide(plain, plain.do(AddAdjudicator()), NONE)
 
 
 def test_links_are_revoked_at_once_and_in_other_processes_too(make_study: Make, opened: Open) -> None:

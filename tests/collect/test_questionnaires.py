@@ -193,3 +193,14 @@ def test_an_adaptive_study_is_not_steered_by_what_is_not_always_asked(make_study
             shown = dict.fromkeys(person.step.questions, 5) | {"people": "no", "smile": None, "things": "cat"}
             person.answer(values=shown)
     assert collection.coverage().complete == 6
+
+
+def test_one_question_a_trial_is_not_asked_where_its_draft_says_no(make_study: Make, opened: Open) -> None:
+    design = {**STUDY["design"], "questions_per_page": "one"}
+    pets = {"id": "pets", "text": "Pets?", "scale": "nine", "show_if": {"draft": "things", "includes": "cat"}}
+    things = STUDY["questions"][4]
+    parts: dict[str, Any] = {"before": [], "after": [], "demographics": []}
+    collection = opened(make_study(**{**STUDY, **parts, "design": design, "questions": [pets, things]}))
+    items = collection.coverage().items.select("stimulus", "question").rows()
+    assert [stimulus for stimulus, question in items if question == "pets"] == ["s0"]
+    assert len(items) == 4

@@ -30,9 +30,9 @@ from heartfelt.collect.commands import (
     Verdict,
 )
 from heartfelt.collect.errors import InvalidAnswer, UnknownRater
-from heartfelt.collect.machine_values import invalid_machine_values
 from heartfelt.errors import InputError
 from heartfelt.formats.drafts import write_drafts
+from heartfelt.formats.machine_values import invalid_machine_values
 from heartfelt.formats.manifest import open_study
 from heartfelt.snapshot import load
 from tests.collect.people import Clock, Person

@@ -18,7 +18,7 @@ from heartfelt.make.starter import STARTERS
 from heartfelt.registry import DuplicateNameError
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.screening.policy import POLICIES
-from heartfelt.study.recipes import RECIPES, recipe_study, reference_recipe
+from heartfelt.study.recipes import RECIPES, drafted_recipe, recipe_study, reference_recipe
 
 ROOT = Path(heartfelt.__file__).parent
 NAMES = ("aigiemo", "aimoclips", "emolia", "musav", "musiceval", "vgmidi")
@@ -62,6 +62,7 @@ def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
     assert (FIGURES.names(), LAYOUTS.names()) == (["aimoclips"], ["emolia", "musiceval"])
     assert "musiceval" in POLICIES
     assert reference_recipe() == "aimoclips"
+    assert drafted_recipe() == "aigiemo"
     assert recipe_study("aimoclips") is recipe_study("aimoclips")
 
 

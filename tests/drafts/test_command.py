@@ -110,6 +110,28 @@ def test_check_of_a_study_whose_drafts_are_partial(
     assert "light: 1 of 4 stimuli have a draft" in capsys.readouterr().out
 
 
+def test_images_of_five_systems_and_photographs(shared_data: Path, tmp_path: Path) -> None:
+    """A third of the AVT images through the command: every one is measured, and none is a copy of another."""
+    media = shared_data / "avt_ai_images" / "images"
+    if not media.is_dir():
+        pytest.skip(f"{media} is not there")
+    names = sorted(path.relative_to(media).as_posix() for path in media.rglob("*.*"))[::3]
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "media").symlink_to(media.resolve())
+    own = STUDY.replace("id: light", "id: brightness").replace("id: things", "id: colour")
+    (folder / "study.yaml").write_text(own, encoding="utf-8")
+    pl.DataFrame({"stimulus": names, "path": names}).write_csv(folder / "stimuli.csv")
+    assert main(["draft", str(folder), "--no-cache", "--field", "brightness", "--field", "colour"]) == 0
+    drafts = open_study(folder).drafts
+    assert drafts.height == 2 * len(names) > 80
+    light = drafts.filter(pl.col("question") == "brightness")["value"].cast(pl.Float64)
+    assert light.is_between(0.02, 0.98).all()
+    assert light.n_unique() > 20
+    assert not (folder / "drafts_duplicates.csv").exists()
+    assert not (folder / "drafts_ledger.csv").exists()
+
+
 NINE = Points(type="points", points=9)
 HALVES = Numeric(type="numeric", low=0, high=1.2, step=0.5)
 MOOD = Categories(type="categories", categories=["calm", "tense"])

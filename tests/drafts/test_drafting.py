@@ -201,6 +201,22 @@ def test_what_has_a_draft_is_left_alone_and_replaced_on_request(folder: Path) ->
     assert (worse.failed, set(drafts_of(folder)["value"])) == (4, {"0.2"})
 
 
+def test_values_that_came_with_the_study_count_as_drafts(folder: Path, tmp_path: Path) -> None:
+    stimuli = pl.read_csv(folder / "stimuli.csv").with_columns(
+        pl.Series("light", ["0.9", None, "7", None]), pl.lit("our tagger").alias("light_source")
+    )
+    stimuli.write_csv(folder / "stimuli.csv")
+    table = tmp_path / "new.csv"
+    table.write_text("stimulus,light\np0,0.1\np1,0.2\np2,0.3\n")
+    done = draft(folder, options(f"file:{table}", fields=["light"]))
+    # The 7 is not on the scale, so nobody was shown it.
+    assert dict(done.drafts.select("stimulus", "value").iter_rows()) == {"p1": "0.2", "p2": "0.3"}
+    assert (done.fields[0].drafted, done.fields[0].new, done.fields[0].failed) == (3, 2, 1)
+    assert done.fields[0].sources == {"new": 2, "our tagger": 1}
+    again = draft(folder, options(f"file:{table}", fields=["light"], replace=True))
+    assert dict(again.drafts.select("stimulus", "value").iter_rows())["p0"] == "0.1"
+
+
 PRICES = "input_price=1000,output_price=1000"
 """A request of 1,100 tokens costs 1.1."""
 

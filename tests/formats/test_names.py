@@ -57,6 +57,20 @@ def test_a_log_with_paths_and_repeats_is_read(log: Path) -> None:
     assert snapshot.study.media == "image"
 
 
+def test_prompts_have_their_texts(log: Path) -> None:
+    (log.parent / "prompts.csv").write_text(
+        "ID,prompts,category\np01,A red car,cars\np02,A dog,dogs\np09,A cat,cats\n"
+    )
+    snapshot = heartfelt.read(log, "long", media="images", prompts="prompts.csv", **OPTIONS)
+    assert [(prompt.id, prompt.text) for prompt in snapshot.study.prompts] == [
+        ("p01", "A red car"),
+        ("p02", "A dog"),
+    ]
+    (log.parent / "prompts.csv").write_text("ID,prompts\nq01,A red car\n")
+    with pytest.raises(InputError, match="no column with the stimuli's prompts"):
+        heartfelt.read(log, "long", media="images", prompts="prompts.csv", **OPTIONS)
+
+
 def test_other_parts_describe_the_stimulus(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text(LOG)

@@ -78,7 +78,7 @@ def check(
 
 def _drafted(opened: OpenStudy) -> Iterator[str]:
     """Which machine-first questions have drafts; an error for a drafter that does not exist."""
-    from heartfelt.collect.machine_values import machine_values
+    from heartfelt.formats.machine_values import machine_values
     from heartfelt.predictors import PREDICTORS, parse_spec
 
     first = [question for question in opened.study.asked if question.machine_first]
@@ -100,7 +100,7 @@ def _drafted(opened: OpenStudy) -> Iterator[str]:
 
 def _off_scale(opened: OpenStudy) -> Iterator[str]:
     """Drafts that nobody could accept."""
-    from heartfelt.collect.machine_values import invalid_machine_values
+    from heartfelt.formats.machine_values import invalid_machine_values
 
     invalid = invalid_machine_values(opened)
     for question, count in Counter(name for _, name in invalid).items():
@@ -113,7 +113,7 @@ def _off_scale(opened: OpenStudy) -> Iterator[str]:
 
 def _planted(opened: OpenStudy) -> Iterator[str]:
     """Whether raters who accept every draft would be noticed, and what would make sure of it."""
-    from heartfelt.collect.machine_values import machine_values
+    from heartfelt.formats.machine_values import machine_values
     from heartfelt.screening.rules.verification import advise_planting
 
     filled = machine_values(opened)

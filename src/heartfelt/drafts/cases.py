@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from heartfelt.formats.machine_values import machine_values
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.predictors.predictor import Ask, Case
 from heartfelt.predictors.task import ask_of, media_of, prompt_of
@@ -49,6 +50,10 @@ def draft_cases(opened: OpenStudy, asks: Mapping[str, Ask], pending: pl.DataFram
 
 
 def pending_items(opened: OpenStudy, fields: Sequence[str], *, again: bool) -> pl.DataFrame:
-    """The items (stimulus, question) of ``fields`` that have no draft; with ``again`` all of them."""
+    """The items (stimulus, question) of ``fields`` that no machine has filled in yet; with ``again`` all of them."""
     items = opened.items.select("stimulus", "question").filter(pl.col("question").is_in(list(fields)))
-    return items if again else items.join(opened.drafts, on=["stimulus", "question"], how="anti")
+    if again:
+        return items
+    schema = dict.fromkeys(("stimulus", "question"), pl.String)
+    filled = pl.DataFrame(list(machine_values(opened)), schema=schema, orient="row")
+    return items.join(filled, on=["stimulus", "question"], how="anti", maintain_order="left")

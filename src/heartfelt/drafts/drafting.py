@@ -67,11 +67,10 @@ def draft(
 ) -> Drafting:
     """Draft the ``machine_first`` questions of a study; what has a draft is left as it is, unless it is to be replaced."""
     options = options or DraftOptions()
-    opened = open_study(folder, progress)
-    assigned, without = assign(opened.study, options.fields, options.drafters)
-    with _only_run(opened.folder / RUNS):
-        # Only now: another run may have written since the study was opened.
-        opened = open_study(folder)
+    assigned, without = assign(load_study(folder), options.fields, options.drafters)
+    home = Path(folder).parent if Path(folder).is_file() else Path(folder)
+    with _only_run(home / RUNS):
+        opened = open_study(folder, progress)
         files = DraftFiles(opened)
         runs = [_drafted(opened, each, files, options, progress) for each in assigned]
         if runs and all(each.problem is not None for each in runs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from heartfelt.drafts.result import DrafterRun, Drafting, FieldDrafts
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text, read_delimited
 from heartfelt.formats.drafts import write_drafts
+from heartfelt.formats.machine_values import machine_values
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.duplicates import find_near_duplicates
 from heartfelt.progress import Progress
@@ -121,11 +123,14 @@ def summary(
     opened = files.opened
     drafter = {question.id: each.spec for each in assigned for question in each.fields}
     items = dict(opened.items.group_by("question").len().iter_rows())
+    filled: dict[str, list[tuple[str, str]]] = {}
+    for (_, name), fact in machine_values(replace(opened, drafts=files.drafts)).items():
+        filled.setdefault(name, []).append(fact)
     fields = []
     for question in opened.study.asked:
         if question.id not in drafter and question.id not in without:
             continue
-        drafts = files.drafts.filter(pl.col("question") == question.id)
+        drafts, values = files.drafts.filter(pl.col("question") == question.id), filled.get(question.id, [])
         sure = (
             drafts["confidence"].drop_nulls()
             if "confidence" in drafts.columns
@@ -138,12 +143,12 @@ def summary(
                 question.id,
                 drafter.get(question.id),
                 items.get(question.id, 0),
-                drafts.height,
+                len(values),
                 files.new[question.id],
                 problems.total(),
-                int((drafts["value"] == NONE).sum()),
+                sum(value == NONE for value, _ in values),
                 float(mean) if isinstance(mean, float) else None,
-                dict(Counter(drafts["source"].to_list()).most_common()),
+                dict(Counter(source for _, source in values).most_common()),
                 dict(problems.most_common(_MOST_PROBLEMS)),
             )
         )

@@ -15,6 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.formats.described import UNSTATED
 from heartfelt.formats.source_table import SourceTable
 from heartfelt.snapshot.snapshot import Spooled, spool
+from heartfelt.study.answer import NONE
 from heartfelt.study.scale import AnyScale, Categories, Category, FreeText, Tags
 
 NO_RATER = "none"
@@ -87,7 +88,7 @@ def coded_answers(
     if "answer" not in lazy.collect_schema():
         return spooled, {question: scale or UNSTATED for question, scale in stated.items()}
     words = (
-        lazy.filter(pl.col("answer").is_not_null())
+        lazy.filter(pl.col("answer").is_not_null() & (pl.col("answer") != NONE))
         .group_by("question", "answer")
         .agg(pl.len(), pl.col("value").min().alias("code"), (pl.col("value").n_unique() == 1).alias("coded"))
         .sort("question", "answer")

@@ -8,7 +8,7 @@ column of the stimuli that holds the limits (or yes).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import polars as pl
@@ -28,6 +28,7 @@ from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
 from heartfelt.study.sets import Sets
+from heartfelt.study.study import Prompt
 
 UNSTATED = Numeric(type="numeric")
 """The scale of a question whose scale nobody stated: numbers without limits."""
@@ -67,6 +68,7 @@ def build(
     sets: Sets | None = None,
     ratings: pl.DataFrame | Spooled | None = None,
     ledger: pl.DataFrame | None = None,
+    prompts: Sequence[Prompt] = (),
     **others: pl.DataFrame | None,
 ) -> Snapshot:
     """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data."""
@@ -82,6 +84,7 @@ def build(
                 f"{path}: '{str(first['input'])[:60]}' cannot be used: {first['msg'].removeprefix('Value error, ')}.",
                 "Rename it in the table, or map another column.",
             ) from error
+    known = known.changed(prompts=[*prompts]) if prompts else known
     return Snapshot.build(
         _with_anchors(known, stimuli, options, str(path)),
         stimuli=stimuli,

@@ -28,7 +28,7 @@ from heartfelt.formats.described import (
 )
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
-from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli
+from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, stated_prompts
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
 from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
 from heartfelt.formats.set_tables import (
@@ -106,6 +106,7 @@ class Long(Format):
         "rater_columns": "further columns that describe the rater, with commas",
         "stimuli": "a table of stimuli beside this one",
         "stimuli_id": "the id's column in the table of stimuli",
+        "prompts": "a table of prompts beside this one: their ids and texts",
         "raters": "a table of raters beside this one",
         "raters_id": "the id's column in the table of raters",
         **TRIAL_OPTIONS,
@@ -163,12 +164,14 @@ class Long(Format):
             spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
             coded = with_ties(coded, rows)
         traced = path.parent / TRACES_FILE
+        stimuli = rated_stimuli(table, roles, spooled)
         return build(
             self.name,
             table,
             source,
             progress,
-            stimuli=rated_stimuli(table, roles, spooled),
+            stimuli=stimuli,
+            prompts=stated_prompts(table, stimuli),
             scales=coded,
             notes=notes,
             known=known,

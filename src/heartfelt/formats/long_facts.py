@@ -9,10 +9,14 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.formats.columns import read_table
 from heartfelt.formats.set_rows import ABOUT_STIMULUS
 from heartfelt.formats.source_table import SourceTable, side_table
 from heartfelt.snapshot.snapshot import Spooled
+from heartfelt.study.study import Prompt
 from heartfelt.tables import RATERS, STIMULI
+
+PROMPT_TEXTS = ("text", "prompt", "prompts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,24 @@ def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataF
             f"Use the same ids in both files, or name the id's column in {companion.name} with --map raters_id=COLUMN.",
         )
     return RATERS.check(listed, str(companion))
+
+
+def stated_prompts(table: SourceTable, stimuli: pl.DataFrame) -> list[Prompt]:
+    """The texts of the prompts that the stimuli name by id, from the table that ``prompts`` names."""
+    if "prompts" not in table.options:
+        return []
+    path = table.path.parent / table.options["prompts"]
+    listed = read_table(path).with_columns(pl.all().cast(pl.String).str.strip_chars())
+    used = set(stimuli["prompt"].drop_nulls()) if "prompt" in stimuli.columns else set()
+    ids = [name for name in listed.columns if used & set(listed[name])]
+    texts = [name for name in listed.columns if name.casefold() in PROMPT_TEXTS and name not in ids]
+    if not ids or not texts:
+        raise InputError(
+            f"{path} has no column with the stimuli's prompts, or none with their texts.",
+            f"Give it the ids that the stimuli have as 'prompt', and a column {' or '.join(PROMPT_TEXTS)}.",
+        )
+    pairs = listed.select(ids[0], texts[0]).drop_nulls().unique(ids[0], maintain_order=True)
+    return [Prompt(id=name, text=text) for name, text in pairs.iter_rows() if name in used]
 
 
 def _companion(table: SourceTable, what: str) -> Path | None:

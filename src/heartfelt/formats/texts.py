@@ -12,6 +12,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import need, read_table
 from heartfelt.formats.json_files import JSON, json_records, numbered_lines, text_of
 from heartfelt.snapshot import Snapshot
+from heartfelt.study.answer import NONE
 
 LINES = {".txt", ".text", ".md"}
 SEPARATOR = "#"
@@ -62,7 +63,8 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
         raise InputError(
             f"The source has no texts called '{field}'.", suggestion(field, known, "It has texts called")
         )
-    return _named(field, frame)
+    # That there is nothing to describe is no description.
+    return _named(field, frame.filter(pl.col("text").cast(pl.String).fill_null("") != NONE))
 
 
 def file_texts(path: Path, field: str | None, name: str = "") -> NamedTexts:

@@ -33,6 +33,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels.adjudicated import Adjudicated, decision_notes, with_decisions
 from heartfelt.labels.courses import COURSES, courses
+from heartfelt.labels.none import mostly_none
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
 from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
@@ -180,6 +181,8 @@ def labels(
     usable = [q.id for q in study.asked if study.scale_of(q.id).has_values]
     answers = first_answers(snapshot) if answers is None else answers
     answers = answers.filter(pl.col("question").is_in(usable))
+    none = mostly_none(snapshot.without_probes, answers)
+    answers = answers.join(none, on=ITEM, how="anti", maintain_order="left") if none.height else answers
     least = options.minimum_ratings or study.design.minimum_ratings
     counted = answers.group_by(ITEM, maintain_order=True).len("n")
     short = counted.filter(pl.col("n") < least)
@@ -191,6 +194,7 @@ def labels(
     strengths = strengths_table(contests, least)
     notes = dict.fromkeys(note for each in contests for note in each.notes)
     parts.append(_complete(strengths.filter(pl.col("of") == "stimulus").rename({"name": "stimulus"})))
+    parts.append(_complete(none.filter(pl.col("question").is_in(usable))))
     table = pl.concat(parts, how="vertical_relaxed")
     if snapshot.adjudications.height:
         table = with_decisions(table, snapshot, usable, options.adjudicated, answers)
@@ -359,6 +363,14 @@ def _from_means(snapshot: Snapshot, questions: list[str], options: LabelOptions)
     )
 
 
+def _why_unrated(study: Study) -> pl.Expr:
+    """Why items have no ratings: a question that is asked under a condition may have had no reason to be asked."""
+    conditional = [question.id for question in study.asked if question.show_if]
+    asked = pl.when(pl.col("question").is_in(conditional))
+    reason = asked.then(pl.lit("no ratings: the question is asked only under a condition"))
+    return reason.otherwise(pl.lit("no ratings")).alias("reason")
+
+
 def _ledger(
     snapshot: Snapshot, table: pl.DataFrame, short: pl.DataFrame, usable: list[str], least: int
 ) -> pl.DataFrame:
@@ -382,7 +394,7 @@ def _ledger(
         [
             short.select(*ITEM, few),
             table.filter(pl.col("value").is_null()).select(*ITEM, tied),
-            unrated.with_columns(pl.lit("no ratings").alias("reason")),
+            unrated.with_columns(_why_unrated(snapshot.study)),
             silent.with_columns(pl.lit("nobody answered this question").alias("reason")),
         ],
         how="diagonal",

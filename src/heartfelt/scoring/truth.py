@@ -20,6 +20,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_part
 from heartfelt.stats.jackknife import LEAST_UNITS
 from heartfelt.study import Study
+from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Ordered, Tags, YesNo
 from heartfelt.study.set_scale import Trace
 from heartfelt.tables import LEDGER
@@ -231,7 +232,7 @@ def _texts(snapshot: Snapshot) -> dict[tuple[str, str], tuple[str, ...]]:
     table = snapshot.scan_ratings()
     if not worded or "answer" not in table.collect_schema():
         return {}
-    written = pl.col("answer").fill_null("").str.strip_chars() != ""
+    written = ~pl.col("answer").fill_null("").str.strip_chars().is_in(["", NONE])
     texts = (
         table.filter(pl.col("question").is_in(worded) & written)
         .group_by(ITEM, maintain_order=True)

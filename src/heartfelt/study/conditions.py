@@ -161,6 +161,12 @@ def _check_source(
         facts = [fact.id for fact in study.demographics]
         facts += [each.id for each in study.asked_in("before")] if where != "before" else []
         check_name(place, name, facts, "nothing asked about raters is called", "Facts about raters")
+        if where == "questions" and study.design.questions_per_page == "one":
+            raise ReferenceProblem(
+                place,
+                "each trial asks one question (questions_per_page: one), so some raters would get empty trials. "
+                "Use questions_per_page: all",
+            )
         return
     if kind == "draft":
         if where != "questions":

@@ -10,7 +10,7 @@ import numpy as np
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import FieldLog, ShowTrial, Verdict
-from heartfelt.collect.machine_values import machine_values
+from heartfelt.formats.machine_values import machine_values
 from heartfelt.simulate import Verifier, VerifierMix, field_truth, verify
 from heartfelt.streams import stream
 

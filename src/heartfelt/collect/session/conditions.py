@@ -1,14 +1,14 @@
 """What conditions come to for one rater: the questions a trial asks, the pages of a questionnaire, the answers allowed.
 
-Conditions on facts about the rater and on drafts are settled here, before a question is sent: the page never learns what
-they test. What remains depends on answers to other questions of the same form, and the page tests that as the server does.
+Conditions on drafts have been settled when the study was opened; those on facts about the rater are settled here, before a
+question is sent: the page never learns what they test. What remains depends on answers to other questions of the same
+form, and the page tests that as the server does.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from heartfelt.collect.assign.model import Rater
@@ -30,21 +30,12 @@ def rater_facts(rater: Rater, where: str = "questions") -> dict[Source, Coded]:
     return facts | {("question", name): fact for (time, name), fact in rater.facts.items() if time == where}
 
 
-def draft_facts(study: Study, unit: Unit) -> dict[Source, Coded]:
-    """The drafts of a stimulus, whatever is shown of them; one that its scale does not accept counts as none."""
-    out: dict[Source, Coded] = {}
-    for name, (value, _) in unit.machine.items():
-        with suppress(InputError):
-            out["draft", name] = study.read(study.question(name), value)
-    return out
-
-
 def asked_questions(study: Study, rater: Rater, unit: Unit) -> tuple[str, ...]:
     """The questions of a unit that this rater may have to answer."""
     if not study.conditional:
         return unit.questions
     questions = [study.question(name) for name in unit.questions]
-    return _may_be_shown(study, questions, {**rater_facts(rater), **draft_facts(study, unit)}, "questions")
+    return _may_be_shown(study, questions, rater_facts(rater), "questions")
 
 
 def _may_be_shown(
@@ -55,6 +46,7 @@ def _may_be_shown(
     for question in questions:
         if all(
             condition.question in out
+            or condition.draft is not None
             or holds(condition, facts.get(condition.about), scale_of(study, condition.about, where))
             for condition in question.show_if
         ):

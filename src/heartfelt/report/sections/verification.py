@@ -5,6 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
+from heartfelt.analysis.verification import ALL
 from heartfelt.analysis.verification_results import DraftedField, DraftedModel, Verification, VerifyingRater
 from heartfelt.report.charts import Charts
 from heartfelt.report.figures.verification import field_name, stampers
@@ -60,7 +61,7 @@ def _effects(made: Verification) -> Markup:
         "similarity with the draft in sight": lambda row: row.anchoring.with_draft,
         "without": lambda row: row.anchoring.without_draft,
         "anchoring": lambda row: row.anchoring.difference,
-        "p (Holm)": lambda row: PValue(row.anchoring.p_holm),
+        "p (Holm)": lambda row: PValue(row.anchoring.p if row.field == ALL else row.anchoring.p_holm),
         "seconds with a draft": lambda row: row.seconds.with_draft,
         "seconds without": lambda row: row.seconds.without_draft,
         "times as long": lambda row: row.seconds.difference,
@@ -110,7 +111,7 @@ def _notes(made: Verification) -> Markup:
         " and words by the Jaccard index, categories equal or not. A planted draft may be right by chance, where the machine's own"
         " is wrong or two phrases mean the same."
     )
-    alike = sum(field.planted_alike for field in made.fields if field.field != "all")
+    alike = sum(field.planted_alike for field in made.fields if field.field != ALL)
     if alike:
         verb = "is" if alike == 1 else "are"
         words += f" {plural(alike, 'planted draft')} {verb} not counted: too much like the machine's own to be wrong."

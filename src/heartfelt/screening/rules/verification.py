@@ -2,9 +2,10 @@
 
 *Rubber-stamping*: the share of planted drafts that a rater accepts. A planted draft belongs to another stimulus and is clearly
 wrong (``heartfelt.study.similarity``). Everybody misses some, so a rater may accept a share of up to ``at_most``, or as
-large a share as the other raters together accept of the same field where that is more: some wrong drafts are hard to
-notice. The p-value is the chance of accepting as many or more at those shares (a sum of independent draws), and the limit is
-Bonferroni over the raters who met a planted draft. Unit: share of planted drafts.
+large a share as the other raters accept of the same field where that is more: some wrong drafts are hard to notice. Raters
+who accept every planted draft do not count among the others unless they are half of the panel. The p-value is the chance of
+accepting as many or more at those shares (a sum of independent draws), and the limit is Bonferroni over the raters who met
+a planted draft. Unit: share of planted drafts.
 
 *Hasty verification*: the median time for a draft, compared with the panel's norm. Where the time for a field was not
 recorded, it is the time from one trial's answer to the next, divided by the drafts of the trial. Unit: seconds.
@@ -23,6 +24,9 @@ from heartfelt.stats.triples import Floats
 from heartfelt.study import Study
 from heartfelt.wording import number, p_value, percent, plural
 
+LEAST_STAMPED = 4
+WEIGHT = 10.0
+"""How many planted drafts the tolerated share is worth, in estimating that of the other raters."""
 LEAST_POWER = 0.9
 PLANTED_SHARES = (0.05, 0.075, 0.1, 0.15, 0.2, 0.25)
 _LONGEST_GAP = 1800.0
@@ -38,9 +42,7 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[Verdicts] 
     counts = accepted.group_by("rater", "field", maintain_order=True).agg(
         pl.len().alias("n"), pl.col("accepted").sum().alias("k")
     )
-    others_n, others_k = (pl.col(name).sum().over("field") - pl.col(name) for name in ("n", "k"))
-    norm = pl.when(others_n > 0).then(others_k / others_n).otherwise(0.0)
-    counts = counts.with_columns(norm.clip(lower_bound=at_most).alias("tolerated"))
+    counts = counts.with_columns(_tolerated(at_most))
     by_rater = counts.group_by("rater", maintain_order=True).agg("n", "k", "tolerated")
     raters = view.codes_of(by_rater["rater"])
     n, k, p = (np.zeros(raters.size) for _ in range(3))
@@ -61,6 +63,21 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[Verdicts] 
         )
 
     return [Verdicts(raters, n.astype(np.int64), words, why, k / n, limits, p, p < least)]
+
+
+def _tolerated(at_most: float) -> pl.Expr:
+    """The share of planted drafts of a field that a rater may accept: ``at_most``, or that of the others where it is more.
+
+    Raters who accept everything do not count among the others, unless they are half of the panel: then planted drafts are
+    no test. Few planted drafts of a field say little about it, so the others' share is drawn to ``at_most``.
+    """
+    met, stamped = (pl.col(name).sum().over("rater") for name in ("n", "k"))
+    everything = (met == stamped) & (met >= LEAST_STAMPED)
+    few = pl.col("rater").filter(everything).n_unique() < pl.col("rater").n_unique() / 2
+    counted = pl.when(everything & few).then(0)
+    n, k = (counted.otherwise(pl.col(name)) for name in ("n", "k"))
+    others_n, others_k = (part.sum().over("field") - part for part in (n, k))
+    return ((others_k + WEIGHT * at_most) / (others_n + WEIGHT)).clip(lower_bound=at_most).alias("tolerated")
 
 
 def _reasons(size: int) -> Reasons:

@@ -128,12 +128,12 @@ export class TextEntry {
 
   constructor(id, form, scale, changed) {
     Object.assign(this, { id, form, scale, changed });
-    const short = scale.most !== null && scale.most <= 15 && scale.least <= 1;
+    const short = scale.most !== null && scale.most <= 15 && scale.least <= 1 && !scale.rows;
+    this.count = make("small", { class: "words", id: `count-${(made += 1)}` });
     this.field = make(short ? "input" : "textarea", {
-      type: short ? "text" : undefined, rows: short ? undefined : 2, autocomplete: "off", maxlength: 9000,
-      "aria-label": form.text, oninput: () => this.#typed(),
+      type: short ? "text" : undefined, rows: short ? undefined : scale.rows ?? 2, autocomplete: "off", maxlength: 9000,
+      "aria-label": form.text, "aria-describedby": this.count.id, oninput: () => this.#typed(),
     });
-    this.count = make("small", { class: "words" });
     this.body = [this.field, this.count];
     this.#count();
   }
@@ -144,10 +144,20 @@ export class TextEntry {
   }
 
   #count() {
-    const { least, most } = this.scale;
-    const count = countWords(this.field.value);
-    const key = least && most ? "words_between" : least ? "words_of" : most ? "words_most" : "words";
-    this.count.textContent = words(key, { count, least, most });
+    const texts = this.#rules.map(([unit, count, least, most]) => {
+      const rule = least && most ? "_between" : least ? "_of" : most ? "_most" : "";
+      return words(`${unit}${rule}`, { count, least, most });
+    });
+    this.count.textContent = texts.join(" · ");
+  }
+
+  // What is counted, how much there is of it, and the limits. Characters count only where they are limited.
+  get #rules() {
+    const { least, most, least_characters: fewest = 0, most_characters: highest = null } = this.scale;
+    const text = this.field.value;
+    const limited = fewest > 0 || highest !== null;
+    const letters = ["characters", [...text.trim()].length, fewest, highest];
+    return [...(limited && !least && most === null ? [] : [["words", countWords(text), least, most]]), ...(limited ? [letters] : [])];
   }
 
   get value() {
@@ -160,89 +170,11 @@ export class TextEntry {
   }
 
   get problem() {
-    const { least, most } = this.scale;
     if (this.value === undefined) return null;
-    const count = countWords(this.field.value);
-    if (count < least) return words("too_few", { least });
-    if (most !== null && count > most) return words("too_many", { most });
-    return null;
-  }
-
-  key() {
-    return false;
-  }
-
-  get entry() {
-    return this.field;
-  }
-}
-
-export class TagEntry {
-  kind = "tags";
-
-  constructor(id, form, scale, changed) {
-    Object.assign(this, { id, form, scale, changed });
-    this.chosen = [];
-    this.list = make("span", { class: "chips" });
-    this.offered = make("span", { class: "chips offered" });
-    for (const [tag, text] of scale.tags) {
-      const chip = make("button", { type: "button", class: "chip", "aria-pressed": "false", "data-tag": tag, text });
-      chip.addEventListener("click", () => this.#turn(tag));
-      this.offered.append(chip);
+    for (const [unit, count, least, most] of this.#rules) {
+      if (count < least) return words(unit === "words" ? "too_few" : "too_short", { least });
+      if (most !== null && count > most) return words(unit === "words" ? "too_many" : "too_long", { most });
     }
-    this.field = scale.open ? make("input", {
-      type: "text", autocomplete: "off", maxlength: 190, placeholder: words("add_tag"), "aria-label": form.text,
-      onblur: () => this.take(), oninput: () => this.#separated(),
-    }) : null;
-    this.body = [scale.tags.length ? this.offered : null, make("div", { class: "tagging" }, this.list, this.field)];
-  }
-
-  #separated() {
-    if (this.field.value.includes(this.scale.separator)) this.take();
-  }
-
-  // Takes what stands in the field as tags; true when there was something.
-  take() {
-    const typed = (this.field?.value ?? "").split(this.scale.separator).map((tag) => tag.trim()).filter(Boolean);
-    const given = typed.map((tag) => this.#offered(tag) ?? tag);
-    for (const tag of given) if (!this.chosen.includes(tag)) this.chosen.push(tag);
-    if (this.field) this.field.value = "";
-    if (given.length) this.#show(true);
-    return given.length > 0;
-  }
-
-  // The tag of the list that reads like this, whatever the rater's language.
-  #offered(text) {
-    const same = (other) => other.toLowerCase() === text.toLowerCase();
-    return this.scale.tags.find(([tag, shown]) => same(shown) || same(tag))?.[0];
-  }
-
-  #turn(tag) {
-    if (this.chosen.includes(tag)) this.chosen = this.chosen.filter((chosen) => chosen !== tag);
-    else this.chosen.push(tag);
-    this.#show(true);
-  }
-
-  #show(notify) {
-    for (const chip of this.offered.children) chip.setAttribute("aria-pressed", this.chosen.includes(chip.dataset.tag));
-    const own = this.chosen.filter((tag) => !this.scale.tags.some(([offered]) => offered === tag));
-    this.list.replaceChildren(...own.map((tag) => make("button", {
-      type: "button", class: "chip own", "aria-label": words("remove_tag", { tag }), text: tag, onclick: () => this.#turn(tag),
-    })));
-    if (notify) this.changed(this, this.chosen);
-  }
-
-  get value() {
-    return this.chosen.length ? [...this.chosen] : undefined;
-  }
-
-  set(value) {
-    const given = Array.isArray(value) ? value : String(value).split(this.scale.separator);
-    this.chosen = given.map((tag) => tag.trim()).filter(Boolean);
-    this.#show(false);
-  }
-
-  get problem() {
     return null;
   }
 

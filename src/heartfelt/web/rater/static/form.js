@@ -1,11 +1,15 @@
 // The questions of a trial: controls in fieldsets, laid out on as many pages as it takes so that nothing scrolls.
-import { find, make, part } from "./dom.js";
+import { find, make, part, tell } from "./dom.js";
 import { Choices } from "./choices.js";
 import { BestWorst, choice, preference } from "./comparing.js";
-import { NumberEntry, TagEntry, TextEntry } from "./entries.js";
+import { visible } from "./conditions.js";
+import { NumberEntry, TextEntry } from "./entries.js";
 import { Grades } from "./grades.js";
 import { Grid } from "./grid.js";
+import { matrix } from "./matrix.js";
+import { offerNone } from "./none.js";
 import { Ranking } from "./ranking.js";
+import { TagEntry } from "./tags.js";
 import { Course, Trace } from "./trace.js";
 import { Verify } from "./verify.js";
 import { words } from "./words.js";
@@ -19,20 +23,30 @@ const SETS = {
 };
 
 function control(id, number, study, machine, changed, set) {
-  const form = { ...study.forms[number], number };
+  // A page of a questionnaire brings its forms along.
+  const form = typeof number === "object" ? { ...number } : { ...study.forms[number], number };
   const scale = study.scales[form.scale];
   if (SETS[scale.type]) return SETS[scale.type](id, form, scale, changed, set);
   const Kind = KINDS[scale.type] ?? Choices;
-  if (!form.machine || machine === null || machine === undefined) return new Kind(id, form, scale, changed);
+  const entry = (notify) => {
+    const field = new Kind(id, form, scale, notify);
+    if (form.none) offerNone(field);
+    return field;
+  };
+  if (!form.machine || machine === null || machine === undefined) return entry(changed);
   let verify = null;
-  const editor = new Kind(id, form, scale, (_, value, typed) => verify.edited(typed));
+  const editor = entry((_, value, typed) => verify.edited(typed));
   verify = new Verify(editor, machine, changed);
   return verify;
 }
 
-function fieldset(field) {
+// Which questions are optional is always said, which are required only where both are asked.
+function fieldset(field, both = false) {
   const legend = make("legend", {}, make("span", { class: "asks", text: field.form.text }));
-  if (!field.form.required) legend.append(make("small", { class: "optional", text: words("optional") }));
+  if (both || !field.form.required) {
+    const { required } = field.form;
+    legend.append(" ", make("small", { class: required ? "required" : "optional", text: words(required ? "required" : "optional") }));
+  }
   if (field.form.help) legend.append(make("small", { class: "help", text: field.form.help }));
   field.note = make("p", { class: "note", role: "alert", hidden: true });
   field.node = make("fieldset", { class: `question ${field.kind}`, "data-form": field.form.number, tabindex: "-1" }, legend,
@@ -50,34 +64,60 @@ export class Form {
     this.root = root;
     this.study = study;
     this.container = part("questions", root);
+    this.conditions = step.show_if ?? {};
+    this.out = new Set();
     this.controls = step.questions.map((id, place) => control(id, step.forms[place], study, step.machine[id], (field, ...details) => {
       this.grid?.draw();
+      this.review(true);
       changed(field, ...details);
     }, set));
     this.courses = [];
     this.units = this.#units();
+    this.review();
     this.page = 0;
     this.active = this.units[0]?.controls[0] ?? null;
   }
 
+  // Which questions are shown after the answers so far; the others are out of the form until that changes.
+  review(speak = false) {
+    if (!Object.keys(this.conditions).length) return;
+    const fields = new Map(this.controls.map((field) => [field.id, field]));
+    // A draft counts as accepted until there is a verdict, so that one key can accept all that depends on it too.
+    const value = (field) => (field instanceof Verify && !field.verdict ? field.machine : field.value);
+    const shown = visible([...fields.keys()], this.conditions, (id) => value(fields.get(id)));
+    const out = new Set(this.controls.filter((field) => !shown.has(field.id)));
+    if (out.size === this.out.size && [...out].every((field) => this.out.has(field))) return;
+    const added = this.controls.filter((field) => this.out.has(field) && !out.has(field));
+    this.out = out;
+    if (out.has(this.active)) this.active = this.controls.find((field) => !out.has(field)) ?? null;
+    if (this.pages) this.lay(this.fits);
+    if (speak && added.length) tell(words("asked_too", { question: added.map((field) => field.form.text).join("; ") }));
+  }
+
   #units() {
     const units = [];
+    const both = new Set(this.controls.map((field) => Boolean(field.form.required))).size > 1;
+    const framed = (field) => fieldset(field, both);
     const [x, y] = this.study.grid.map((number) => this.controls.find((field) => field.form.number === number));
     for (const field of this.controls) {
       if (x && y && field === y) continue;
       if (x && y && field === x && x instanceof Trace) {
         const course = new Course(x, y);
         this.courses.push(course);
-        const rows = make("div", { class: "rows" }, fieldset(x), fieldset(y), course.status);
+        const rows = make("div", { class: "rows" }, framed(x), framed(y), course.status);
         units.push({ controls: [x, y], node: make("div", { class: "gridded traced" }, course.surface.area, rows), machine: false, first: true });
       } else if (x && y && field === x) {
         this.grid = new Grid(x, y, this.container.dataset.grid);
-        const rows = make("div", { class: "rows" }, make("p", { class: "soft", text: this.container.dataset.rows }), fieldset(x), fieldset(y));
+        const rows = make("div", { class: "rows" }, make("p", { class: "soft", text: this.container.dataset.rows }), framed(x), framed(y));
         units.push({ controls: [x, y], node: make("div", { class: "gridded" }, this.grid.node, rows), machine: false });
         this.grid.draw();
+      } else if (field.form.grid) {
+        if (units.some((unit) => unit.controls.includes(field))) continue;
+        const rows = this.controls.filter((other) => other.form.grid === field.form.grid);
+        units.push({ controls: rows, node: matrix(rows, framed), machine: false, rows: true });
       } else {
         if (field instanceof Trace) this.courses.push(new Course(field));
-        units.push({ controls: [field], node: fieldset(field), machine: Boolean(field.form.machine), first: field instanceof Trace });
+        units.push({ controls: [field], node: framed(field), machine: Boolean(field.form.machine), first: field instanceof Trace });
       }
     }
     // What is answered while the clip plays comes first.
@@ -91,6 +131,7 @@ export class Form {
 
   // Splits the questions into pages: judgement first, the machine's fields after it, each page as full as fits.
   lay(fits) {
+    this.fits = fits;
     const active = this.active;
     this.root.classList.remove("compact", "tight");
     this.#paginate(fits);
@@ -105,8 +146,7 @@ export class Form {
 
   #paginate(fits) {
     this.pages = [];
-    for (const phase of [this.judged, this.verified]) {
-      if (!phase.length) continue;
+    for (const phase of [this.judged, this.verified].flatMap((units) => this.#grouped(units))) {
       if (this.study.onePerPage) {
         this.pages.push(...phase.map((unit) => [unit]));
         continue;
@@ -122,9 +162,23 @@ export class Form {
     }
   }
 
+  // The units to show, together as the study groups them on pages.
+  #grouped(units) {
+    const groups = [];
+    let last = null;
+    for (const unit of units) {
+      if (unit.controls.every((field) => this.out.has(field))) continue;
+      const { page } = unit.controls[0].form;
+      if (groups.length && page === last) groups.at(-1).push(unit);
+      else groups.push([unit]);
+      last = page;
+    }
+    return groups;
+  }
+
   #filled(units, fits) {
     const pages = [[]];
-    for (const unit of units) {
+    for (const unit of units.flatMap((each) => this.#sliced(each, fits))) {
       const page = pages.at(-1);
       if (page.length && !this.#only([...page, unit], fits)) pages.push([unit]);
       else page.push(unit);
@@ -132,8 +186,24 @@ export class Form {
     return pages;
   }
 
+  // A grid that is too tall for one page, as parts of it.
+  #sliced(unit, fits) {
+    if (!unit.rows || this.#only([unit], fits)) return [unit];
+    const parts = [];
+    for (const field of unit.controls.filter((each) => !this.out.has(each))) {
+      const last = parts.at(-1);
+      if (last && this.#only([{ ...unit, controls: [...last.controls, field] }], fits)) last.controls.push(field);
+      else parts.push({ ...unit, controls: [field] });
+    }
+    return parts;
+  }
+
   #only(units, fits) {
-    for (const unit of this.units) unit.node.hidden = !units.includes(unit);
+    const shown = new Set(units.flatMap((unit) => unit.controls));
+    for (const unit of this.units) {
+      unit.node.hidden = !unit.controls.some((field) => shown.has(field));
+      if (unit.rows) for (const field of unit.controls) field.node.hidden = !shown.has(field) || this.out.has(field);
+    }
     const verifying = units.some((unit) => unit.machine);
     if (this.heading) this.heading.hidden = !verifying;
     this.root.classList.toggle("verifying", verifying);
@@ -148,7 +218,7 @@ export class Form {
   }
 
   get here() {
-    return (this.pages[this.page] ?? []).flatMap((unit) => unit.controls);
+    return (this.pages[this.page] ?? []).flatMap((unit) => unit.controls).filter((field) => !this.out.has(field));
   }
 
   get last() {
@@ -203,22 +273,27 @@ export class Form {
     field.note.hidden = true;
   }
 
+  // The questions that are shown, on this page or another.
+  get asked() {
+    return this.controls.filter((field) => !this.out.has(field));
+  }
+
   get values() {
     const given = {};
-    for (const field of this.controls) if (field.value !== undefined) given[field.id] = field.value;
+    for (const field of this.asked) if (field.value !== undefined) given[field.id] = field.value;
     return given;
   }
 
   // The values, and what has been given so far of those that are not complete.
   get drafts() {
     const given = this.values;
-    for (const field of this.controls) if (field.draft !== undefined) given[field.id] = field.draft;
+    for (const field of this.asked) if (field.draft !== undefined) given[field.id] = field.draft;
     return given;
   }
 
   get verdicts() {
     const given = {};
-    for (const field of this.controls) if (field instanceof Verify && field.verdict) given[field.id] = field.verdict;
+    for (const field of this.asked) if (field instanceof Verify && field.verdict) given[field.id] = field.verdict;
     return given;
   }
 
@@ -228,7 +303,9 @@ export class Form {
       else if (values[field.id] !== undefined) field.set(values[field.id]);
     }
     this.grid?.draw();
-    this.active = this.units.flatMap((unit) => unit.controls).find(open) ?? this.units.at(-1)?.controls.at(-1) ?? null;
+    this.review();
+    const asked = this.units.flatMap((unit) => unit.controls).filter((field) => !this.out.has(field));
+    this.active = asked.find(open) ?? asked.at(-1) ?? null;
   }
 
   of(node) {

@@ -4,6 +4,7 @@ import { notice, watch } from "./connection.js";
 import { dialogOpen, openDialog } from "./dialogs.js";
 import { find, part } from "./dom.js";
 import { Library } from "./library.js";
+import { QuestionnaireScreen } from "./questionnaire.js";
 import { Queue } from "./queue.js";
 import { BreakScreen, ConsentScreen, EndScreen, FactsScreen, HeadphoneScreen, InstructionScreen, WaitScreen } from "./screens.js";
 import { Refused, askUntilAnswered, setBase } from "./server.js";
@@ -14,6 +15,7 @@ import { setWords, words } from "./words.js";
 const SCREENS = {
   consent: ConsentScreen,
   demographics: FactsScreen,
+  questionnaire: QuestionnaireScreen,
   headphones: HeadphoneScreen,
   instructions: InstructionScreen,
   trial: Trial,

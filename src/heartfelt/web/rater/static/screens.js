@@ -14,7 +14,7 @@ function once(button, action) {
   });
 }
 
-class Screen {
+export class Screen {
   constructor(id) {
     this.node = copy(id);
   }

@@ -1,5 +1,7 @@
 // A field that a machine filled in first: its draft as chips, to be accepted, opened and corrected, or rejected.
+import { NONE } from "./conditions.js";
 import { make } from "./dom.js";
+import { noneText } from "./none.js";
 import { words } from "./words.js";
 
 export const REJECTED = "(rejected)";
@@ -18,7 +20,8 @@ function icon(path) {
 
 // The words that stand for a draft or an answer.
 export function draftTexts(value, scale, form) {
-  const known = new Map([...(scale.tags ?? []), ...(scale.options ?? [])].map(([id, text]) => [String(id), text]));
+  if (value === NONE && form.none) return [noneText(form)];
+  const known = new Map([...(scale.tags ?? []), ...(scale.suggestions ?? []), ...(scale.options ?? [])].map(([id, text]) => [String(id), text]));
   const parts = Array.isArray(value) ? value : scale.type === "tags" ? String(value).split(scale.separator) : [value];
   return parts.map((part) => String(part).trim()).filter(Boolean).map((part) => String(known.get(part) ?? part));
 }
@@ -61,6 +64,7 @@ export class Verify {
   get #same() {
     const text = (value) => (Array.isArray(value) ? value : String(value).split(this.editor.scale.separator ?? "\0")).map((part) => part.trim()).join("\0");
     const { value, kind } = this.editor;
+    if (value === NONE || this.machine === NONE) return value === this.machine;
     return kind === "number" ? Number(this.machine) === value : value !== undefined && text(value) === text(this.machine);
   }
 
@@ -96,7 +100,7 @@ export class Verify {
 
   // The editor was used: a choice settles the field, text and tags may go on.
   edited(typed) {
-    if (this.editor.inputs && !typed) this.settle();
+    if ((this.editor.inputs || this.editor.value === NONE) && !typed) this.settle();
     else {
       this.done.textContent = words(this.#same ? "accept" : "draft_done");
       this.changed(this, this.said, typed || true);
@@ -110,7 +114,7 @@ export class Verify {
   }
 
   get value() {
-    if (this.verdict === "accepted") return this.editor.kind === "number" ? Number(this.machine) : this.machine;
+    if (this.verdict === "accepted") return this.editor.kind === "number" && this.machine !== NONE ? Number(this.machine) : this.machine;
     return this.verdict === "fixed" ? this.editor.value : undefined;
   }
 
