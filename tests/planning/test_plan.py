@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -304,6 +305,6 @@ def test_two_processes_give_what_one_gives(
     both = plan_study(music, replace(options, workers=2))
     assert dumps(replace(both, options=options)) == dumps(alone)
     # Where the helper cannot start, its designs are simulated here.
-    monkeypatch.setattr(workers.sys, "executable", str(music / "no-python"))
+    monkeypatch.setattr(sys, "executable", str(music / "no-python"))
     assert dumps(replace(plan_study(music, replace(options, workers=2)), options=options)) == dumps(alone)
     assert capfd.readouterr().err == ""
