@@ -45,6 +45,13 @@ def test_every_text_the_modules_ask_for_exists() -> None:
             assert key in known, f"{path.name} asks for '{key}'"
 
 
+def test_no_text_of_a_module_spans_lines() -> None:
+    """Indentation and comment lines are left out where the modules are served."""
+    for path in STATIC.glob("*.js"):
+        for text in re.findall(r"`[^`]*`", path.read_text(encoding="utf-8")):
+            assert "\n" not in text, f"{path.name}: {text[:60]}"
+
+
 def test_a_regional_language_falls_back(tmp_path: Path) -> None:
     assert texts_for("ko-KR")["consent"] == texts_for("ko")["consent"]
     assert texts_for("fr") == texts_for("en")

@@ -10,6 +10,7 @@ import pytest
 
 from heartfelt.collect import CollectOptions
 from heartfelt.formats.drafts import write_drafts
+from heartfelt.study.answer import NONE
 from heartfelt.study.recipes import recipe_study
 from tests.web.rater.serving import Served
 from tests.web.rater.studies import small_study
@@ -35,18 +36,16 @@ def drafted(folder: Path, count: int, **options: Any) -> Served:
 
 def _served(folder: Path, fields: list[str], **options: Any) -> Served:
     names = pl.read_csv(folder / "stimuli.csv")["stimulus"].to_list()
+
+    def draft(field: str, place: int) -> str:
+        if field == "human_action" and place == 3:
+            return NONE
+        return f"0.{40 + place}" if field == "brightness" else f"{DRAFTS[field]} {place}"
+
     rows = [
-        (
-            name,
-            field,
-            f"0.{40 + place}" if field == "brightness" else f"{value} {place}",
-            "painter",
-            "1.5",
-            0.75,
-        )
+        (name, field, draft(field, place), "painter", "1.5", 0.75)
         for place, name in enumerate(names)
-        for field, value in DRAFTS.items()
-        if field in fields
+        for field in fields
     ]
     schema = ["stimulus", "question", "value", "source", "version", "confidence"]
     write_drafts(folder, pl.DataFrame(rows, schema=schema, orient="row"))
@@ -153,6 +152,9 @@ def test_twenty_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> No
             page.wait_for_function(f"() => !({QUEUED})()")  # by then the next two images are being fetched
             page.wait_for_timeout(300)
             visitor.context.set_offline(True)
+        elif turn == 10:  # the frame is moved to the faces, of which there are none
+            expert.press("ArrowDown", "ArrowDown", "ArrowDown", "n")
+            assert expert.verdicts() == ["", "", "", "fixed", "", "", ""]
         before = page.wait_for_selector("form.trial")
         assert before is not None
         expert.press("a", "Enter")
@@ -186,10 +188,12 @@ def test_twenty_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> No
     assert set(fields["version"]) == {"1.5"}
     assert set(fields["confidence"]) == {0.75}
     kinds = fields["verdict"].value_counts()
-    assert dict(kinds.iter_rows()) == {"accepted": 135, "fixed": 3, "rejected": 2}
+    assert dict(kinds.iter_rows()) == {"accepted": 134, "fixed": 4, "rejected": 2}
     fixed = fields.filter(verdict="fixed").sort("at")
     assert fixed["final"][0] == f"{fixed['machine'][0]} au"
-    assert fixed["final"].to_list()[1:] == ["0.25", f"{fixed['machine'][2]};cloud"]
+    assert fixed["final"].to_list()[1:] == ["0.25", f"{fixed['machine'][2]};cloud", NONE]
+    nothing = fields.filter(field="human_action", machine=NONE).row(0, named=True)
+    assert (nothing["verdict"], nothing["final"]) == ("accepted", NONE)
     undone = fields.filter(pl.col("first").is_not_null()).sort("at")
     assert undone.select("field", "verdict").rows() == [("facial_expression", "rejected")]
     assert undone["first"].to_list() == undone["machine"].to_list()

@@ -1,5 +1,6 @@
 // The page of a trial on which machine drafts are verified: one key accepts all that are open, a digit opens one field,
 // Escape rejects, and every step can be undone.
+import { NONE } from "./conditions.js";
 import { find, make, tell } from "./dom.js";
 import { settled } from "./form.js";
 import { Verify } from "./verify.js";
@@ -29,6 +30,7 @@ export class Verification {
     return [
       key("A"), make("span", { text: words("key_accept_all") }), key("1"), "–", key("9"), make("span", { text: words("key_open") }),
       key("Esc"), make("span", { text: words("key_reject") }), key("U"), make("span", { text: words("key_undo") }),
+      ...(this.form.controls.some((field) => field instanceof Verify && field.form.none) ? [key("N"), make("span", { text: words("none") })] : []),
     ];
   }
 
@@ -176,12 +178,33 @@ export class Verification {
       if (!(typing && this.opened.editor.take?.())) this.close(this.opened);
       return true;
     }
+    const step = { ArrowUp: -1, ArrowDown: 1 }[key];
+    if (step && !typing && !this.opened && !event.target.matches?.("input") && !(this.trial.pan?.zoom > 1)) return this.#frame(step);
     if (typing || !wish("keys") || repeat) return false;
     if (key === "a" || key === "A") this.acceptAll();
     else if (key === "u" || key === "U" || (key === "Backspace" && this.past.length)) this.trial.undo();
+    else if ((key === "n" || key === "N") && this.form.active instanceof Verify && this.form.active.form.none) this.none(this.form.active);
     else if (/^[0-9]$/.test(key)) return this.#digit(key);
     else return false;
     return true;
+  }
+
+  // Moves the frame to the field before or after.
+  #frame(step) {
+    const { here, active } = this.form;
+    const to = here[here.indexOf(active) + step];
+    if (to) this.form.focus(to);
+    return true;
+  }
+
+  // There is nothing to answer.
+  none(field) {
+    if (!field.opened) {
+      this.before = field.memory;
+      field.open();
+    }
+    field.editor.set(NONE);
+    this.close(field);
   }
 
   // A digit answers the field that is in use, if that takes digits, else it opens the field of that number.

@@ -100,7 +100,7 @@ export class Verify {
 
   // The editor was used: a choice settles the field, text and tags may go on.
   edited(typed) {
-    if (this.editor.inputs && !typed) this.settle();
+    if ((this.editor.inputs || this.editor.value === NONE) && !typed) this.settle();
     else {
       this.done.textContent = words(this.#same ? "accept" : "draft_done");
       this.changed(this, this.said, typed || true);
