@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,14 @@ from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.planning import Plan, PlanOptions, plan_study
+from heartfelt.planning import workers as workers
 from heartfelt.planning.builtin import BUILT_IN, built_in_pilot
 from heartfelt.planning.design import grid, layout_of, material_of, price
 from heartfelt.planning.incidence import assign
 from heartfelt.planning.pilot import estimate_pilot
 from heartfelt.planning.preregister import preregister
 from heartfelt.planning.rehearsed import rehearse
-from heartfelt.report import write_analysis, write_plan
+from heartfelt.report import write_plan
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
 
@@ -260,16 +262,16 @@ def test_preregistration_and_deviations(made: Plan, music: Path, tmp_path: Path)
     with pytest.raises(InputError, match="cannot be read as Preregistration"):
         read_preregistration(folder / "study.yaml")
     pilot = simulated_pilot(music, 12)
-    same = AnalyzeOptions(policy="flag-only", resamples=100, preregistration=folder / FILE)
-    analysis = analyze(pilot, same)
-    assert analysis.summary.registered is not None
-    topics = {each.topic: each for each in analysis.summary.registered.deviations}
-    assert topics["raters"].done == "12"
+    # A snapshot in the study folder knows the study's preregistration.
+    pilot.write(folder / "snapshots" / "first")
+    assert main(["analyze", str(folder / "snapshots" / "first"), "-o", str(tmp_path / "report")]) == 0
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "Preregistration and deviations" in page
+    listed = json.loads((tmp_path / "report" / "summary.json").read_text())["registered"]
+    topics = {each["topic"]: each for each in listed["deviations"]}
+    assert topics["raters"]["done"] == "12"
     assert "scale of 'valence'" in topics
     assert "exclusion rules (screening policy)" not in topics, "both are flag-only"
-    page = (write_analysis(analysis, tmp_path / "report") / "report.html").read_text(encoding="utf-8")
-    assert "Preregistration and deviations" in page
-    assert json.loads((tmp_path / "report" / "summary.json").read_text())["registered"]["deviations"]
     plain = analyze(pilot, AnalyzeOptions(resamples=100))
     assert plain.summary.registered is None
     assert "registered" not in json.loads(dumps(plain.summary))
@@ -291,3 +293,18 @@ def test_the_command(music: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         assert main([*common, *wrong]) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_processes_give_what_one_gives(
+    music: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = fast(ratings=(5,), clips=(2, 3))
+    alone = plan_study(music, options)
+    monkeypatch.setattr(workers, "LEAST_RATINGS", 0)
+    both = plan_study(music, replace(options, workers=2))
+    assert dumps(replace(both, options=options)) == dumps(alone)
+    # Where the helper cannot start, its designs are simulated here.
+    monkeypatch.setattr(sys, "executable", str(music / "no-python"))
+    assert dumps(replace(plan_study(music, replace(options, workers=2)), options=options)) == dumps(alone)
+    assert capfd.readouterr().err == ""
