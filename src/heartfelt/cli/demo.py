@@ -127,7 +127,8 @@ def verify(demo: Demo, progress: Progress) -> str:
     demo.related["images"] = made = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
     _moved(write_analysis(made, folder / "analysis", progress=progress), folder)
     verdicts = snapshot.fields["verdict"].drop_nulls()
-    return f"{len(verdicts):,} drafts verified by {VERIFIERS} simulated raters; {folder / 'report.html'}"
+    people = f"{VERIFIERS} simulated raters, {len(made.summary.screening.flagged)} of them flagged"
+    return f"{len(verdicts):,} drafts verified by {people}; {folder / 'report.html'}"
 
 
 def _intended(study: Study, asked: Sequence[Prompt]) -> dict[str, dict[str, float]]:

@@ -138,8 +138,9 @@ def check_conditions(study: Study) -> None:
             for question in written.spread():
                 place: Place = (where, number, "show_if")
                 for index, condition in enumerate(question.show_if):
-                    _check_source(study, (*place, index), question, condition, where, by_id)
-                    _check_tests((*place, index), condition, scale_of(study, condition.about, where))
+                    here = (*place, index) if len(question.show_if) > 1 else place
+                    _check_source(study, here, question, condition, where, by_id)
+                    _check_tests(here, condition, scale_of(study, condition.about, where))
                 if question.show_if and not _possible(study, question, where, by_id):
                     raise ReferenceProblem(
                         place,
