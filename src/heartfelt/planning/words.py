@@ -24,7 +24,7 @@ def target(plan: Plan) -> str:
         return f"a difference of {size:g} {unit} between two systems"
     if plan.options.effects:
         return "the expected differences between systems"
-    return "a pair of systems, with differences as large as in the pilot,"
+    return "a pair of systems (differences as large as in the pilot)"
 
 
 def _power_words(each: DesignForecast) -> str:
