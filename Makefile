@@ -14,8 +14,8 @@ export REQUIRE_ALL
 # Compiled modules and rewritten assertions are stored, or each run of the tests would begin by making them again.
 unexport PYTHONDONTWRITEBYTECODE
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# One more than there are cores: browsers and servers wait more than they work.
-WORKERS := $(shell expr $(CORES) + 1)
+# Twice as many as there are cores: tests with browsers, sound and servers wait more than they work.
+WORKERS := $(shell expr $(CORES) \* 2)
 
 .PHONY: demo test check lint mutants bench serve clean
 

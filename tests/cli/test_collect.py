@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
 from heartfelt.collect import Collection
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, StudyError
 from heartfelt.snapshot import load
+from heartfelt.study import load_study
 from tests.collect.people import Person, write_study
 
 
@@ -160,3 +162,23 @@ def test_senior_raters_are_admitted_listed_revoked_and_erased(tmp_path: Path) ->
     assert (state["waiting"], state["decided"], len(state["adjudicators"])) == (2, 0, 1)
     with pytest.raises(InputError, match="has no adjudication"):
         run("adjudicators", write_study(tmp_path / "plain", "plain", 2), "--add", "x")
+
+
+def test_check_says_of_how_many_stimuli_a_conditional_question_is_asked(tmp_path: Path) -> None:
+    questions: list[dict[str, Any]] = [
+        {"id": "face", "text": "A face?", "scale": "yes", "machine_first": True},
+        {"id": "look", "text": "Which?", "scale": "nine", "show_if": {"draft": "face", "is": "yes"}},
+        {"id": "none", "text": "None?", "scale": "nine", "show_if": {"draft": "face", "answered": False}},
+    ]
+    scales = {"yes": {"type": "yes-no"}, "nine": {"type": "points", "points": 9}}
+    rows = ["stimulus,face", "s0,yes", "s1,no", "s2,yes"]
+    folder = write_study(tmp_path / "study", "s", questions=questions, scales=scales, rows=rows)
+    shown = run("check", folder)
+    assert "look: asked of 2 of 3 stimuli, by its conditions on drafts." in shown
+    assert (
+        "warning: none: no stimulus has drafts that fulfil its conditions, so nobody would be asked." in shown
+    )
+    later = [questions[1] | {"show_if": {"question": "face", "is": "yes"}}, questions[0]]
+    write_study(tmp_path / "other", "s", questions=later, scales=scales, rows=rows)
+    with pytest.raises(StudyError, match=r"line \d+, questions.0.show_if: 'face' comes after 'look'"):
+        load_study(tmp_path / "other")

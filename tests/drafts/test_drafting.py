@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
-from datetime import timedelta
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import polars as pl
@@ -270,35 +270,38 @@ def test_a_budget_that_cannot_be_checked(folder: Path) -> None:
 def test_killed_and_continued(tmp_path: Path) -> None:
     """What was answered before a run is killed is not asked again."""
     folder = write_study(tmp_path / "study", 12)
+    answered: list[str] = []
+    killed = Event()
 
-    def slow(request: dict[str, Any], stimulus: str) -> Reply:
-        reply = completion(filled(request))
-        return Reply(body=reply.body, wait=0.05)
+    def stuck(request: dict[str, Any], stimulus: str) -> Reply:
+        if len(answered) == 5 and not killed.is_set():
+            reached.set()
+            killed.wait(30)
+        answered.append(stimulus)
+        return completion(filled(request))
 
+    reached = Event()
     code = (
         "import sys; from tests.drafts.studies import options; from heartfelt.drafts import draft;"
         "from heartfelt.predictors import RunOptions;"
         "draft(sys.argv[1], options(sys.argv[2], asking=RunOptions(at_once=1)))"
     )
-    with chat_server(folder, slow) as served:
+    with chat_server(folder, stuck) as served:
         spec = chat_spec(served)
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(folder), spec], cwd=Path(__file__).parents[2]
         )
-        end = time.monotonic() + 30
-        while len(served.requests) < 5 and time.monotonic() < end:
-            time.sleep(0.01)
+        assert reached.wait(60)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        then = datetime.now(UTC)
+        killed.set()
         assert not (folder / "drafts.parquet").exists()
-        before = len(served.requests)
         done = draft(folder, options(spec))
-        assert 5 <= before < 12
-        # Only the request that was under way is made twice.
-        assert len(served.requests) <= 13
+    # Only the request that was under way is made twice.
+    assert len(served.requests) == 13
     assert (done.failed, done.drafts.height) == (0, 60)
-    moments = done.drafts["at"].to_list()
-    assert max(moments) - min(moments) > timedelta(seconds=0.3)
+    assert done.drafts.filter(pl.col("at") < then).height == 25
 
 
 def test_one_run_at_a_time(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,19 @@ from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.planning import Plan, PlanOptions, plan_study
+from heartfelt.planning import workers as workers
 from heartfelt.planning.builtin import BUILT_IN, built_in_pilot
+from heartfelt.planning.comparison import comparison_pilot
 from heartfelt.planning.design import grid, layout_of, material_of, price
 from heartfelt.planning.incidence import assign
 from heartfelt.planning.pilot import estimate_pilot
 from heartfelt.planning.preregister import preregister
 from heartfelt.planning.rehearsed import rehearse
-from heartfelt.report import write_analysis, write_plan
+from heartfelt.report import write_plan
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
+from tests import compared
+from tests.report.studies import presence
 
 FAST = PlanOptions(studies=24, policy="flag-only", assignments=1, workers=1)
 
@@ -155,6 +160,13 @@ def test_opinion_and_presence_designs(
 
 def test_comparison_designs_go_through_the_real_strengths(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "arena", 2)
+    opened = open_study(folder)
+    material = material_of(opened)
+    [own, *_], _ = grid(material, PlanOptions(), 0.0)
+    assert opened.sets is not None
+    assert own.sets == len(opened.sets.sets)
+    layout = layout_of(material, own)
+    assert (layout.system[layout.first] != layout.system[layout.second]).all()
     options = fast(
         ratings=(1, 4),
         effect=1.0,
@@ -260,16 +272,16 @@ def test_preregistration_and_deviations(made: Plan, music: Path, tmp_path: Path)
     with pytest.raises(InputError, match="cannot be read as Preregistration"):
         read_preregistration(folder / "study.yaml")
     pilot = simulated_pilot(music, 12)
-    same = AnalyzeOptions(policy="flag-only", resamples=100, preregistration=folder / FILE)
-    analysis = analyze(pilot, same)
-    assert analysis.summary.registered is not None
-    topics = {each.topic: each for each in analysis.summary.registered.deviations}
-    assert topics["raters"].done == "12"
+    # A snapshot in the study folder knows the study's preregistration.
+    pilot.write(folder / "snapshots" / "first")
+    assert main(["analyze", str(folder / "snapshots" / "first"), "-o", str(tmp_path / "report")]) == 0
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "Preregistration and deviations" in page
+    listed = json.loads((tmp_path / "report" / "summary.json").read_text())["registered"]
+    topics = {each["topic"]: each for each in listed["deviations"]}
+    assert topics["raters"]["done"] == "12"
     assert "scale of 'valence'" in topics
     assert "exclusion rules (screening policy)" not in topics, "both are flag-only"
-    page = (write_analysis(analysis, tmp_path / "report") / "report.html").read_text(encoding="utf-8")
-    assert "Preregistration and deviations" in page
-    assert json.loads((tmp_path / "report" / "summary.json").read_text())["registered"]["deviations"]
     plain = analyze(pilot, AnalyzeOptions(resamples=100))
     assert plain.summary.registered is None
     assert "registered" not in json.loads(dumps(plain.summary))
@@ -291,3 +303,52 @@ def test_the_command(music: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         assert main([*common, *wrong]) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_processes_give_what_one_gives(
+    music: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = fast(ratings=(5,), clips=(2, 3))
+    alone = plan_study(music, options)
+    monkeypatch.setattr(workers, "LEAST_RATINGS", 0)
+    both = plan_study(music, replace(options, workers=2))
+    assert dumps(replace(both, options=options)) == dumps(alone)
+    # Where the helper cannot start, its designs are simulated here.
+    monkeypatch.setattr(sys, "executable", str(music / "no-python"))
+    assert dumps(replace(plan_study(music, replace(options, workers=2)), options=options)) == dumps(alone)
+    assert capfd.readouterr().err == ""
+
+
+def test_pilots_of_comparisons_and_of_categories() -> None:
+    snapshot = compared.arena(raters=16, seed=3)
+    known = comparison_pilot(snapshot.study, snapshot)
+    [(question, model)] = known.questions.items()
+    assert question in [each.id for each in snapshot.study.asked]
+    assert len(model.systems) >= 3
+    assert model.components.system > 0
+    assert np.array(model.system_noise).shape == (len(model.systems), len(model.systems))
+    drawn = model.system_draws(np.full(500, model.components.system), np.random.default_rng(0))
+    assert drawn.mean(axis=0) == pytest.approx(list(model.systems.values()), abs=0.5)
+    with pytest.raises(InputError, match="A pilot of 2 raters"):
+        comparison_pilot(snapshot.study, compared.arena(raters=2))
+    with pytest.raises(InputError, match="cannot be planned"):
+        comparison_pilot(compared.mushra().study, None)
+    categories = estimate_pilot(presence())
+    assert set(categories.questions) == {"joy", "pride"}
+    assert categories.questions["joy"].scale.values == (0.0, 1.0, 2.0)
+    clear, unclear = (categories.questions[name].components for name in ("joy", "pride"))
+    assert clear.residual < unclear.residual
+    assert any("fewer than 15" in note for note in categories.notes)
+
+
+def test_a_pilot_without_a_difference_says_that_power_is_false_alarms(music: Path) -> None:
+    pilot = BUILT_IN["aimoclips"]
+    flat = {
+        name: replace(each, components=replace(each.components, system=0.0))
+        for name, each in pilot.questions.items()
+    }
+    made = plan_study(music, fast(ratings=(6,)), pilot=replace(pilot, questions=flat))
+    assert any("shows no difference between systems" in note for note in made.notes)
+    assert (made.designs[0].questions["valence"].power.value or 0) < 0.1
+    assert "though no systems differ" in made.designs[0].questions["valence"].power.method

@@ -209,7 +209,7 @@ def test_a_pilot_gives_back_what_was_planted_with_draws_around_it() -> None:
 
 def test_no_difference_gives_false_alarms_at_their_rate() -> None:
     known = BUILT_IN["aimoclips"].questions["valence"]
-    none = replace(known, components=replace(known.components, system=0.0, cell=0.0))
+    none = replace(known, components=replace(known.components, system=0.0))
     pilot = replace(BUILT_IN["aimoclips"], questions={"valence": none}, careless=0.0)
     made = simulate_design(material(), design(), pilot, 0.0, PlanOptions(policy="flag-only"), 400)
     alarms = (made.questions["valence"].detected > 0).any(axis=1).mean()

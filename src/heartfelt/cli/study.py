@@ -66,7 +66,9 @@ def check(
     if opened.sets is not None and (unused := opened.sets.left_out):
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
-    say(*(f"  warning: {line}" for line in (*_off_scale(opened), *_planted(opened))))
+    conditions, never = _conditional(opened)
+    say(*(f"  {line}" for line in conditions))
+    say(*(f"  warning: {line}" for line in (*_off_scale(opened), *never, *_planted(opened))))
     if (decided := adjudicated(opened.study)) and opened.study.adjudication is not None:
         rules = dict.fromkeys(rule.type for rule in opened.study.adjudication.rules)
         needed = opened.study.adjudication.after or opened.study.design.ratings_per_item
@@ -96,6 +98,24 @@ def _drafted(opened: OpenStudy) -> Iterator[str]:
                 f"{question.id}: {counts[question.id]:,} of {asked[question.id]:,} stimuli have a draft"
                 " ('heartfelt draft' fills them in; raters answer the others without one)."
             )
+
+
+def _conditional(opened: OpenStudy) -> tuple[list[str], list[str]]:
+    """Of how many stimuli questions are asked that depend on drafts, and those nobody would be asked."""
+    from heartfelt.formats.machine_values import asked_with_drafts, machine_values
+
+    depend = [q.id for q in opened.study.asked if any(c.draft is not None for c in q.show_if)]
+    machine = machine_values(opened) if depend else {}
+    lines, never = [], []
+    for name in depend:
+        stimuli = opened.items.filter(question=name)["stimulus"].to_list()
+        count = sum(bool(asked_with_drafts(opened.study, each, (name,), machine)) for each in stimuli)
+        lines.append(f"{name}: asked of {count:,} of {len(stimuli):,} stimuli, by its conditions on drafts.")
+        if not count:
+            never.append(
+                f"{name}: no stimulus has drafts that fulfil its conditions, so nobody would be asked."
+            )
+    return lines, never
 
 
 def _off_scale(opened: OpenStudy) -> Iterator[str]:

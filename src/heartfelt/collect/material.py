@@ -12,7 +12,6 @@ import mimetypes
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,13 +21,11 @@ import polars as pl
 
 from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.commands import CollectOptions
-from heartfelt.errors import InputError, require
-from heartfelt.formats.machine_values import machine_values
+from heartfelt.errors import require
+from heartfelt.formats.machine_values import asked_with_drafts, machine_values
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
-from heartfelt.study.answer import Coded
-from heartfelt.study.conditions import Source, is_shown
 from heartfelt.study.model import AnchorProbe, fill
 from heartfelt.study.sets import Role
 from heartfelt.tables import need_columns
@@ -164,7 +161,7 @@ def make_material(
             )
             continue
         questions = asked[stimulus] if question == ALL_QUESTIONS else (question,)
-        questions = _drafts_allow(study, stimulus, questions, machine)
+        questions = asked_with_drafts(study, stimulus, questions, machine)
         units[number] = Unit(
             number,
             stimulus,
@@ -366,23 +363,3 @@ def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
         if prompt.id == given:
             return fill(prompt.text, {"intent": str(row.get("intent") or "")})
     return None if given is None else str(given)
-
-
-def _drafts_allow(
-    study: Study,
-    stimulus: str,
-    questions: tuple[str, ...],
-    machine: Mapping[tuple[str, str], tuple[str, str]],
-) -> tuple[str, ...]:
-    """The questions whose conditions on the stimulus's drafts hold, whatever raters are shown of the drafts.
-
-    A draft that its scale does not accept counts as none.
-    """
-    if not study.conditional:
-        return questions
-    facts: dict[Source, Coded] = {}
-    for name in {c.draft for q in questions for c in study.question(q).show_if if c.draft is not None}:
-        with suppress(InputError, KeyError):
-            facts["draft", name] = study.read(study.question(name), machine[stimulus, name][0])
-    skip = ("question", "rater")
-    return tuple(q for q in questions if is_shown(study, study.question(q), facts, skip=skip))

@@ -19,11 +19,12 @@ from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.duplicates import find_near_duplicates
 from heartfelt.progress import Progress
 from heartfelt.study.answer import NONE
-from heartfelt.tables import DRAFTS, LEDGER
+from heartfelt.tables import DRAFTS, need_columns
 
 LEDGER_FILE = "drafts_ledger.csv"
 DUPLICATES_FILE = "drafts_duplicates.csv"
 _ITEM = ("stimulus", "question")
+_COLUMNS = ("what", *_ITEM, "reason", "stage")
 _MISSING, _CHANGED = "draft", "changed draft"
 _MOST_PROBLEMS = 3
 _QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)")
@@ -49,11 +50,10 @@ class DraftFiles:
     def _earlier(self) -> pl.DataFrame:
         path = self.opened.folder / LEDGER_FILE
         if not path.is_file():
-            return LEDGER.empty().with_columns(
-                stimulus=pl.lit(None, pl.String), question=pl.lit(None, pl.String)
-            )
+            return _rows([], _MISSING)
         table = read_delimited(path)
-        return table.select("what", *_ITEM, "reason", "stage")
+        need_columns(table.columns, _COLUMNS, str(path))
+        return table.select(_COLUMNS)
 
     def add(self, rows: pl.DataFrame, problems: Sequence[_Reason], changed: Sequence[_Reason]) -> None:
         """Take in what a drafter made, failed at and changed, and write it."""
@@ -109,7 +109,7 @@ def _kind(reason: str) -> str:
 
 def _rows(reasons: Sequence[_Reason], what: str) -> pl.DataFrame:
     table = pl.DataFrame(reasons, schema=dict.fromkeys((*_ITEM, "reason"), pl.String), orient="row")
-    return table.with_columns(what=pl.lit(what), stage=pl.lit("draft"))
+    return table.with_columns(what=pl.lit(what), stage=pl.lit("draft")).select(_COLUMNS)
 
 
 def summary(

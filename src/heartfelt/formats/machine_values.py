@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.study import Study
-from heartfelt.study.answer import NONE
+from heartfelt.study.answer import NONE, Coded
+from heartfelt.study.conditions import Source, is_shown
 
 
 def machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
@@ -60,3 +63,20 @@ def _all_machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, s
     return filled | {
         (stimulus, question): (value, source) for stimulus, question, value, source in drafts.iter_rows()
     }
+
+
+def asked_with_drafts(
+    study: Study,
+    stimulus: str,
+    questions: tuple[str, ...],
+    machine: Mapping[tuple[str, str], tuple[str, str]],
+) -> tuple[str, ...]:
+    """The questions whose conditions on the stimulus's drafts hold, whatever raters are shown of the drafts."""
+    if not study.conditional:
+        return questions
+    facts: dict[Source, Coded] = {}
+    for name in {c.draft for q in questions for c in study.question(q).show_if if c.draft is not None}:
+        if (stimulus, name) in machine:
+            facts["draft", name] = study.read(study.question(name), machine[stimulus, name][0])
+    skip = ("question", "rater")
+    return tuple(q for q in questions if is_shown(study, study.question(q), facts, skip=skip))

@@ -162,6 +162,8 @@ class Material:
     pairs: int | None = None
     """Pairs each stimulus is in, for comparisons."""
     compares: bool = False
+    sets: tuple[tuple[int, int], ...] = ()
+    """The pairs of stimuli that the study's own sets compare, where their systems differ."""
 
 
 def material_of(opened: OpenStudy) -> Material:
@@ -200,12 +202,20 @@ def material_of(opened: OpenStudy) -> Material:
         design.minimum_ratings,
         None if sets is None else sets.per_stimulus,
         sets is not None,
+        _own_sets(opened, codes("system", systems)),
     )
+
+
+def _own_sets(opened: OpenStudy, system: Ints) -> tuple[tuple[int, int], ...]:
+    place = {name: number for number, name in enumerate(opened.stimuli["stimulus"].to_list())}
+    members = [[place[name] for name in each.stimuli] for each in (opened.sets.sets if opened.sets else ())]
+    return tuple((m[0], m[1]) for m in members if len(m) == 2 and system[m[0]] != system[m[1]])
 
 
 def layout_of(material: Material, design: PlannedDesign, seed: int = 0) -> Layout:
     """The stimuli of a design, and for comparisons the pairs: every stimulus meets others of its intent in turn."""
-    if design.own and not material.compares:
+    as_listed = design.stimuli == material.system.size and (design.own or design.sets == len(material.sets))
+    if as_listed:
         system, intent = material.system, material.intent
     else:
         per_cell = max(1, round(design.clips))
@@ -223,7 +233,10 @@ def layout_of(material: Material, design: PlannedDesign, seed: int = 0) -> Layou
             cells = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel().tolist()
         none = np.zeros(0, np.int64)
         return Layout(system, intent, Units(cells, count), none, none)
-    first, second = _pairs(system, intent, design.sets, seed)
+    if as_listed and material.sets:
+        first, second = np.array(material.sets, np.int64).T
+    else:
+        first, second = _pairs(system, intent, design.sets, seed)
     contestants = list(zip(system[first].tolist(), system[second].tolist(), strict=True))
     return Layout(system, intent, Units((), first.size, contestants), first, second)
 
@@ -316,6 +329,9 @@ def _design(
     if material.compares:
         available = pairs_available(material, clips)
         sets = available if material.pairs is None else min(available, stimuli * material.pairs // 2)
+        if material.sets:
+            # As many pairs per stimulus as the study's own sets have.
+            sets = max(1, round(len(material.sets) * stimuli / material.system.size))
         require(
             sets > 0,
             "The study compares stimuli, but no two stimuli of different systems share an intent.",

@@ -67,6 +67,13 @@ def draw_parameters(
     )
 
 
+def interaction(systems: int, intents: int, rng: np.random.Generator) -> Floats:
+    """Effects of cells (systems x intents, row by row) that change the mean of no system and no intent."""
+    drawn = rng.standard_normal((systems, intents))
+    drawn -= drawn.mean(axis=0, keepdims=True)
+    return np.asarray(drawn - drawn.mean(axis=1, keepdims=True)).ravel()
+
+
 def keeps_effects(known: QuestionPilot, names: tuple[str, ...], options: PlanOptions) -> bool:
     """Whether systems keep their effects from study to study, so that single pairs have a power of their own."""
     return bool(options.effects or options.effect is not None or _from_pilot(known, names))

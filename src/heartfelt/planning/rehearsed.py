@@ -11,7 +11,7 @@ from heartfelt.planning._kernels_planning import answers
 from heartfelt.planning.design import Layout, Material, PlanOptions, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
-from heartfelt.planning.parameters import Bools, draw_parameters
+from heartfelt.planning.parameters import Bools, draw_parameters, interaction
 from heartfelt.planning.pilot import Pilot
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
@@ -47,7 +47,7 @@ def rehearse(
         drawn = draw_parameters(known, material.systems, options, 1, rng)
         part = np.sqrt(drawn.parts[0])
         conveyed = drawn.shifts[0][layout.system] + part[1] * standardised(1, intents, rng)[0][layout.intent]
-        conveyed += part[2] * rng.standard_normal(len(material.systems) * intents)[cell]
+        conveyed += part[2] * interaction(len(material.systems), intents, rng)[cell]
         conveyed += part[3] * rng.standard_normal(layout.system.size)
         values[name] = answers(
             incidence.rater,

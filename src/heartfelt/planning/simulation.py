@@ -19,7 +19,7 @@ from heartfelt.planning._kernels_planning import answers, statistics
 from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.incidence import Incidence, assign
 from heartfelt.planning.latent import Floats
-from heartfelt.planning.parameters import Bools, draw_parameters, keeps_effects
+from heartfelt.planning.parameters import Bools, draw_parameters, interaction, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.rehearsed import rehearse
 from heartfelt.screening.panel import screen
@@ -201,7 +201,7 @@ def simulate_question(
         )
         part = np.sqrt(drawn.parts[number])
         conveyed = drawn.shifts[number][layout.system] + part[1] * of_intents[number][layout.intent]
-        conveyed += part[2] * rng.standard_normal(systems * intents)[cell]
+        conveyed += part[2] * interaction(systems, intents, rng)[cell]
         conveyed += part[3] * rng.standard_normal(layout.system.size)
         value = answers(
             incidence.rater,

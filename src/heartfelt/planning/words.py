@@ -19,11 +19,12 @@ def answers(plan: Plan) -> Answers:
 def target(plan: Plan) -> str:
     """What is to be found, in words."""
     if plan.options.effect is not None:
-        unit = "log odds" if plan.kind == "comparison" else "points"
-        return f"a difference of {plan.options.effect:g} {unit} between two systems"
+        size = plan.options.effect
+        unit = "log odds" if plan.kind == "comparison" else "point" if size == 1 else "points"
+        return f"a difference of {size:g} {unit} between two systems"
     if plan.options.effects:
         return "the expected differences between systems"
-    return "a pair of systems, with differences as large as in the pilot,"
+    return "a pair of systems (differences as large as in the pilot)"
 
 
 def _power_words(each: DesignForecast) -> str:

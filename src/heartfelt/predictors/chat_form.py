@@ -156,6 +156,8 @@ def allowed(scale: Scale) -> str:
         return f"one of {', '.join(choices)}"
     if isinstance(scale, FreeText):
         most = f", at most {scale.max_words}" if scale.max_words else ""
+        limits = (("least", scale.min_characters), ("most", scale.max_characters))
+        most += "".join(f", at {how} {limit} characters" for how, limit in limits if limit)
         return f"text{f', at least {scale.min_words} words' if scale.min_words else ''}{most}"
     if isinstance(scale, Tags):
         return f"a list of tags{'' if scale.open else ' from: ' + ', '.join(scale.names)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
@@ -100,7 +100,7 @@ def is_shown(
 
 
 def shown_questions(
-    study: Study, asked: Collection[str], values: Mapping[str, Any], where: str = "questions"
+    study: Study, asked: Collection[str], values: Mapping[str, object], where: str = "questions"
 ) -> set[str]:
     """Of the questions of a page those that are shown after these answers; for simulated raters.
 
@@ -138,8 +138,9 @@ def check_conditions(study: Study) -> None:
             for question in written.spread():
                 place: Place = (where, number, "show_if")
                 for index, condition in enumerate(question.show_if):
-                    _check_source(study, (*place, index), question, condition, where, by_id)
-                    _check_tests((*place, index), condition, scale_of(study, condition.about, where))
+                    here = (*place, index) if len(question.show_if) > 1 else place
+                    _check_source(study, here, question, condition, where, by_id)
+                    _check_tests(here, condition, scale_of(study, condition.about, where))
                 if question.show_if and not _possible(study, question, where, by_id):
                     raise ReferenceProblem(
                         place,

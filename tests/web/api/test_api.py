@@ -129,6 +129,7 @@ def test_careless_raters_come_first(tmp_path: Path, options: WebOptions) -> None
 
 
 def test_every_trial_of_a_rater(researcher: TestClient, collection: Collection, filled: list[str]) -> None:
+    assert researcher.get(f"{API}/raters/{filled[0]}/trials").json()["about"] == {}
     message = researcher.get(f"{API}/raters/{filled[0]}/trials").json()["trials"]
     assert len(message) == 12
     assert [t["position"] for t in message] == list(range(1, 13))

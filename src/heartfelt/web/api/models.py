@@ -384,9 +384,10 @@ class TrialInfo(BaseModel):
 
 
 class TrialsInfo(BaseModel):
-    """Every trial of a rater."""
+    """Every trial of a rater, and what they answered about themselves: demographics and questionnaires, by column."""
 
     rater: str
+    about: dict[str, str | float]
     trials: list[TrialInfo]
 
 

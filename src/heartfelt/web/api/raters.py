@@ -75,7 +75,10 @@ def trials(rater: Rater, collection: CollectionDep) -> Any:
         row | {"answers": _answers(row["answers"]), "members": _members(row["members"], media)}
         for row in with_media(collection, table)
     ]
-    return {"rater": rater, "trials": rows}
+    person = collection.raters().row(by_predicate=pl.col("rater") == rater, named=True)
+    prefixes = ("about_", "before_", "after_")
+    about = {name: fact for name, fact in person.items() if name.startswith(prefixes) and fact is not None}
+    return {"rater": rater, "about": about, "trials": rows}
 
 
 def _members(text: str | None, media: Mapping[str, str]) -> list[dict[str, Any]]:

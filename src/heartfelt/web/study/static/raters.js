@@ -110,6 +110,8 @@ const trials = async (rater, reload, image) => {
   const wait = element("p", "note", box, "Loading the trials…");
   try {
     const reply = await get(`raters/${encodeURIComponent(rater.rater)}/trials`);
+    const about = Object.entries(reply.about);
+    if (about.length) wait.before(element("p", "note about", box, about.map(([name, fact]) => `${name.replace("_", " ")}: ${fact}`).join(" · ")));
     wait.textContent = `${reply.trials.length} trials`;
     const table = element("table", "", box), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
     for (const words of ["#", "stimulus", "kind", "answers", "seconds", "plays", "heard", "left the page", "when", "comment"]) element("th", "", head, words).scope = "col";
