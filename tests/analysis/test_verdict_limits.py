@@ -245,6 +245,17 @@ def test_agreement_is_shown_by_an_interval_above_zero(summary: Summary, low: flo
     assert words in text
 
 
+@pytest.mark.parametrize(
+    ("kappa", "words"),
+    [(1.0, "On valence, raters always agree"), (0.4, "it is not known whether raters agree beyond chance")],
+)
+def test_agreement_without_an_interval_is_no_lack_of_it(summary: Summary, kappa: float, words: str) -> None:
+    votes = Agreement(Estimate(kappa, why_no_interval="no interval here"), GONE, GONE)
+    text = " ".join(reliability_sentences(replace(summary, agreement={"valence": votes})))
+    assert words in text
+    assert "no agreement" not in text
+
+
 def test_reliability_is_called_unknown_only_where_no_coefficient_of_the_answers_is_known(
     summary: Summary,
 ) -> None:

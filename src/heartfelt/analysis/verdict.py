@@ -243,14 +243,20 @@ def _agreement(summary: Summary) -> Iterator[str]:
     for name, votes in every.items():
         if votes.lead.is_missing:
             continue
-        shown = "raters agree" if (votes.lead.low or 0.0) > 0 else "no agreement"
         what = "Krippendorff's alpha, ordinal," if votes.leading == "alpha_ordinal" else "Fleiss' kappa"
-        text = f"On {called(name, votes)}, {shown} beyond chance"
-        text += " is shown" if shown == "no agreement" else ""
-        text += f" ({what} {interval(votes.lead, bare=True)})"
+        shown = f"{_shown(votes.lead)} ({what} {interval(votes.lead, bare=True)})"
+        text = f"On {called(name, votes)}, {shown}"
         if not votes.leave_one_out.is_missing:
             text += f"; one person's answer matches the majority of the others {percent(votes.leave_one_out.value)} of the time"
         yield f"{text}."
+
+
+def _shown(agreement: Estimate) -> str:
+    """What a coefficient of agreement shows; perfect agreement, which has no interval, is no lack of it."""
+    if agreement.low is None:
+        perfect = agreement.value is not None and agreement.value >= 1
+        return "raters always agree" if perfect else "it is not known whether raters agree beyond chance"
+    return "raters agree beyond chance" if agreement.low > 0 else "no agreement beyond chance is shown"
 
 
 def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[str]:

@@ -192,8 +192,8 @@ def _with_holm(contrasts: Sequence[Contrast]) -> list[Contrast]:
 def _by_model(rows: pl.DataFrame) -> list[tuple[tuple[str, str | None], pl.DataFrame]]:
     own = rows.filter(pl.col("shown") != "planted").with_columns(pl.col("source").fill_null("unknown"))
     groups = own.group_by("source", "version", maintain_order=True)
-    found = [((str(key[0]), None if key[1] is None else str(key[1])), part) for key, part in groups]
-    return sorted(found, key=lambda each: (each[0][0], each[0][1] or ""))
+    models = [((str(key[0]), None if key[1] is None else str(key[1])), part) for key, part in groups]
+    return sorted(models, key=lambda each: (each[0][0], each[0][1] or ""))
 
 
 def _model(source: str, version: str | None, rows: pl.DataFrame) -> DraftedModel:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 RATERS = 36
 JUDGES = 20
 VERIFIERS = 8
+PLANTED = 0.15
 DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
@@ -102,6 +103,7 @@ def compare(demo: Demo, progress: Progress) -> str:
 def verify(demo: Demo, progress: Progress) -> str:
     """A small study of images: machines draft fields, simulated people judge the images and verify the drafts."""
     from heartfelt.analysis import AnalyzeOptions, analyze
+    from heartfelt.collect import CollectOptions
     from heartfelt.drafts import draft_from_pixels
     from heartfelt.make.starter import STARTERS, StarterOptions, start_study
     from heartfelt.report import write_analysis
@@ -119,6 +121,7 @@ def verify(demo: Demo, progress: Progress) -> str:
         raters=VERIFIERS,
         mix=RaterMix(shares={}),
         verifying=VerifierMix(shares={"rubber-stamper": 0.25}),
+        collecting=CollectOptions(planted=PLANTED),
         intended=_intended(started.study, [planned.ask for planned in STARTERS[recipe](1).stimuli]),
         seed=demo.seed,
     )

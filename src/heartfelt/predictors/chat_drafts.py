@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heartfelt.errors import InputError
@@ -95,7 +95,7 @@ def _allowed(scale: Scale) -> str:
     return f"{allowed(scale)}, at most {MOST_TAGS}" if isinstance(scale, Tags) else allowed(scale)
 
 
-def draft_schema(asks: Sequence[Ask]) -> dict[str, Any]:
+def draft_schema(asks: Sequence[Ask]) -> Mapping[str, object]:
     """The JSON schema of the filled-in form."""
     confidence = {"type": "number", "minimum": 0, "maximum": 1}
     named = zip(entry_names(asks), asks, strict=True)

@@ -74,17 +74,17 @@ class Crossed:
         if raters < 2 and stimuli < 2:
             return "there is a single rater and a single stimulus"
         if raters < 2:
-            found = Spread(by_stimulus, stimuli - 1.0, "stimuli, one rater")
+            spread = Spread(by_stimulus, stimuli - 1.0, "stimuli, one rater")
         elif stimuli < 2:
-            found = Spread(by_rater, raters - 1.0, "raters, one stimulus")
+            spread = Spread(by_rater, raters - 1.0, "raters, one stimulus")
         else:
             extra = max(by_rater - by_cell, 0.0)
             total = by_stimulus + extra
             # Where single answers swamp the raters' part, that part is known no better than their noise allows.
             doubt = max(extra, min(by_rater, by_stimulus))
             below = by_stimulus**2 / (stimuli - 1) + doubt**2 / (raters - 1)
-            found = Spread(total, max(total**2 / below, 1.0) if below > 0 else 1.0, "raters and stimuli")
-        return found if found.variance > 1e-24 else NO_WIDTH
+            spread = Spread(total, max(total**2 / below, 1.0) if below > 0 else 1.0, "raters and stimuli")
+        return spread if spread.variance > 1e-24 else NO_WIDTH
 
 
 def _dense(codes: Ints) -> tuple[Ints, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
@@ -100,7 +100,7 @@ def is_shown(
 
 
 def shown_questions(
-    study: Study, asked: Collection[str], values: Mapping[str, Any], where: str = "questions"
+    study: Study, asked: Collection[str], values: Mapping[str, object], where: str = "questions"
 ) -> set[str]:
     """Of the questions of a page those that are shown after these answers; for simulated raters.
 

@@ -21,16 +21,16 @@ DIFFERENT_SETS = 0.5
 """Two answers are clearly different where they are at most this similar."""
 
 
-def similarity(scale: Scale, one: str, other: str) -> float:
+def similarity(scale: Scale, answer: str, other: str) -> float:
     """From 0 to 1. An answer that is not on the scale is alike only to itself."""
-    if one == other:
+    if answer == other:
         return 1.0
     if scale.level == "text":
-        mine, theirs = (members(scale, text) for text in (one, other))
+        mine, theirs = (members(scale, text) for text in (answer, other))
         together = len(mine | theirs)
         return len(mine & theirs) / together if together else 1.0
     try:
-        (first, _), (second, _) = scale.read(one), scale.read(other)
+        (first, _), (second, _) = scale.read(answer), scale.read(other)
     except InputError:
         return 0.0
     if first is None or second is None or scale.level == "nominal":
@@ -40,10 +40,10 @@ def similarity(scale: Scale, one: str, other: str) -> float:
     return max(0.0, 1.0 - abs(first - second) / span) if span > 0 else 1.0
 
 
-def clearly_different(scale: Scale, one: str, other: str) -> bool:
+def clearly_different(scale: Scale, answer: str, other: str) -> bool:
     """Whether nobody who looks could take one answer for the other; words that mean the same cannot be recognised."""
     limit = DIFFERENT_NUMBERS if scale.level in {"interval", "ordinal"} else DIFFERENT_SETS
-    return similarity(scale, one, other) <= limit
+    return similarity(scale, answer, other) <= limit
 
 
 def members(scale: Scale, text: str) -> set[str]:

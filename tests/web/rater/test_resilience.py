@@ -58,8 +58,10 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visito
     assert visitor.page.locator("fieldset[data-form='0'] input:checked").get_attribute("value") == "7"
     assert visitor.page.locator("fieldset[data-form='1'] input:checked").count() == 0
     visitor.page.keyboard.press("4")
+    trial = visitor.page.wait_for_selector("form.trial")
+    assert trial is not None
     visitor.page.keyboard.press("Enter")
-    visitor.page.wait_for_selector("form.trial[data-locked]")
+    trial.wait_for_element_state("hidden")
     assert visitor.sent[-1]["values"] == {"valence": 7, "arousal": 4}
     visitor.finish()
     stored_as_sent(visitor.served, visitor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.routes import LONGEST_TEXT
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
+from tests.collect.people import write_study
 from tests.web.rater.studies import small_study
 
 SECRET = b"a secret for the tests of the routes"
@@ -120,6 +122,10 @@ def test_an_answer_brings_the_next_step(client: TestClient, collection: Collecti
         ({"heard": {"changes": [[1, "valence", "3"]] * 5001}}, "heard.changes"),
         ({"heard": {"device": 5}}, "heard.device"),
         ({"heard": {"machine": "x"}}, "heard.machine"),
+        ({"heard": {"fields": {"valence": {"seconds": -1}}}}, "seconds"),
+        ({"heard": {"fields": {"valence": {"keystrokes": 1.5}}}}, "keystrokes"),
+        ({"heard": {"fields": {"valence": {"first": {"deep": 1}}}}}, "first"),
+        ({"heard": {"fields": {"valence": {"by": "x"}}}}, "by"),
     ],
 )
 def test_what_is_not_an_answer_is_refused_in_words(
@@ -237,3 +243,35 @@ def test_files_of_the_pages_can_be_kept_for_ever(client: TestClient) -> None:
     assert client.get("/static/rater/main.js").headers["content-type"].startswith("text/javascript")
     assert client.get("/static/rater/0/../../pages.py").status_code == 404
     assert client.get("/static/rater/pages.py").status_code == 404
+
+
+def test_a_rater_who_accepts_two_hundred_drafts_in_a_minute(tmp_path: Path) -> None:
+    """Nothing is refused at the limits a study is served with, and every verdict is stored."""
+    asked = [{"id": "style", "text": "Style", "scale": "nine", "machine_first": True}]
+    rows = ["stimulus,style", *(f"s{n},{1 + n % 9}" for n in range(200))]
+    folder = write_study(
+        tmp_path / "study", "hasty", rows=rows, questions=asked, design={"ratings_per_item": 1}
+    )
+    options = CollectOptions(seed=3, durable=False, hidden=0.0, planted=0.2)
+    with Collection.open(folder, options=options) as collection:
+        app = create_app(collection, WebOptions(secret=SECRET, access_log=False))
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            assert client.get("/").status_code == 200
+            step = client.post("/rate/ready", json={}).json()["step"]
+            while step["kind"] == "trial":
+                [name] = step["questions"]
+                log = {"fields": {name: {"seconds": 0.2, "keystrokes": 1, "first": "(rejected)"}}}
+                answer = {
+                    "trial": step["trial"],
+                    "key": step["trial"],
+                    "verdicts": {name: "accepted"},
+                    "heard": log,
+                }
+                response = client.post("/rate/answer", json=answer)
+                assert response.status_code == 200, response.text
+                step = response.json()["then"]
+        fields = collection.snapshot().fields
+        assert fields.height == 200
+        assert set(fields["verdict"]) == {"accepted"}
+        assert set(fields["shown"]) == {"true", "planted"}
+        assert set(fields["first"]) == {"(rejected)"}

@@ -133,8 +133,11 @@ def test_the_grid_is_clicked_once_and_says_the_same_as_the_rows(
     page.touchscreen.tap(box["x"] + box["width"] * 7.5 / 9, box["y"] + box["height"] * 7.5 / 9)
     rows = page.locator("fieldset.question")
     assert [rows.nth(place).locator("input:checked").get_attribute("value") for place in (0, 1)] == ["8", "2"]
+    before = page.wait_for_selector("form.trial")
+    assert before is not None
     page.locator("[data-does=submit]").tap()
-    page.wait_for_selector("form.trial[data-locked], .play[data-state=pause]")
+    before.wait_for_element_state("hidden")  # the next clip may have played by now
+    page.wait_for_selector("form.trial")
     assert visitor.sent[0]["values"] == {"valence": 8, "arousal": 2}
     assert page.locator("input:checked").count() == 0
     visitor.quiet()

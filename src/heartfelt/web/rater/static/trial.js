@@ -119,10 +119,12 @@ export class Trial {
         find("legend", field.node).append(make("small", { class: "help", text: this.part("about").dataset[field.form.emotion] }));
       }
     }
+    // The line is there when the questions are laid out.
+    this.#about(this.form.controls);
   }
 
-  #about() {
-    const kind = this.mixed ? null : this.form.here.find((field) => field.form.emotion)?.form.emotion;
+  #about(fields) {
+    const kind = this.mixed ? null : fields.find((field) => field.form.emotion)?.form.emotion;
     const place = this.part("about");
     place.hidden = !kind;
     place.textContent = kind ? place.dataset[kind] : "";
@@ -273,7 +275,7 @@ export class Trial {
     does("back", node).hidden = form.page === 0;
     does("undo", node).hidden = !(this.advancing || this.verification.past.length || this.page.taken);
     this.verification.foot(submit);
-    this.#about();
+    this.#about(form.here);
     const ready = !this.locked && form.here.every((field) => settled(field) || (field instanceof Verify && !field.opened));
     submit.classList.toggle("waiting", !ready);
     const untouched = this.page.taken && !this.touched;
