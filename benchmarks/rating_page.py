@@ -4,10 +4,11 @@ how soon a change between the members of a set is heard, and how exactly a trace
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import tempfile
 from pathlib import Path
+
+from benchmarks._browser import chromium
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--autoplay-policy=no-user-gesture-required"]
 TRIALS = 6
@@ -75,15 +76,11 @@ _TIMES = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
 
 
 def main() -> None:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        print("left out: Playwright is not installed")
+    path = chromium()
+    if path is None:
         return
-    result = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if result is None:
-        print("left out: there is no Chromium")
-        return
+    from playwright.sync_api import sync_playwright
+
     from heartfelt.collect import Collection
     from heartfelt.make.starter import StarterOptions, start_study
     from heartfelt.web.app import create_app
@@ -99,7 +96,7 @@ def main() -> None:
             serve_in_thread(create_app(collection, options)) as url,
             sync_playwright() as driver,
         ):
-            browser = driver.chromium.launch(executable_path=result, args=ARGUMENTS)
+            browser = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
             context = browser.new_context(viewport={"width": 1280, "height": 720})
             page = context.new_page()
             page.goto(url + "/")

@@ -6,7 +6,6 @@ time stamp of the key press until the frame that shows the next image has been p
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import tempfile
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+
+from benchmarks._browser import chromium
 
 IMAGES, SIZE, WANTED = 30, 1024, 50.0
 DRAFTS = {
@@ -82,15 +83,11 @@ def _verify(page: Any, images: int) -> int:
 
 
 def main() -> None:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        print("left out: Playwright is not installed")
+    path = chromium()
+    if path is None:
         return
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        print("left out: there is no Chromium")
-        return
+    from playwright.sync_api import sync_playwright
+
     from heartfelt.collect import Collection, CollectOptions
     from heartfelt.web.app import create_app
     from heartfelt.web.options import WebOptions
@@ -105,7 +102,7 @@ def main() -> None:
             serve_in_thread(create_app(collection, options)) as url,
             sync_playwright() as driver,
         ):
-            browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             page = context.new_page()
             page.goto(url + "/")

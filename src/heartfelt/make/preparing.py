@@ -243,23 +243,17 @@ def _prepare_sound(
     own = {"begins abruptly": start == 0, "ends abruptly": options.seconds is None or ends >= clip.frames}
     notes += [problem for problem in check_sound(samples, rate).problems if own.get(problem)]
     path = audio.write_audio(root / target, samples, rate)
-    return (
-        PreparedStimulus(
-            name,
-            original,
-            target,
-            audio.content_hash(source),
-            audio.content_hash(path),
-            round(start, 6),
-            samples.shape[0] / rate,
-            gain,
-            before.value,
-            None if before.value is None else before.value + gain,
-            20.0 * float(np.log10(peak)) if peak > 0 else None,
-            checks="; ".join(notes) or None,
-        ),
-        sound_hash(samples, rate),
+    made = PreparedStimulus(
+        name,
+        original,
+        crop_start=round(start, 6),
+        seconds=samples.shape[0] / rate,
+        gain_db=gain,
+        loudness_before=before.value,
+        loudness=None if before.value is None else before.value + gain,
+        true_peak_db=20.0 * float(np.log10(peak)) if peak > 0 else None,
     )
+    return _written(made, source, path, target, notes), sound_hash(samples, rate)
 
 
 def _cropped(clip: audio.Audio, name: str, options: PrepareOptions, seed: int) -> tuple[float, Samples]:
@@ -326,29 +320,29 @@ def _prepare_picture(
             notes.append(f"smaller than {options.side} pixels")
         image.thumbnail((options.side, options.side))
     path = Picture(image).save(root / target)
-    return (
-        PreparedStimulus(
-            name,
-            original,
-            target,
-            audio.content_hash(source),
-            audio.content_hash(path),
-            brightness=measure_image(image).brightness,
-            width=image.width,
-            height=image.height,
-            checks="; ".join(notes) or None,
-        ),
-        image_hash(image),
-    )
+    brightness = measure_image(image).brightness
+    made = PreparedStimulus(name, original, brightness=brightness, width=image.width, height=image.height)
+    return _written(made, source, path, target, notes), image_hash(image)
 
 
 # --- all together -----------------------------------------------------------------------------------------------------
 
 
-def _noted(each: PreparedStimulus, note: str, **changes: Any) -> PreparedStimulus:
-    words = "; ".join(filter(None, [each.checks, note])) or None
-    given = {part.name: getattr(each, part.name) for part in fields(each)}
-    return PreparedStimulus(**{**given, "checks": words, **changes})
+def _written(
+    made: PreparedStimulus, source: Path, path: Path, target: str, notes: Sequence[str]
+) -> PreparedStimulus:
+    return replace(
+        made,
+        path=target,
+        original_sha256=audio.content_hash(source),
+        sha256=audio.content_hash(path),
+        checks="; ".join(notes) or None,
+    )
+
+
+def _noted(each: PreparedStimulus, note: str, duplicate_of: str | None = None) -> PreparedStimulus:
+    words = "; ".join(filter(None, [each.checks, note]))
+    return replace(each, checks=words, duplicate_of=duplicate_of or each.duplicate_of)
 
 
 def _with_duplicates(results: Sequence[tuple[PreparedStimulus, Bits | None]]) -> list[PreparedStimulus]:
