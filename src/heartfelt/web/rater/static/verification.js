@@ -78,8 +78,8 @@ export class Verification {
       this.#done(field);
     }
     const left = this.pending.length;
-    const one = fields.length === 1 ? `${fields[0].form.text}: ` : "";
-    tell(`${one}${words(`draft_${verdict}`)}. ${left ? words("drafts_open", { count: left }) : words("complete")}`);
+    const name = fields.length === 1 ? `${fields[0].form.text}: ` : "";
+    tell(`${name}${words(`draft_${verdict}`)}. ${left ? words("drafts_open", { count: left }) : words("complete")}`);
     this.#onward(fields.at(-1));
   }
 
@@ -144,7 +144,7 @@ export class Verification {
 
   #done(field, how = field.verdict) {
     this.form.clear(field);
-    field.changed(field, how === "undone" ? `undone: ${field.verdict ?? ""}` : field.said);
+    field.changed(field, how === "undone" ? `undone: ${field.verdict ?? ""}` : field.described);
   }
 
   // The next field that needs something: a draft to look at, or a question whose draft was withheld.
