@@ -2,7 +2,8 @@
 
 *Silent*: no 20 ms above -60 dB; a clip of which over half is so quiet is reported too. *Clipped*: at least three samples in a row
 at the clip's largest value, if that is above -1 dB; more than ten such runs a second are reported. *DC offset*: the mean is more
-than 1% of full scale. *Edge*: the first or last 2 ms are above -30 dB relative to the clip's own power, which is heard as a click.
+than 1% of full scale. *Edge*: the first or last sample is more than a tenth of the clip's own root mean square away from zero,
+which is heard as a click.
 
 The fingerprint is the difference hash of pictures taken of a spectrogram: power in 16 bands from 100 Hz to 7 kHz, a third of an
 octave or more apart, averaged over 17 equal stretches, each compared with the one before. Copies at another level, rate or coding
@@ -21,8 +22,7 @@ from heartfelt.stats.triples import Floats
 
 SILENCE_DB = -60.0
 _STEP_SECONDS = 0.02
-_EDGE_SECONDS = 0.002
-_EDGE_DB = -30.0
+_EDGE = 0.1
 _CLIP_LEVEL, _CLIP_RUN, _CLIP_RATE = 10.0 ** (-1.0 / 20.0), 3, 10.0
 _OFFSET = 0.01
 _RATE, _FRAME, _BANDS, _STRETCHES = 16_000, 512, 16, 17
@@ -69,18 +69,12 @@ def check_sound(samples: Samples, rate: int) -> SoundChecks:
         problems.append(f"clipped {runs} times")
     if offset > _OFFSET:
         problems.append(f"a DC offset of {offset:.1%} of full scale")
-    problems += _edges(columns, rate, float(power.mean()))
-    return SoundChecks(seconds, columns.shape[1], rate, silent, offset, runs, tuple(problems))
-
-
-def _edges(columns: Samples, rate: int, power: float) -> list[str]:
-    size = max(1, round(_EDGE_SECONDS * rate))
-    limit = power * 10.0 ** (_EDGE_DB / 10.0)
-    ends = {"begins": columns[:size], "ends": columns[-size:]}
-    loud = [
-        name for name, part in ends.items() if float(np.square(part.astype(np.float64)).mean()) > limit > 0.0
+    jump = _EDGE * math.sqrt(float(power.mean()))
+    ends = {"begins": columns[0], "ends": columns[-1]}
+    problems += [
+        f"{name} abruptly" for name, sample in ends.items() if float(np.abs(sample).max()) > jump > 0.0
     ]
-    return [f"{name} abruptly" for name in loud]
+    return SoundChecks(seconds, columns.shape[1], rate, silent, offset, runs, tuple(problems))
 
 
 def sound_hash(samples: Samples, rate: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]] | None:

@@ -144,7 +144,7 @@ export class Verification {
 
   #done(field, how = field.verdict) {
     this.form.clear(field);
-    field.changed(field, how === "undone" ? `undone: ${field.verdict ?? ""}` : field.described);
+    field.changed(field, how === "undone" ? `undone: ${field.verdict ?? ""}` : field.logText);
   }
 
   // The next field that needs something: a draft to look at, or a question whose draft was withheld.

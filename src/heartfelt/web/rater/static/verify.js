@@ -103,12 +103,12 @@ export class Verify {
     if ((this.editor.inputs || this.editor.value === NONE) && !typed) this.settle();
     else {
       this.done.textContent = words(this.#same ? "accept" : "draft_done");
-      this.changed(this, this.described, typed || true);
+      this.changed(this, this.logText, typed || true);
     }
   }
 
   // For the log of changes.
-  get described() {
+  get logText() {
     const value = this.opened ? this.editor.value : this.value;
     return `${this.opened ? "editing" : this.verdict}: ${Array.isArray(value) ? value.join(";") : value ?? ""}`;
   }
