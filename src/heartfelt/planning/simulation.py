@@ -9,7 +9,7 @@ screening.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from heartfelt.planning.parameters import Bools, draw_parameters, interaction, k
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.rehearsed import rehearse
 from heartfelt.screening.panel import screen
+from heartfelt.screening.policy import parse_policy
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.inference.posthoc import critical
 from heartfelt.stats.ratings import as_ratings
@@ -43,6 +44,7 @@ FIGURES = (
     "f_intents",
 )
 REAL_STUDIES = 8
+LARGE = 4000
 CONFIDENCE = 0.95
 
 
@@ -111,7 +113,8 @@ def simulate_design(
     """Simulate ``studies`` studies of a design."""
     layout = layout_of(material, design)
     name = (str(design.stimuli), str(design.ratings), str(design.per_rater), str(design.raters))
-    assignments = min(options.assignments, studies)
+    # In a large design one assignment is like another.
+    assignments = 1 if design.wanted > LARGE else min(options.assignments, studies)
     incidences = [
         assign(
             layout.units,
@@ -308,7 +311,10 @@ def screen_once(
 ) -> Screened:
     """One simulated study through the real screening rules."""
     rehearsed = rehearse(layout, incidence, pilot, material, options, rng)
-    panel = screen(rehearsed.snapshot, options.policy, seed=options.seed)
+    policy = parse_policy(options.policy)
+    # Rules that only report change nothing here.
+    dropping = {rule: action for rule, action in policy.actions.items() if action == "drop"}
+    panel = screen(rehearsed.snapshot, replace(policy, actions=dropping), seed=options.seed)
     dropped = np.isin(rehearsed.raters, list(panel.dropped))
     careless = rehearsed.careless
     return Screened(
