@@ -129,21 +129,7 @@ def simulate_comparisons(
     rng = stream(options.seed, "planning", "comparisons", *name)
     [(question, known)] = pilot.questions.items()
     made = _studies(layout, incidences, known, material, options, pilot.shares(studies, rng), rng)
-    counts = [np.bincount(each.unit, minlength=layout.units.count) for each in incidences]
-    return Simulated(
-        design,
-        np.array([each.rater.size for each in incidences], np.float64),
-        (
-            float(np.mean([count.mean() for count in counts])),
-            float(min(count.min() for count in counts)),
-            float(max(count.max() for count in counts)),
-        ),
-        float(np.mean([each.left for each in incidences])),
-        float(np.mean([each.turned_away for each in incidences])),
-        None,
-        0.0,
-        {question: made},
-    )
+    return Simulated.of(design, incidences, layout.units.count, {question: made})
 
 
 def _studies(

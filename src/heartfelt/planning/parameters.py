@@ -8,7 +8,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.planning.design import PlanOptions, standardised
+from heartfelt.planning._kernels_planning import answers
+from heartfelt.planning.design import Layout, PlanOptions, standardised
+from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats, latent_parts, latent_total
 from heartfelt.planning.pilot import QuestionPilot
 
@@ -72,6 +74,38 @@ def interaction(systems: int, intents: int, rng: np.random.Generator) -> Floats:
     drawn = rng.standard_normal((systems, intents))
     drawn -= drawn.mean(axis=0, keepdims=True)
     return np.asarray(drawn - drawn.mean(axis=1, keepdims=True)).ravel()
+
+
+def draw_answers(
+    layout: Layout,
+    incidence: Incidence,
+    known: QuestionPilot,
+    drawn: Drawn,
+    number: int,
+    of_intents: Floats,
+    sizes: tuple[int, int],
+    careless: Bools,
+    rng: np.random.Generator,
+) -> Floats:
+    """The answers of study ``number``: what stimuli convey, how raters use the scale, and noise. ``sizes``: systems, intents."""
+    part = np.sqrt(drawn.parts[number])
+    conveyed = drawn.shifts[number][layout.system] + part[1] * of_intents[layout.intent]
+    conveyed += part[2] * interaction(*sizes, rng)[layout.system * sizes[1] + layout.intent]
+    conveyed += part[3] * rng.standard_normal(layout.system.size)
+    value: Floats = answers(
+        incidence.rater,
+        incidence.unit,
+        conveyed,
+        part[4] * rng.standard_normal(incidence.raters),
+        1.0 + part[6] * rng.standard_normal(incidence.raters),
+        careless,
+        rng.standard_normal(incidence.rater.size),
+        float(part[5]),
+        float(drawn.careless_spread[number]),
+        known.scale.cuts,
+        np.asarray(known.scale.values),
+    )
+    return value
 
 
 def keeps_effects(known: QuestionPilot, names: tuple[str, ...], options: PlanOptions) -> bool:

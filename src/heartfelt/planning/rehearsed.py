@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from heartfelt.planning._kernels_planning import answers
 from heartfelt.planning.design import Layout, Material, PlanOptions, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
-from heartfelt.planning.parameters import Bools, draw_parameters, interaction
+from heartfelt.planning.parameters import Bools, draw_answers, draw_parameters
 from heartfelt.planning.pilot import Pilot
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
@@ -41,27 +40,12 @@ def rehearse(
     careless = np.zeros(incidence.raters, np.bool_)
     careless[rng.permutation(incidence.raters)[: round(pilot.careless * incidence.raters)]] = True
     intents = len(material.intents)
-    cell = layout.system * intents + layout.intent
     values = {}
     for name, known in pilot.questions.items():
         drawn = draw_parameters(known, material.systems, options, 1, rng)
-        part = np.sqrt(drawn.parts[0])
-        conveyed = drawn.shifts[0][layout.system] + part[1] * standardised(1, intents, rng)[0][layout.intent]
-        conveyed += part[2] * interaction(len(material.systems), intents, rng)[cell]
-        conveyed += part[3] * rng.standard_normal(layout.system.size)
-        values[name] = answers(
-            incidence.rater,
-            incidence.unit,
-            conveyed,
-            part[4] * rng.standard_normal(incidence.raters),
-            1.0 + part[6] * rng.standard_normal(incidence.raters),
-            careless,
-            rng.standard_normal(incidence.rater.size),
-            float(part[5]),
-            float(drawn.careless_spread[0]),
-            known.scale.cuts,
-            np.asarray(known.scale.values),
-        )
+        of_intents = standardised(1, intents, rng)[0]
+        sizes = (len(material.systems), intents)
+        values[name] = draw_answers(layout, incidence, known, drawn, 0, of_intents, sizes, careless, rng)
     names = [f"rater{number:04d}" for number in range(incidence.raters)]
     snapshot = simulated_snapshot(layout, incidence, pilot, material, names, values)
     return Rehearsed(snapshot, names, careless, values)

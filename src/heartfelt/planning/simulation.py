@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from heartfelt.planning._kernels_planning import answers, statistics
+from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.incidence import Incidence, assign
 from heartfelt.planning.latent import Floats
-from heartfelt.planning.parameters import Bools, draw_parameters, interaction, keeps_effects
+from heartfelt.planning.parameters import Bools, draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.rehearsed import rehearse
 from heartfelt.screening.panel import screen
@@ -101,6 +101,33 @@ class Simulated:
     """Share of the ratings that screening takes out."""
     questions: Mapping[str, Studies]
 
+    @classmethod
+    def of(
+        cls,
+        design: PlannedDesign,
+        incidences: list[Incidence],
+        units: int,
+        questions: Mapping[str, Studies],
+        screened: Screened | None = None,
+        lost: float = 0.0,
+    ) -> Simulated:
+        """The design with what its assignments come to."""
+        counts = [np.bincount(each.unit, minlength=units) for each in incidences]
+        return cls(
+            design,
+            np.array([each.rater.size for each in incidences], np.float64),
+            (
+                float(np.mean([count.mean() for count in counts])),
+                float(min(count.min() for count in counts)),
+                float(max(count.max() for count in counts)),
+            ),
+            float(np.mean([each.left for each in incidences])),
+            float(np.mean([each.turned_away for each in incidences])),
+            screened,
+            lost,
+            questions,
+        )
+
 
 def simulate_design(
     material: Material,
@@ -140,21 +167,7 @@ def simulate_design(
         )
         for question, known in pilot.questions.items()
     }
-    counts = [np.bincount(each.unit, minlength=layout.units.count) for each in incidences]
-    return Simulated(
-        design,
-        np.array([each.rater.size for each in incidences], np.float64),
-        (
-            float(np.mean([count.mean() for count in counts])),
-            float(min(count.min() for count in counts)),
-            float(max(count.max() for count in counts)),
-        ),
-        float(np.mean([each.left for each in incidences])),
-        float(np.mean([each.turned_away for each in incidences])),
-        screened,
-        float(lost),
-        questions,
-    )
+    return Simulated.of(design, incidences, layout.units.count, questions, screened, float(lost))
 
 
 def draw_people(
@@ -193,7 +206,6 @@ def simulate_question(
     systems, intents = len(names), len(material.intents)
     drawn = draw_parameters(known, names, options, studies, rng)
     of_intents = standardised(studies, intents, rng)
-    cell = layout.system * intents + layout.intent
     pairs = np.triu_indices(systems, 1)
     heads, detected, widths, means, intent_shares = [], [], [], [], []
     real: dict[str, list[float]] = {}
@@ -202,22 +214,8 @@ def simulate_question(
             incidences[number % len(incidences)],
             (people[0][number], people[1][number]),
         )
-        part = np.sqrt(drawn.parts[number])
-        conveyed = drawn.shifts[number][layout.system] + part[1] * of_intents[number][layout.intent]
-        conveyed += part[2] * interaction(systems, intents, rng)[cell]
-        conveyed += part[3] * rng.standard_normal(layout.system.size)
-        value = answers(
-            incidence.rater,
-            incidence.unit,
-            conveyed,
-            part[4] * rng.standard_normal(incidence.raters),
-            1.0 + part[6] * rng.standard_normal(incidence.raters),
-            careless,
-            rng.standard_normal(incidence.rater.size),
-            float(part[5]),
-            float(drawn.careless_spread[number]),
-            known.scale.cuts,
-            np.asarray(known.scale.values),
+        value = draw_answers(
+            layout, incidence, known, drawn, number, of_intents[number], (systems, intents), careless, rng
         )
         head, jackknife, effects, left, right = statistics(
             incidence.rater, incidence.unit, value, dropped,
