@@ -17,6 +17,10 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Twice as many as there are cores: tests with browsers, sound and servers wait more than they work.
 WORKERS := $(shell expr $(CORES) \* 2)
 
+# The workers share the cores; threads of a linear-algebra library in each would only wait for one another.
+test check: export OPENBLAS_NUM_THREADS = 1
+test check: export OMP_NUM_THREADS = 1
+
 .PHONY: demo test check lint mutants bench serve clean
 
 $(VENV)/base: pyproject.toml constraints.txt

@@ -280,7 +280,7 @@ def test_one_rater_is_the_agreement_of_two() -> None:
 def test_the_ceilings_hold_what_a_perfect_model_reaches() -> None:
     """The true probabilities score at the ceiling, on average over studies; one rater below it."""
     reached, tops, one = [], [], []
-    for seed in range(12):
+    for seed in range(6):
         snapshot, truth = arena(prompts=20, raters=10, seed=seed)
         scores = score(snapshot, probable(snapshot, truth))
         found = scores.find("better", "probable")

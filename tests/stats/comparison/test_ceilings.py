@@ -191,7 +191,7 @@ def test_where_strengths_have_no_ceiling() -> None:
 @pytest.mark.timeout(240)
 def test_bounds_of_ceilings_cover() -> None:
     """Of choices for pairs drawn anew, of strengths for the contestants as they are."""
-    repeats = 20
+    repeats = 12
     names = list(ChoiceScores.__slots__)
     truth = _truth(_shares(np.random.default_rng(0).normal(0, 1.2, 20_000), 0.6), 5, draws=40)
     covered = dict.fromkeys([*names, "pearson", "spearman", "kendall"], 0)

@@ -257,7 +257,7 @@ def test_practice_and_attention_present_sets_too(serve_sets: Serve, judge: Judge
 
 
 def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges) -> None:
-    served = serve_sets("pair", "forced", seconds=0.8, design={"replays": 0, "listening": "full"})
+    served = serve_sets("pair", "forced", seconds=2.0, design={"replays": 0, "listening": "full"})
     visitor = judge(served)
     visitor.enter()
     page = visitor.page
@@ -276,7 +276,7 @@ def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges)
     visitor.send()
     assert visitor.sent[0]["heard"]["plays"] == 3
     for parts in visitor.sent[0]["heard"]["played"]:
-        assert parts[-1] == [0, pytest.approx(0.8, abs=0.002)]
+        assert parts[-1] == [0, pytest.approx(2.0, abs=0.002)]
 
 
 def test_keys_are_told_and_letters_work_on_other_keyboards(serve_sets: Serve, judge: Judges) -> None:
