@@ -92,8 +92,18 @@ MARKED_BY_FIXTURE = {
 }
 
 
+def _longest(item: pytest.Item) -> float:
+    """How many seconds a test is given beyond what every test is."""
+    own = item.get_closest_marker("timeout")
+    return max(0.0, (float(own.args[0]) if own is not None else 0.0) - 300.0)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use; those of the web package drive the whole application, as a server does."""
+    """Mark tests by what they use; those of the web package drive the whole application, as a server does.
+
+    The longest come first, or all workers would wait for the last of them at the end.
+    """
+    items.sort(key=_longest, reverse=True)
     web = Path(__file__).parent / "web"
     for item in items:
         if item.path.is_relative_to(web):

@@ -112,7 +112,7 @@ def test_alike_groups_are_seldom_told_apart() -> None:
     from heartfelt.analysis.rater_groups import _differences
 
     alarms = 0
-    for seed in range(60):
+    for seed in range(30):
         source = two_languages(seed, items=18, per=12)
         question = prepare(source).questions[0]
         grouping = rater_grouping(source, "language")
@@ -120,8 +120,8 @@ def test_alike_groups_are_seldom_told_apart() -> None:
         parts = {name: question.ratings.filter(of_rater == name) for name in grouping.names}
         (row,) = [r for r in _differences(question, parts) if r.system == "all"]
         alarms += row.p_alone is not None and row.p_alone < 0.05
-    # 3 expected; more than 8 has a chance of 1 in 100 at the nominal level
-    assert alarms <= 8
+    # 1.5 expected; more than 5 has a chance of 1 in 200 at the nominal level
+    assert alarms <= 5
 
 
 def test_numbers_are_cut_at_tertiles() -> None:

@@ -76,17 +76,15 @@ def test_a_full_disk_is_two_lines_and_nothing_half_written(
 @pytest.mark.slow
 @pytest.mark.parametrize("terminal", NARROW)
 def test_a_terminal_with_few_letters_shows_the_nearest_ones(terminal: str, snapshot: Path) -> None:
-    for arguments in (
-        ["show", snapshot],
-        ["recipes"],
-        ["formats"],
-        ["--help"],
-        ["check", snapshot / "…nowhere"],
-    ):
+    every = [["show", snapshot], ["check", snapshot / "…nowhere"], ["--help"], ["recipes"], ["formats"]]
+    # The other two terminals know more letters than ASCII or as many; what draws bars and what names a file will do.
+    shown = []
+    for arguments in every if terminal == "ascii" else every[:2]:
         done = run(*arguments, settings=NARROW[terminal])
         assert "fault in heartfelt" not in done.stderr, done.stderr
         assert "Traceback" not in done.stderr
-    assert "#" in run("show", snapshot, settings=NARROW[terminal]).stdout
+        shown.append(done.stdout)
+    assert "#" in shown[0]
 
 
 def test_every_letter_the_command_line_draws_has_a_plain_one() -> None:

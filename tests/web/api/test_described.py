@@ -19,7 +19,7 @@ from tests.web.conftest import SECRET
 from tests.web.studies import fill
 
 schemathesis = pytest.importorskip("schemathesis")
-EXAMPLES = 10
+EXAMPLES = 6
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
