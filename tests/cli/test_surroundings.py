@@ -76,7 +76,13 @@ def test_a_full_disk_is_two_lines_and_nothing_half_written(
 @pytest.mark.slow
 @pytest.mark.parametrize("terminal", NARROW)
 def test_a_terminal_with_few_letters_shows_the_nearest_ones(terminal: str, snapshot: Path) -> None:
-    every = [["show", snapshot], ["check", snapshot / "…nowhere"], ["--help"], ["recipes"], ["formats"]]
+    every: list[list[object]] = [
+        ["show", snapshot],
+        ["check", snapshot / "…nowhere"],
+        ["--help"],
+        ["recipes"],
+        ["formats"],
+    ]
     # The other two terminals know more letters than ASCII or as many; what draws bars and what names a file will do.
     shown = []
     for arguments in every if terminal == "ascii" else every[:2]:
