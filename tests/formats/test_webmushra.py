@@ -53,7 +53,7 @@ def test_older_files_tell_listeners_apart_by_what_they_said(tmp_path: Path) -> N
     snapshot = read(tmp_path, text)
     assert snapshot.raters["rater"].to_list() == ["listener1", "listener2"]
     assert "email" not in snapshot.raters.columns
-    assert any("told apart by email, age, gender" in note for note in snapshot.source.notes)
+    assert any("distinguished by email, age, gender" in note for note in snapshot.source.notes)
 
 
 def test_files_that_say_nothing_of_listeners(tmp_path: Path) -> None:

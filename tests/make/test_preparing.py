@@ -116,6 +116,24 @@ def test_preparing_again_begins_with_the_originals_and_gives_the_same_bytes(stud
     assert by_name["short"].checks == "lasts 0.80 s, where most last 3.00 s"
 
 
+def test_files_of_one_name_stay_apart_and_a_parquet_manifest_stays_one(study: Path) -> None:
+    """Two formats of one name, and one original under two ids, which are cropped at different places."""
+    shutil.copy(study / "media/A/again.flac", study / "media/A/c0.flac")
+    rows = [("c0", "A", "A/c0.wav"), ("copy", "A", "A/c0.flac"), ("twice", "A", "A/c0.wav")]
+    pl.DataFrame(rows, schema=["stimulus", "system", "path"], orient="row").write_parquet(
+        study / "stimuli.parquet"
+    )
+    text = (study / "study.yaml").read_text()
+    (study / "study.yaml").write_text(text.replace("stimuli.csv", "stimuli.parquet"))
+    done = prepare(study, PrepareOptions(seconds=1.0, format=".wav"))
+    assert [each.path for each in done.stimuli] == [f"prepared/A/c0{n}.wav" for n in ("", "-2", "-3")]
+    assert [content_hash(study / "media" / str(each.path)) for each in done.stimuli] == [
+        each.sha256 for each in done.stimuli
+    ]
+    assert done.stimuli[0].crop_start != done.stimuli[2].crop_start
+    assert pl.read_parquet(study / "stimuli.parquet")["original"].to_list() == [row[2] for row in rows]
+
+
 def test_differences_between_systems_are_tested_before_and_after(study: Path) -> None:
     done = prepare(study, PrepareOptions(format=".wav"))
     tests = {each.measure: each for each in done.differences}
@@ -182,6 +200,19 @@ def test_pictures_are_turned_reduced_and_compared(tmp_path: Path) -> None:
 def test_settings_that_make_no_sense(options: dict[str, object], problem: str) -> None:
     with pytest.raises((InputError, UnknownNameError), match=problem):
         PrepareOptions(**options)  # type: ignore[arg-type]  # what a user may give
+
+
+def test_a_study_with_ratings_keeps_the_media_they_are_about(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from heartfelt.collect import Collection, CollectOptions
+
+    with Collection.open(study, options=CollectOptions(durable=False)):
+        pass
+    table = (study / "stimuli.csv").read_bytes()
+    assert main(["prepare", str(study)]) == 2
+    assert "has been opened to raters" in capsys.readouterr().err
+    assert (study / "stimuli.csv").read_bytes() == table
 
 
 def test_the_command_reports_and_says_what_failed(

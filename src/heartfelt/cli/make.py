@@ -202,6 +202,7 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
+    from heartfelt.collect.collection import has_collected
     from heartfelt.files import must_be_free
     from heartfelt.make.preparing import PrepareOptions
     from heartfelt.make.preparing import prepare as run
@@ -209,6 +210,11 @@ def prepare(
 
     if report_to is not None:
         must_be_free(report_to)
+    if has_collected(folder):
+        raise InputError(
+            f"{folder} has been opened to raters; preparing would change what its stimuli are.",
+            "Copy study.yaml, the manifest and the media into a new folder, and prepare that.",
+        )
     options = PrepareOptions(
         seconds, crop, _limits(between) or (0.15, 0.85), fade, channels,  # type: ignore[arg-type]  # checked where they are used
         _number(rate, "rate", int), _number(loudness, "loudness", float), peak, suffix, side,

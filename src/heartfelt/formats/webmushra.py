@@ -143,7 +143,7 @@ def _roles(table: SourceTable) -> dict[str, str]:
 def _listeners(
     sheet: Sheet, roles: Mapping[str, str], table: SourceTable
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """The rows with ``rater``, what is known of raters, and notes on how they were told apart."""
+    """The rows with ``rater``, what is known of raters, and notes on how they were distinguished."""
     frame = sheet.frame
     columns = frame.columns
     start = columns.index(roles["test"]) + 1 if "test" in roles else len(columns)
@@ -159,7 +159,7 @@ def _listeners(
         names = {number: f"listener{place}" for place, number in enumerate(order, 1)}
         rater = known.replace_strict(names, return_dtype=pl.String).alias("rater")
         notes.append(
-            f"Listeners were told apart by {', '.join(about)}; they are numbered in order of appearance."
+            f"Listeners were distinguished by {', '.join(about)}; they are numbered in order of appearance."
         )
     else:
         key = [name for role in ("test", "trial", "condition") if (name := roles.get(role)) is not None]

@@ -10,18 +10,20 @@ A stimulus that cannot be prepared has a reason and no file, so that no rater me
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, require, suggestion
-from heartfelt.files import inside, write_text
-from heartfelt.formats.columns import Sheet
+from heartfelt.files import inside, whole_file, write_text
+from heartfelt.formats.columns import PARQUET, Sheet
 from heartfelt.formats.delimited import csv_text
 from heartfelt.media import audio
 from heartfelt.media.checks import check_sound, energetic_starts, sound_hash
@@ -35,13 +37,17 @@ from heartfelt.stats._bounds import t_mean
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.anova import AnovaRow, anova
 from heartfelt.streams import stream
-from heartfelt.study import Study, load_study
+from heartfelt.study import load_study
 from heartfelt.study.load import STUDY_FILE
 
 PREPARED = "prepared"
 RECORD = "prepare.json"
 Crop: TypeAlias = Literal["random", "energy", "start", "centre"]
 Channels: TypeAlias = Literal["keep", "mono", "stereo"]
+Step: TypeAlias = Callable[
+    [Path, str, str, Path, str, "PrepareOptions", int], tuple["PreparedStimulus", Bits | None]
+]
+"""Prepares one stimulus: media folder, stimulus, original, its file, target, options, seed."""
 _LENGTH_SLACK = 0.05
 """A clip may be this many seconds longer or shorter than the others of the study."""
 
@@ -173,9 +179,11 @@ def prepare(
     if suffix not in known:
         raise UnknownNameError(f"No file can be written as '{suffix}'.", suggestion(suffix, known, "Formats"))
     step = _prepare_picture if study.media == "image" else _prepare_sound
+    targets = _targets([original for _, original in jobs], suffix)
     results: list[tuple[PreparedStimulus, Bits | None]] = []
     with ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool:
-        for result in pool.map(lambda job: _attempt(step, root, job[0], job[1], suffix, chosen, study), jobs):
+        attempt = partial(_attempt, step, root, chosen, study.seed)
+        for result in pool.map(attempt, *zip(*jobs, strict=True), targets):
             results.append(result)
             if progress is not None:
                 progress("preparing", len(results), len(jobs))
@@ -185,24 +193,36 @@ def prepare(
     columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
     systems = {name: each for (name, _), each in zip(jobs, columns, strict=False) if each is not None}
     preparation = Preparation(study.name, chosen, tuple(done), tuple(_differences(done, systems)), systems)
-    write_text(manifest, csv_text(_manifest(frame, done)))
+    table = _manifest(frame, done)
+    if manifest.suffix.lower() in PARQUET:
+        with whole_file(manifest) as file:
+            table.write_parquet(file)
+    else:
+        write_text(manifest, csv_text(table))
     write_json(folder / RECORD, preparation)
     return preparation
 
 
+def _targets(originals: Sequence[str | None], suffix: str) -> list[str]:
+    """Where each prepared file goes: named after its original, with a number where several would have one name."""
+    seen: Counter[str] = Counter()
+    out = []
+    for original in originals:
+        name = f"{PREPARED}/{Path(original or '').with_suffix('').as_posix()}"
+        seen[name] += 1
+        out.append(f"{name}{f'-{seen[name]}' if seen[name] > 1 else ''}{suffix}")
+    return out
+
+
 def _attempt(
-    step: Any, root: Path, name: str, original: str | None, suffix: str, options: PrepareOptions, study: Study
+    step: Step, root: Path, options: PrepareOptions, seed: int, name: str, original: str | None, target: str
 ) -> tuple[PreparedStimulus, Bits | None]:
     """One stimulus; what fails becomes its problem, and leaves no prepared file behind."""
     if original is None:
         return PreparedStimulus(name, "", problem="the manifest names no file"), None
-    target = f"{PREPARED}/{Path(original).with_suffix(suffix).as_posix()}"
     try:
         source = inside(root, original, f"stimulus {name}")
-        made: tuple[PreparedStimulus, Bits | None] = step(
-            root, name, original, source, target, options, study.seed
-        )
-        return made
+        return step(root, name, original, source, target, options, seed)
     except HeartfeltError as error:
         (root / target).unlink(missing_ok=True)
         return PreparedStimulus(name, original, problem=error.problem), None
@@ -225,12 +245,16 @@ def _prepare_sound(
         samples = np.repeat(samples, 2, axis=1)
     rate = options.rate or clip.rate
     samples = resample(samples, clip.rate, rate)
-    notes = [problem for problem in first.problems if "abruptly" not in problem]
-    before = audio.loudness(samples, rate)
-    gain = 0.0
-    if options.loudness is not None:
+    # An end that was cut fades in or out; what is left to report are the clip's own.
+    length = clip.frames if options.seconds is None else round(options.seconds * clip.rate)
+    own_end = round(start * clip.rate) + length >= clip.frames
+    faded = {"begins abruptly": start > 0, "ends abruptly": not own_end} if options.fade else {}
+    notes = [problem for problem in first.problems if not faded.get(problem)]
+    if options.loudness is None:
+        before, gain = audio.loudness(samples, rate), 0.0
+    else:
         levelled = audio.normalise_loudness(samples, rate, options.loudness, peak_db=options.peak)
-        samples, gain = levelled.samples, levelled.gain_db
+        samples, before, gain = levelled.samples, levelled.before, levelled.gain_db
         notes += [levelled.held_back] if levelled.held_back else []
     peak = audio.true_peak(samples, rate)
     if peak > 1.0:
@@ -238,10 +262,6 @@ def _prepare_sound(
         gain -= 20.0 * float(np.log10(peak))
         samples, peak = samples / np.float32(peak), 1.0
         notes.append("lowered because its peaks passed full scale")
-    # An end that was cut fades in or out; what is left to check are the clip's own.
-    ends = round(start * clip.rate) + (0 if options.seconds is None else round(options.seconds * clip.rate))
-    own = {"begins abruptly": start == 0, "ends abruptly": options.seconds is None or ends >= clip.frames}
-    notes += [problem for problem in check_sound(samples, rate).problems if own.get(problem)]
     path = audio.write_audio(root / target, samples, rate)
     made = PreparedStimulus(
         name,
@@ -260,28 +280,23 @@ def _cropped(clip: audio.Audio, name: str, options: PrepareOptions, seed: int) -
     """Where the crop begins, in seconds, and its samples with faded ends."""
     if options.seconds is None:
         return 0.0, clip.samples
-    low, high = options.between
+    frames, rate, seconds = clip.frames, clip.rate, options.seconds
+    length = audio.crop_length(frames, rate, seconds, name)
+    earliest, latest = (round(mark * frames) for mark in options.between)
+    latest -= length
+    if latest < earliest:
+        earliest = latest = min(max((earliest + latest) // 2, 0), frames - length)
     if options.crop == "random":
-        start = audio.crop_start(
-            clip.frames, clip.rate, options.seconds, seed=seed, name=name, between=options.between
-        )
+        start = audio.crop_start(frames, rate, seconds, seed=seed, name=name, between=options.between)
+    elif options.crop == "start":
+        start = earliest
+    elif options.crop == "centre":
+        start = (earliest + latest) // 2
     else:
-        length = audio.crop_length(clip.frames, clip.rate, options.seconds, name)
-        earliest, latest = round(low * clip.frames), round(high * clip.frames) - length
-        if latest < earliest:
-            earliest = latest = min(max((earliest + latest) // 2, 0), clip.frames - length)
-        if options.crop == "start":
-            start = earliest
-        elif options.crop == "centre":
-            start = (earliest + latest) // 2
-        else:
-            starts = np.round(energetic_starts(clip.samples, clip.rate, options.seconds) * clip.rate).astype(
-                np.int64
-            )
-            allowed = starts[(starts >= earliest) & (starts <= latest)]
-            choices = allowed if allowed.size else np.array([earliest])
-            start = int(stream(seed, "make", "energy", name).choice(choices))
-    length = audio.crop_length(clip.frames, clip.rate, options.seconds, name)
+        starts = np.round(energetic_starts(clip.samples, rate, seconds) * rate).astype(np.int64)
+        allowed = starts[(starts >= earliest) & (starts <= latest)]
+        choices = allowed if allowed.size else np.array([earliest])
+        start = int(stream(seed, "make", "energy", name).choice(choices))
     samples = clip.samples[start : start + length].copy()
     size = min(round(options.fade * clip.rate), length // 2)
     if size:

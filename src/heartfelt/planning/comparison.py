@@ -15,17 +15,17 @@ from heartfelt import stats
 from heartfelt.errors import InputError
 from heartfelt.labels.strengths import contest
 from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of
-from heartfelt.planning.incidence import Incidence, assign
+from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Components, Floats, ScaleUse
 from heartfelt.planning.parameters import keeps_effects, system_effects
 from heartfelt.planning.pilot import LEAST_RATERS, Pilot, QuestionPilot
-from heartfelt.planning.simulation import Simulated, Studies
+from heartfelt.planning.simulation import Simulated, Studies, assign_often
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
 from heartfelt.stats.comparison.strengths import Strengths
 from heartfelt.stats.triples import Ints
-from heartfelt.streams import derived_seed, stream
+from heartfelt.streams import stream
 from heartfelt.study import Study
 from heartfelt.study.set_scale import Choice
 from heartfelt.wording import plural
@@ -115,17 +115,8 @@ def simulate_comparisons(
     """Simulate ``studies`` studies of a comparison design."""
     layout = layout_of(material, design, options.seed)
     name = (str(design.sets), str(design.ratings), str(design.per_rater), str(design.raters))
-    incidences = [
-        assign(
-            layout.units,
-            design.ratings,
-            design.per_rater,
-            design.raters,
-            dropout,
-            derived_seed(options.seed, "planning", "assign", *name, number),
-        )
-        for number in range(min(options.assignments, studies))
-    ]
+    times = min(options.assignments, studies)
+    incidences = assign_often(layout.units, design, dropout, options.seed, name, times)
     rng = stream(options.seed, "planning", "comparisons", *name)
     [(question, known)] = pilot.questions.items()
     made = _studies(layout, incidences, known, material, options, pilot.shares(studies, rng), rng)

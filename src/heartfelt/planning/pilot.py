@@ -230,7 +230,7 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
     if float(np.ptp(table["value"].to_numpy())) == 0.0:
         return "all answers are equal"
     if np.bincount(what.codes).max() < 2:
-        return "no stimulus was rated by two raters, so stimuli cannot be told from noise"
+        return "no stimulus was rated by two raters, so differences between stimuli and noise cannot be separated"
     inner = _within_cells(table, system, intent)
     if isinstance(inner, str):
         return inner

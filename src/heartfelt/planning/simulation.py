@@ -17,7 +17,7 @@ import numpy as np
 
 from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of, standardised
-from heartfelt.planning.incidence import Incidence, assign
+from heartfelt.planning.incidence import Incidence, Units, assign
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.parameters import Bools, draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
@@ -129,6 +129,23 @@ class Simulated:
         )
 
 
+def assign_often(
+    units: Units, design: PlannedDesign, dropout: float, seed: int, name: tuple[str, ...], times: int
+) -> list[Incidence]:
+    """The assignment of a design, run several times; ``name`` names the design's random streams."""
+    return [
+        assign(
+            units,
+            design.ratings,
+            design.per_rater,
+            design.raters,
+            dropout,
+            derived_seed(seed, "planning", "assign", *name, number),
+        )
+        for number in range(times)
+    ]
+
+
 def simulate_design(
     material: Material,
     design: PlannedDesign,
@@ -142,17 +159,7 @@ def simulate_design(
     name = (str(design.stimuli), str(design.ratings), str(design.per_rater), str(design.raters))
     # In a large design one assignment is like another.
     assignments = 1 if design.wanted > LARGE else min(options.assignments, studies)
-    incidences = [
-        assign(
-            layout.units,
-            design.ratings,
-            design.per_rater,
-            design.raters,
-            dropout,
-            derived_seed(options.seed, "planning", "assign", *name, number),
-        )
-        for number in range(assignments)
-    ]
+    incidences = assign_often(layout.units, design, dropout, options.seed, name, assignments)
     rng = stream(options.seed, "planning", "simulate", *name)
     shares = pilot.shares(studies, rng)
     screened = None

@@ -187,8 +187,8 @@ class YesNo(Scale):
         raise self._off(answer, "yes or no")
 
 
-_HAN = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_HAN}]|[^\s{_HAN}]+")
+HAN = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{HAN}]|[^\s{HAN}]+")
 
 
 def count_words(text: str) -> int:

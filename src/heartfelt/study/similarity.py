@@ -12,10 +12,9 @@ import unicodedata
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Scale
-from heartfelt.study.scale import Tags
+from heartfelt.study.scale import HAN, Tags
 
-_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
+_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 DIFFERENT_NUMBERS = 0.8
 DIFFERENT_SETS = 0.5
 """Two answers are clearly different where they are at most this similar."""
