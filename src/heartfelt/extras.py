@@ -29,6 +29,8 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),
+    "generate": ("diffusers",),
+    "finetune": ("accelerate", "peft", "safetensors"),
     "ray": ("ray",),
 }
 P = ParamSpec("P")
