@@ -251,12 +251,12 @@ def _prepare_sound(
     faded = {"begins abruptly": start > 0, "ends abruptly": not own_end} if options.fade else {}
     notes = [problem for problem in first.problems if not faded.get(problem)]
     if options.loudness is None:
-        before, gain = audio.loudness(samples, rate), 0.0
+        before, gain, peak = audio.loudness(samples, rate), 0.0, audio.true_peak(samples, rate)
     else:
         levelled = audio.normalise_loudness(samples, rate, options.loudness, peak_db=options.peak)
         samples, before, gain = levelled.samples, levelled.before, levelled.gain_db
+        peak = levelled.true_peak
         notes += [levelled.held_back] if levelled.held_back else []
-    peak = audio.true_peak(samples, rate)
     if peak > 1.0:
         # Resampling and decoding may raise peaks above full scale, which no file can hold.
         gain -= 20.0 * float(np.log10(peak))
