@@ -1,4 +1,4 @@
-"""Generating a study's stimuli with models, services and tools: ``make.yaml`` in, files with provenance out. Loaded on first use."""
+"""Generating stimuli with models, services and tools: ``make.yaml`` in, files with provenance out. Loaded on first use."""
 
 from lazy_loader import attach_stub
 
