@@ -113,6 +113,7 @@ S = TypeVar("S", bound=GeneratorSettings)
 def no_licence(settings: GeneratorSettings) -> Licence | None:
     """For generators without a model of somebody else's."""
     del settings
+    return None
 
 
 @dataclass(frozen=True, slots=True)
