@@ -1,9 +1,8 @@
-"""Preparation of clips (crop, resample, loudness, true peak, checks, fingerprint) beside the same steps with librosa and pyloudnorm.
+"""Preparation (crop, resample, loudness, true peak, checks, fingerprint) beside the same steps with librosa and pyloudnorm.
 
 Clips of 30 s, stereo, 44.1 kHz, WAV, are cropped to 10 s at 48 kHz and -23 LUFS and written as WAV, on one core. The manifest is
-written too. The script is what one would write first, one clip after the other:
-``librosa.load``, ``librosa.resample`` (soxr, as ours), pyloudnorm's meter, checks on librosa's frames, a hash of its mel spectrogram,
-SHA-256 of both files.
+written too. The script is what one would write first, one clip after the other: ``librosa.load``, ``librosa.resample`` (soxr, as
+ours), pyloudnorm's meter, checks on librosa's frames, a hash of its mel spectrogram, SHA-256 of both files.
 Real time counts the 10 s that raters hear, not the 30 s that were read.
 """
 
@@ -21,7 +20,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from heartfelt.make.preparing import PrepareOptions, prepare
+from heartfelt.make.prepared import PrepareOptions
+from heartfelt.make.preparing import prepare
 from heartfelt.streams import stream
 
 CLIPS, LONG, SECONDS, RATE, TO_RATE, RUNS = 24, 30, 10, 44_100, 48_000, 3
@@ -57,8 +57,12 @@ def main() -> None:
                 theirs.append(_seconds(lambda: [_script(file, folder / "script.wav") for file in files]))
         wall, used = map(min, zip(*mine, strict=True))
         length = CLIPS * SECONDS
-        print(f"{CLIPS} clips of {LONG} s, stereo, {RATE} Hz, cropped to {SECONDS} s at {TO_RATE} Hz, one core, best of {RUNS}")
-        print(f"prepare: {length / wall:.0f} times real time, {length / used:.0f} in processor time (aim: at least 100)")
+        print(
+            f"{CLIPS} clips of {LONG} s, stereo, {RATE} Hz, cropped to {SECONDS} s at {TO_RATE} Hz, one core, best of {RUNS}"
+        )
+        print(
+            f"prepare: {length / wall:.0f} times real time, {length / used:.0f} in processor time (aim: at least 100)"
+        )
         if theirs:
             their_wall, their_used = map(min, zip(*theirs, strict=True))
             print(
@@ -68,7 +72,9 @@ def main() -> None:
         else:
             print("librosa or pyloudnorm is not here (extra 'peers'); their row is left out")
         wall, used = _seconds(lambda: ours(".opus"))
-        print(f"the same written as Opus, which encoding decides: {length / used:.0f} times real time in processor time")
+        print(
+            f"the same written as Opus, which encoding decides: {length / used:.0f} times real time in processor time"
+        )
 
 
 def _study(folder: Path) -> list[Path]:
@@ -117,7 +123,9 @@ def _script(path: Path, target: Path) -> tuple[object, ...]:
     true_peak = np.abs(librosa.resample(clip, orig_sr=TO_RATE, target_sr=4 * TO_RATE)).max()
     clip = clip * 10.0 ** (min(gain, -1.0 - 20.0 * np.log10(true_peak)) / 20.0)
     mono = librosa.resample(librosa.to_mono(clip), orig_sr=TO_RATE, target_sr=16_000)
-    mel = librosa.feature.melspectrogram(y=mono, sr=16_000, n_fft=512, hop_length=512, n_mels=16, fmin=100, fmax=7_000)
+    mel = librosa.feature.melspectrogram(
+        y=mono, sr=16_000, n_fft=512, hop_length=512, n_mels=16, fmin=100, fmax=7_000
+    )
     level = np.log(np.array([part.mean(axis=1) for part in np.array_split(mel, 17, axis=1)]) + 1e-12)
     soundfile.write(target, clip.T, TO_RATE)
     hashes = [hashlib.sha256(each.read_bytes()).hexdigest() for each in (path, target)]

@@ -14,7 +14,8 @@ from PIL import Image
 from heartfelt.cli import main
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
-from heartfelt.make.preparing import PrepareOptions, prepare
+from heartfelt.make.prepared import PrepareOptions
+from heartfelt.make.preparing import prepare
 from heartfelt.media.audio import content_hash, loudness, read_audio, true_peak, write_audio
 from heartfelt.media.image import decode_image
 from tests.media.test_checks import RATE, music

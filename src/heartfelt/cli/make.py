@@ -204,7 +204,7 @@ def prepare(
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
     from heartfelt.collect.collection import has_collected
     from heartfelt.files import must_be_free
-    from heartfelt.make.preparing import PrepareOptions
+    from heartfelt.make.prepared import PrepareOptions
     from heartfelt.make.preparing import prepare as run
     from heartfelt.report.preparation import difference_words, write_preparation
 

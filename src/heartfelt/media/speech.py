@@ -2,8 +2,8 @@
 
 A syllable nucleus is a peak of the intensity contour that is at most 25 dB below the loudest (the 99th percentile), rises at least
 2 dB above the dip before it, and is voiced. *Speech rate* is nuclei per second of the clip, *articulation rate* nuclei per second
-without silences of 0.3 s or more. Intensity as Praat computes it with a lowest pitch of 50 Hz: squared samples under a Kaiser window of
-128 ms every 16 ms. A peak is voiced where the autocorrelation of the 50 ms around it, corrected for the window's own, reaches
+without silences of 0.3 s or more. Intensity is as in Praat with a lowest pitch of 50 Hz: squared samples under a Kaiser window
+of 128 ms, every 16 ms. A peak is voiced where the autocorrelation of the 50 ms around it, corrected for the window's own, reaches
 0.45 at a lag of 60 to 450 Hz.
 
 Source: N. H. de Jong and T. Wempe (2009), Praat script to detect syllable nuclei and measure speech rate automatically, Behavior
@@ -88,13 +88,20 @@ def _risen_peaks(level: Floats) -> list[int]:
     return out
 
 
-def _voiced(padded: Samples, places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _voiced(
+    padded: Samples, places: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     starts = places * _STEP + (_WINDOW - _VOICE_WINDOW) // 2
     window = np.hanning(_VOICE_WINDOW)
     frames = padded[starts[:, None] + np.arange(_VOICE_WINDOW)] * window
     own = _autocorrelation(frames - frames.mean(axis=1, keepdims=True))
     lags = slice(round(_RATE / _HIGHEST), round(_RATE / _LOWEST))
-    share = own[:, lags] / np.maximum(own[:, :1], 1e-20) / _autocorrelation(window[None])[:, lags] * (window @ window)
+    share = (
+        own[:, lags]
+        / np.maximum(own[:, :1], 1e-20)
+        / _autocorrelation(window[None])[:, lags]
+        * (window @ window)
+    )
     return np.asarray(share.max(axis=1) >= _VOICED)
 
 
