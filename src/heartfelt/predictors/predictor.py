@@ -292,7 +292,7 @@ class Predictor(ABC):
         del argument, options
 
     @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Self:
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Predictor:
         """Make one from the text after the colon and further options; raise with a fix where it cannot be made."""
         return cls(argument, options or {})
 
