@@ -46,6 +46,7 @@ ORDER = (
     "models",
     "predictors",
     "drafts",
+    "generation",
     "scoring",
     "training",
     "finetuning",

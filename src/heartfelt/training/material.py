@@ -250,7 +250,7 @@ def gather(
         features,
         _texts(facts, "system"),
         _texts(facts, "intent"),
-        tuple(_target(name, recipe, snapshot, stimuli, trained, tables) for name in questions),
+        tuple(target_of(name, recipe, snapshot, stimuli, trained, tables) for name in questions),
         pl.DataFrame(ledger, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
         grouping_of(
             facts,
@@ -339,7 +339,7 @@ def _embed(
     return embedded, problems
 
 
-def _target(
+def target_of(
     question: str,
     recipe: Recipe,
     snapshot: Snapshot,
@@ -347,6 +347,7 @@ def _target(
     trained: pl.DataFrame,
     tables: Mapping[str, pl.DataFrame],
 ) -> Target:
+    """The labels of one question: ``trained`` are those a head is fitted to, ``tables`` those it is scored against."""
     mine = trained.filter(pl.col("question") == question)
     n = _aligned(mine, "n", stimuli)
     label, sd = _aligned(mine, "value", stimuli), _aligned(mine, "sd", stimuli)
