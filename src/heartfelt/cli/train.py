@@ -44,7 +44,9 @@ def train(
     out: Out,
     recipe: Annotated[
         str,
-        typer.Option(help="A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe."),
+        typer.Option(
+            help="A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe."
+        ),
     ] = "va-audio",
     format: Format = None,
     map: Map = None,
@@ -68,7 +70,9 @@ def train(
     seed: Annotated[int, typer.Option(help="Seed of folds and networks.")] = 0,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of a fine-tuning recipe. May be repeated."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of a fine-tuning recipe. May be repeated."
+        ),
     ] = None,
     settings_file: Annotated[
         Path | None,
@@ -79,9 +83,10 @@ def train(
     ] = False,
 ) -> None:
     """Train a model, or only evaluate its recipe."""
+    from heartfelt.files import must_be_free
     from heartfelt.finetuning import FineTuneOptions, is_fine_tuning
 
-    must_be_new(out)
+    must_be_free(out)
     with_model = context.info_name == "train"
     if is_fine_tuning(recipe):
         _refuse(heads, "--heads", "chooses heads on frozen embeddings")
@@ -120,13 +125,6 @@ def train(
     if result.material.ledger.height:
         say(f"{result.material.ledger.height:,} with labels could not be used; ledger.csv says why.")
     say(f"{'Model' if with_model else 'Evaluation'}: {out}")
-
-
-def must_be_new(out: Path) -> None:
-    """Refuse a folder that holds something, before long work begins."""
-    from heartfelt.files import must_be_free
-
-    must_be_free(out)
 
 
 def _refuse(value: object, option: str, what: str) -> None:
@@ -176,7 +174,9 @@ def _fine_tune(
 
     checkpoints = checkpoints_of(out)
     if resume and not checkpoints.is_dir():
-        raise InputError(f"There is no unfinished run to continue: {checkpoints} is missing.", "Leave out --resume.")
+        raise InputError(
+            f"There is no unfinished run to continue: {checkpoints} is missing.", "Leave out --resume."
+        )
     with progress_bar(f"reading {sources[0]}") as report:
         snapshots = [read_source(source, format, mapped, report) for source in sources]
         result = fine_tune(snapshots, options, checkpoints=checkpoints, resume=resume, progress=report)
@@ -185,7 +185,8 @@ def _fine_tune(
             write_training_report(result, made / "evaluation")
     shutil.rmtree(checkpoints, ignore_errors=True)
     say(*score_table(facts.scores), facts.split, facts.grouping)
-    say(f"{sum(facts.stimuli.values()):,} stimuli were used; stopped after epoch {len(facts.fitted.history)}: {facts.fitted.stopped}.")
+    epochs = f"{len(facts.fitted.history)} epochs ({facts.fitted.stopped})"
+    say(f"{sum(facts.stimuli.values()):,} stimuli were used; {epochs}.")
     say(*facts.notes)
     if facts.left_out:
         say(f"{facts.left_out:,} could not be used; evaluation/ledger.csv says why.")

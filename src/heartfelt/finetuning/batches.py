@@ -65,7 +65,10 @@ class Plan:
         for number in range(start, self.total):
             epoch, at = divmod(number, self.per_epoch)
             if epoch != epoch_of_order:
-                order, epoch_of_order = stream(self.seed, "finetune", "order", epoch).permutation(self.places), epoch
+                order, epoch_of_order = (
+                    stream(self.seed, "finetune", "order", epoch).permutation(self.places),
+                    epoch,
+                )
             chosen = order[at * self.batch : (at + 1) * self.batch]
             # Every process computes as many stimuli as the others: the last step of an epoch is filled from its beginning.
             lacking = -chosen.size % self.world
@@ -96,7 +99,13 @@ class TrainingItems:
 class EvaluationItems:
     """The fixed views of some stimuli."""
 
-    def __init__(self, task: Task, examples: Sequence[Example], data: TrainingData | None = None, places: Ints | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        examples: Sequence[Example],
+        data: TrainingData | None = None,
+        places: Ints | None = None,
+    ) -> None:
         self.task, self.examples, self.data, self.places = task, examples, data, places
 
     def __len__(self) -> int:

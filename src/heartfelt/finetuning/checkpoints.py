@@ -57,7 +57,8 @@ class RunIdentity:
             raise InputError(f"The checkpoint in {where} has the seed {stored.seed}, not {self.seed}.", fix)
         if stored.data != self.data:
             raise InputError(
-                f"The checkpoint in {where} was made from other data: ratings, files or parts have changed.", fix
+                f"The checkpoint in {where} was made from other data: ratings, files or parts have changed.",
+                fix,
             )
 
 
@@ -104,7 +105,16 @@ class Checkpoints:
         try:
             state: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
             stored = from_json(RunIdentity, state["identity"])
-        except (OSError, EOFError, KeyError, TypeError, ValueError, RuntimeError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        except (
+            OSError,
+            EOFError,
+            KeyError,
+            TypeError,
+            ValueError,
+            RuntimeError,
+            pickle.UnpicklingError,
+            zipfile.BadZipFile,
+        ) as error:
             raise DamagedError(
                 f"The checkpoint {self.path} cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}.",
                 f"Remove {self.folder} and start again.",

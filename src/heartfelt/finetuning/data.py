@@ -133,7 +133,9 @@ def gather_data(
                 )
     several = len(sources) > 1
     gathered = [
-        _gathered(source, questions, policy, seed, f"{source.study.name} {place}" if several else "", progress)
+        _gathered(
+            source, questions, policy, seed, f"{source.study.name} {place}" if several else "", progress
+        )
         for place, source in enumerate(sources, 1)
     ]
     examples = [example for each in gathered for example in each.examples]
@@ -152,7 +154,10 @@ def gather_data(
     tables = [_labelled(each.panel.snapshot()) for each in gathered]
     answers = [first_answers(each.panel.snapshot()) for each in gathered]
     columns = [
-        [_labels_of(name, each, table, votes) for each, table, votes in zip(gathered, tables, answers, strict=True)]
+        [
+            _labels_of(name, each, table, votes)
+            for each, table, votes in zip(gathered, tables, answers, strict=True)
+        ]
         for name in questions
     ]
     study = sources[0].study
@@ -163,7 +168,9 @@ def gather_data(
         place
         for name, value, weight in zip(questions, values, weights, strict=True)
         if value.ndim == 2
-        for place in _check_categories(name, list(study.scale_of(name).labels().values()), value, weight, notes)
+        for place in _check_categories(
+            name, list(study.scale_of(name).labels().values()), value, weight, notes
+        )
     ]
     parts = parts_of(
         grouping,
@@ -176,7 +183,9 @@ def gather_data(
         rare=rare,
         seed=seed,
     )
-    ledger += [("stimulus", None, examples[at].stimulus, None, why, STAGE) for at, why in parts.dropped.items()]
+    ledger += [
+        ("stimulus", None, examples[at].stimulus, None, why, STAGE) for at, why in parts.dropped.items()
+    ]
     targets = []
     for name, value, weight in zip(questions, values, weights, strict=True):
         known = value[parts.train][weight[parts.train] > 0]
@@ -211,11 +220,16 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Se
             f"The recipe '{recipe.name}' is for {recipe.media}, and '{other.name}' is a study of {other.media}.",
             "Choose another recipe: see docs/training.md.",
         )
-    able = [q.id for q in study.asked if study.scale_of(q.id).level in recipe.levels and not _is_trace(study.scale_of(q.id))]
+    able = [
+        q.id
+        for q in study.asked
+        if study.scale_of(q.id).level in recipe.levels and not _is_trace(study.scale_of(q.id))
+    ]
     for name in settings.questions:
         if name not in able:
             raise InputError(
-                f"'{name}' is not a question that '{recipe.name}' can learn.", suggestion(name, able, "Questions")
+                f"'{name}' is not a question that '{recipe.name}' can learn.",
+                suggestion(name, able, "Questions"),
             )
     if not able:
         raise InputError(
@@ -259,11 +273,17 @@ def _gathered(
     out = _Gathered(source, panel, facts, [], [])
     prompts = {prompt.id: prompt.text for prompt in source.study.prompts}
     root, rows = source.source.media_root, []
-    found_media = _fingerprint_of(source.study.media)
+    fingerprint = _fingerprint_of(source.study.media)
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         every = list(facts.iter_rows(named=True))
-        places = [None if root is None or row.get("path") is None else inside(Path(root), row["path"], "stimuli") for row in every]
-        reads = pool.map(lambda pair: _read(pair[0], pair[1], found_media), [(str(row["stimulus"]) in known, place) for row, place in zip(every, places, strict=True)])
+        places = [
+            None if root is None or row.get("path") is None else inside(Path(root), row["path"], "stimuli")
+            for row in every
+        ]
+        reads = pool.map(
+            lambda pair: _read(pair[0], pair[1], fingerprint),
+            [(str(row["stimulus"]) in known, place) for row, place in zip(every, places, strict=True)],
+        )
         for done, (row, place, read) in enumerate(zip(every, places, reads, strict=True), 1):
             stimulus = str(row["stimulus"])
             if progress is not None:
@@ -275,14 +295,26 @@ def _gathered(
             assert place is not None
             facts_of = {key: str(value) for key, value in row.items() if value is not None}
             out.examples.append(
-                Example(stimulus, place, read[0], prompt_of(row, prompts), row.get("system"), row.get("intent"), facts_of, name)
+                Example(
+                    stimulus,
+                    place,
+                    read[0],
+                    prompt_of(row, prompts),
+                    row.get("system"),
+                    row.get("intent"),
+                    facts_of,
+                    name,
+                )
             )
             out.hashes.append(read[1])
             rows.append(row["stimulus"])
     out.facts = facts.filter(pl.col("stimulus").is_in(rows))
     if name:
         shown = [column for column in ("prompt",) if column in out.facts.columns]
-        prefixed = [pl.concat_str(pl.lit(f"{name}\x1f"), pl.col(column).cast(pl.String)).alias(column) for column in ("stimulus", *shown)]
+        prefixed = [
+            pl.concat_str(pl.lit(f"{name}\x1f"), pl.col(column).cast(pl.String)).alias(column)
+            for column in ("stimulus", *shown)
+        ]
         out.facts = out.facts.with_columns(prefixed)
     return out
 
@@ -307,7 +339,7 @@ def _fingerprint_of(media: str) -> Callable[[Path], Bits | None]:
         return image_hash
     if media in ("audio", "speech"):
         return lambda path: sound_hash(*read_samples(path))
-    return lambda path: None
+    return lambda _: None
 
 
 def _column(facts: pl.DataFrame, name: str) -> tuple[str | None, ...]:
@@ -323,7 +355,10 @@ def _labels_of(
     if scale.level == "interval":
         mine = table.filter(pl.col("question") == question)
         known = {row[0]: row[1:] for row in mine.select("stimulus", "value", "sd", "n").iter_rows()}
-        rows = np.array([[np.nan if cell is None else cell for cell in known.get(name, (None,) * 3)] for name in names], float)
+        rows = np.array(
+            [[np.nan if cell is None else cell for cell in known.get(name, (None,) * 3)] for name in names],
+            float,
+        )
         rows = rows.reshape(-1, 3)
         if not np.isfinite(rows[:, 0]).any():
             return np.zeros(len(names)), np.zeros(len(names))
@@ -353,9 +388,9 @@ def _check_categories(
             "Add stimuli of other categories, or train on other questions: --set questions=NAME.",
         )
     rare = [int(np.flatnonzero(known & (top == code))[0]) for code in np.flatnonzero(counts == 1)]
-    for place in rare:
-        notes.append(
-            f"'{names[int(top[place])]}' is the label of one stimulus only ('{question}'): it can be trained on,"
-            " but nothing says how well it is recognised."
-        )
+    notes += [
+        f"'{names[int(top[place])]}' is the label of one stimulus only ('{question}'): it can be trained on,"
+        " but nothing says how well it is recognised."
+        for place in rare
+    ]
     return rare

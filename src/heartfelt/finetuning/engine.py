@@ -121,7 +121,9 @@ class Engine:
         self.task.prepare(self.data.examples, accelerator.device, self.progress)
         trained = sum(p.numel() for p in self.task.module.parameters() if p.requires_grad)
         if not trained:
-            raise InputError("Nothing is left to train: every weight is frozen.", "Unfreeze a part of the model.")
+            raise InputError(
+                "Nothing is left to train: every weight is frozen.", "Unfreeze a part of the model."
+            )
         made, schedule = self.task.optimizer(settings, plan.total)
         model, optimizer = accelerator.prepare(self.task.module, made)
         state = _State(pieces=settings.accumulate)
@@ -162,7 +164,9 @@ class Engine:
             state.finished = "all epochs were used"
             return state
         keys = (piece for step in plan.steps(state.step, state.pieces) for piece in step.pieces)
-        ready = iter(loader(TrainingItems(self.task, self.data), workers=self.workers, pin=self.gpu, batches=keys))
+        ready = iter(
+            loader(TrainingItems(self.task, self.data), workers=self.workers, pin=self.gpu, batches=keys)
+        )
         losses: list[Any] = []
         model.train()
         for step in plan.steps(state.step, state.pieces):
@@ -218,12 +222,12 @@ class Engine:
             value = float(loss)
             if not math.isfinite(value):
                 last = state.history[-1].epoch if state.history else 0
-                kept = ""
+                stored = ""
                 if self.checkpoints is not None and self.checkpoints.path.exists():
-                    kept = f" The checkpoint before it is in {self.checkpoints.folder}."
+                    stored = f" The checkpoint before it is in {self.checkpoints.folder}."
                 raise InputError(
                     f"The loss is {value} at step {state.step - len(losses) + at + 1}, after {last} full epochs:"
-                    f" training has diverged.{kept}",
+                    f" training has diverged.{stored}",
                     f"Use a smaller learning rate (--set learning_rate={self.settings.learning_rate / 10:g}), clip gradients"
                     " (--set clip_gradients=1), or --set precision=no; and check the labels and media.",
                 )
@@ -347,7 +351,9 @@ class Engine:
             known = target.weight[places] > 0
             truth, value = target.values[places][known], answers[target.question][known]
             if truth.ndim == 2:
-                out[target.question] = accuracy(truth.argmax(axis=1), value.argmax(axis=1)).value if known.any() else None
+                out[target.question] = (
+                    accuracy(truth.argmax(axis=1), value.argmax(axis=1)).value if known.any() else None
+                )
             else:
                 out[target.question] = pearson(truth, value).value
         return out

@@ -112,7 +112,7 @@ def _export(task: Task, path: Path) -> str:
     made = task.export()
     if made is None:
         return "the recipe has no ONNX form"
-    made.module.eval().cpu()
+    module, names_out = made.module.eval().cpu(), made.outputs
     names, axes = list(made.inputs), {name: {0: "batch"} for name in (*made.inputs, *made.outputs)}
 
     class Positional(torch.nn.Module):  # type: ignore[misc]  # torch is not read by the type checker
@@ -120,11 +120,11 @@ def _export(task: Task, path: Path) -> str:
 
         def __init__(self) -> None:
             super().__init__()
-            self.module = made.module
+            self.module = module
 
         def forward(self, *given: Any) -> tuple[Any, ...]:
             outputs = self.module(**dict(zip(names, given, strict=True)))
-            return tuple(outputs[name] for name in made.outputs)
+            return tuple(outputs[name] for name in names_out)
 
     wrapped = Positional().eval()
     try:

@@ -125,5 +125,7 @@ def parts_of(
 def _take_out_copies(copies: Ints, fixed: _Mask, other: _Mask, where: str, dropped: dict[int, str]) -> None:
     """Take what is a copy of something in ``fixed`` out of ``other``."""
     shared = other & np.isin(copies, copies[fixed])
-    dropped |= {int(at): f"its file is (nearly) that of a stimulus of {where}" for at in np.flatnonzero(shared)}
+    dropped |= {
+        int(at): f"its file is (nearly) that of a stimulus of {where}" for at in np.flatnonzero(shared)
+    }
     other &= ~shared

@@ -14,12 +14,13 @@ from __future__ import annotations
 import importlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
@@ -109,7 +110,7 @@ class Output(Answered):
     """Whether raters were shown the prompt, as for the fit to it."""
 
     @classmethod
-    def of(cls, question: str, scale: Scale, values: Sequence[float], *, shows_prompt: bool) -> Output:
+    def of(cls, question: str, scale: Scale, values: npt.ArrayLike, *, shows_prompt: bool) -> Output:
         """The output for a question, from its scale and the labels trained on."""
         known = np.asarray(values, float)
         known = known[np.isfinite(known)]
@@ -136,14 +137,12 @@ class Batch:
     weights: Tensors
     size: int
 
-    def _each(self, change: Any) -> Batch:
-        parts = ({key: change(value) for key, value in part.items()} for part in self.parts)
-        return Batch(*parts, self.size)
-
-    @property
-    def parts(self) -> tuple[Tensors, Tensors, Tensors]:
-        """Inputs, targets and weights."""
-        return self.inputs, self.targets, self.weights
+    def _each(self, change: Callable[[Any], Any]) -> Batch:
+        inputs, targets, weights = (
+            {key: change(value) for key, value in part.items()}
+            for part in (self.inputs, self.targets, self.weights)
+        )
+        return Batch(inputs, targets, weights, self.size)
 
     def pin_memory(self) -> Batch:
         """The batch in memory that a GPU can copy from while it computes."""
@@ -194,6 +193,7 @@ class Task(ABC):
 
     def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
         """Compute what does not change while training, such as embeddings by frozen parts. By default nothing."""
+        del examples, device, progress
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -241,10 +241,8 @@ class FineTuneRecipe(Protocol):
         ...
 
 
-_HOMES = {
-    "clap-mos": "heartfelt.finetuning.clap_mos",
-    "soft-mos": "heartfelt.finetuning.soft_mos",
-}
+_HOMES: dict[str, str] = {}
+"""The module that registers each recipe."""
 FINE_TUNE_RECIPES: Registry[FineTuneRecipe] = Registry("fine-tuning recipe", homes=_HOMES)
 _OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 

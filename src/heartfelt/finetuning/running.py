@@ -13,10 +13,10 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
+from heartfelt.finetuning.card import model_card
 from heartfelt.finetuning.checkpoints import Checkpoints, RunIdentity
 from heartfelt.finetuning.data import TrainingData, gather_data
 from heartfelt.finetuning.engine import Engine, Fitted
-from heartfelt.finetuning.card import model_card
 from heartfelt.finetuning.folder import CARD, MODEL, TRAINED_ON, ModelFacts, PartScore, write_model_files
 from heartfelt.finetuning.parts import VALIDATION
 from heartfelt.finetuning.recipe import Output, Task, recipe_named, settings_of
@@ -87,7 +87,9 @@ class FineTuned:
         rows: dict[str, dict[str, float]] = {}
         for stimulus, question, value in mine.select("stimulus", "question", "value").iter_rows():
             rows.setdefault(Path(stimulus).stem, {})[question] = value
-        lines = [",".join([name, *(f"{own[known[column]]:.6f}" for column in known)]) for name, own in rows.items()]
+        lines = [
+            ",".join([name, *(f"{own[known[column]]:.6f}" for column in known)]) for name, own in rows.items()
+        ]
         name = "answer.txt" if len(self.data.sources) == 1 else f"answer-{place + 1}.txt"
         write_text(folder / name, "\n".join(lines) + "\n")
 
@@ -138,10 +140,14 @@ def data_hash(data: TrainingData) -> str:
     """A hash of everything training reads: stimuli, files, prompts, labels, weights, parts."""
     digest = hashlib.sha256()
     for example in data.examples:
-        digest.update("\x1f".join([example.source, example.stimulus, example.content, example.prompt or ""]).encode())
+        digest.update(
+            "\x1f".join([example.source, example.stimulus, example.content, example.prompt or ""]).encode()
+        )
     for target in data.targets:
         digest.update(repr(target.output).encode())
-        digest.update(np.ascontiguousarray(target.values).tobytes() + np.ascontiguousarray(target.weight).tobytes())
+        digest.update(
+            np.ascontiguousarray(target.values).tobytes() + np.ascontiguousarray(target.weight).tobytes()
+        )
     for places in (data.parts.train, data.parts.validation, *data.parts.test.values()):
         digest.update(np.asarray(places, np.int64).tobytes() + b";")
     return digest.hexdigest()
@@ -157,7 +163,11 @@ def _predicted(engine: Engine, data: TrainingData) -> pl.DataFrame:
         for place in np.unique(data.origin[places]):
             mine = np.flatnonzero(data.origin[places] == place)
             rows = [
-                (data.examples[places[at]].stimulus, output.question, Entry(prediction_of(output, answers[output.question][at])))
+                (
+                    data.examples[places[at]].stimulus,
+                    output.question,
+                    Entry(prediction_of(output, answers[output.question][at])),
+                )
                 for output in data.outputs
                 for at in mine
             ]
@@ -188,7 +198,9 @@ def _scored(
             continue
         source = data.sources[int(place)]
         truth = truth_of(data.panels[int(place)].snapshot(), options)
-        wanted = pl.col("stimulus").is_in(table["stimulus"].unique().to_list()) & pl.col("question").is_in(asked)
+        wanted = pl.col("stimulus").is_in(table["stimulus"].unique().to_list()) & pl.col("question").is_in(
+            asked
+        )
         items = truth.items.filter(wanted)
         if not items.height:
             continue
@@ -239,6 +251,9 @@ def _facts(
         options.seed,
         fitted,
         tuple(scores),
-        (*task.credit, *dict.fromkeys(str(source.study.credit) for source in data.sources if source.study.credit)),
+        (
+            *task.credit,
+            *dict.fromkeys(str(source.study.credit) for source in data.sources if source.study.credit),
+        ),
         (*data.notes, *fitted.notes),
     )

@@ -82,6 +82,12 @@ class FineTunedPredictor(Predictor):
     def __init__(self, model: FineTunedModel, folder: Path) -> None:
         self.model, self.folder = model, folder
 
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> FineTunedPredictor:
+        """Read the model's folder."""
+        del options
+        return cls(load_fine_tuned(Path(argument)), Path(argument))
+
     def __reduce__(self) -> tuple[Callable[..., FineTunedPredictor], tuple[Path, str, str]]:
         return _read_again, (self.folder.resolve(), self.spec, self.label)
 
@@ -93,7 +99,9 @@ class FineTunedPredictor(Predictor):
     def describe(self) -> PredictorInfo:
         """The model's own name, the version of heartfelt it was trained with, and its hash."""
         model = self.model
-        return PredictorInfo(self.spec or self.name, model.name, self.name, model.name, model.version, model.hash)
+        return PredictorInfo(
+            self.spec or self.name, model.name, self.name, model.name, model.version, model.hash
+        )
 
     def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
         """The cases as a batch; where that fails, one at a time, so that one bad file costs one answer."""
@@ -124,7 +132,9 @@ class FineTunedPredictor(Predictor):
         shares = {name: float(share) for name, share in zip(own.categories, row, strict=True)}
         asked = ask.scale.codes()
         if set(asked) != set(shares):
-            return Prediction.failed(f"the model knows the categories {', '.join(shares)}, not those of '{ask.question}'")
+            return Prediction.failed(
+                f"the model knows the categories {', '.join(shares)}, not those of '{ask.question}'"
+            )
         best = max(shares, key=shares.__getitem__)
         return Prediction(asked[best], answer=best, shares=shares, note=note, flag=flag)
 
@@ -144,4 +154,6 @@ def onto(value: float, own: tuple[float, float] | None, asked: tuple[float, floa
 
 def damaged(folder: Path, why: str) -> DamagedError:
     """A folder that cannot be used."""
-    return DamagedError(f"The model in {folder} cannot be used: {why}.", "Restore the folder, or train the model again.")
+    return DamagedError(
+        f"The model in {folder} cannot be used: {why}.", "Restore the folder, or train the model again."
+    )

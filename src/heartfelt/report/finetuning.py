@@ -10,7 +10,18 @@ from heartfelt.finetuning.engine import Epoch
 from heartfelt.finetuning.folder import PartScore
 from heartfelt.finetuning.running import FineTuned
 from heartfelt.formats.delimited import csv_text
-from heartfelt.report.charts import Absent, Axis, Chart, CurvePoint, Curves, IntervalPanels, Item, Line, Series, axis
+from heartfelt.report.charts import (
+    Absent,
+    Axis,
+    Chart,
+    CurvePoint,
+    Curves,
+    IntervalPanels,
+    Item,
+    Line,
+    Series,
+    axis,
+)
 from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.tables import Columns, table_of
@@ -25,7 +36,10 @@ def write_training_report(result: FineTuned, folder: Path) -> Path:
     """Write evaluation.json, curves.csv, predictions.csv, ledger.csv, figures/ and report.html into ``folder``."""
     from heartfelt.report.drawing.files import drawing
 
-    charts = {CURVES: curves_chart(result.facts.fitted.history, result.facts.fitted.best_epoch), SCORES: scores_chart(result.facts.scores)}
+    charts = {
+        CURVES: curves_chart(result.facts.fitted.history, result.facts.fitted.best_epoch),
+        SCORES: scores_chart(result.facts.scores),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     with drawing(charts, folder / "figures"):
         write_json(folder / "evaluation.json", {"facts": result.facts, "scores": result.scored})
@@ -48,7 +62,9 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
     }
     every = [value for points in losses.values() for _, value in points]
     mark = Line(float(best), "best epoch")
-    panels = [Curves("Loss", x, axis("loss", every, include=(0.0,)), _series(losses), banded=False, here=mark)]
+    panels = [
+        Curves("Loss", x, axis("loss", every, include=(0.0,)), _series(losses), banded=False, here=mark)
+    ]
     agreed: dict[str, list[tuple[int, float]]] = {}
     for each in history:
         for question, value in each.agreement.items():
@@ -57,7 +73,14 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
     if agreed:
         reached = [value for points in agreed.values() for _, value in points]
         panels.append(
-            Curves("Validation", x, axis("r, or share correct", reached, include=(0.0, 1.0)), _series(agreed), banded=False, here=mark)
+            Curves(
+                "Validation",
+                x,
+                axis("r, or share correct", reached, include=(0.0, 1.0)),
+                _series(agreed),
+                banded=False,
+                here=mark,
+            )
         )
     rows = [
         {
@@ -70,7 +93,8 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
         }
         for each in history
     ]
-    caption = "The weights are those of the epoch with the lowest validation loss; the validation part is neither trained on nor scored."
+    caption = "The weights are those of the epoch with the lowest validation loss."
+    caption += " The validation part is neither trained on nor scored."
     return Chart("How training went", caption, panels, rows)
 
 
@@ -79,7 +103,10 @@ def _series(curves: dict[str, list[tuple[int, float]]]) -> tuple[Series, ...]:
         Series(
             name,
             COLOURS[place % len(COLOURS)],
-            tuple(CurvePoint(float(at), value, f"{name}, epoch {at}: {number(value, 3)}") for at, value in points),
+            tuple(
+                CurvePoint(float(at), value, f"{name}, epoch {at}: {number(value, 3)}")
+                for at, value in points
+            ),
         )
         for place, (name, points) in enumerate(curves.items())
     )
@@ -95,11 +122,16 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
                 continue
             over = {"item": "", "system": " (systems)"}[score.aggregation]
             cells = {"part": part, "source": source, "task": task, "metric": f"{score.metric}{over}"}
-            items.append(Item(f"{score.metric}{over}: model", score.estimate, COLOURS[0], {**cells, "what": "model"}))
-            items.append(Item(f"{score.metric}{over}: ceiling", score.ceiling, SOFT, {**cells, "what": "ceiling"}))
+            items.append(
+                Item(f"{score.metric}{over}: model", score.estimate, COLOURS[0], {**cells, "what": "model"})
+            )
+            items.append(
+                Item(f"{score.metric}{over}: ceiling", score.ceiling, SOFT, {**cells, "what": "ceiling"})
+            )
         if items:
             made.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
-    caption = "Scores on stimuli that were neither trained on nor used to stop training, with the ceiling of the labels. 95% intervals."
+    caption = "Scores on stimuli that were neither trained on nor used to stop training, with the ceiling of the labels."
+    caption += " 95% intervals."
     return made.chart("How well the model predicts", caption, "no score could be computed")
 
 
@@ -128,7 +160,11 @@ def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> Page:
             "training",
             "How it was trained",
             stopped,
-            joined(figure_block(CURVES, charts), paragraph(used), bullets(facts.notes) if facts.notes else paragraph("")),
+            joined(
+                figure_block(CURVES, charts),
+                paragraph(used),
+                bullets(facts.notes) if facts.notes else paragraph(""),
+            ),
         ),
     ]
     shown = [("study", " and ".join(facts.studies)), ("recipe", facts.recipe), ("seed", str(facts.seed))]

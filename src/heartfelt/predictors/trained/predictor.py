@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, load_fine_tuned, onto
+from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import Place
 from heartfelt.predictors.trained.embeddings import SILENT, FeatureCache, Features
@@ -35,15 +35,18 @@ class TrainedPredictor(Predictor):
         self._domain = model.domain_hash[:12]
 
     @classmethod
-    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> Predictor:
-        """Read the model's folder; a fine-tuned model answers through a predictor of its own."""
+    def kind_for(cls, argument: str) -> type[Predictor]:
+        """A fine-tuned model answers through a predictor of its own."""
+        return FineTunedPredictor if argument and is_fine_tuned(Path(argument)) else cls
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> TrainedPredictor:
+        """Read the model's folder."""
         del options
         if not argument:
             raise InputError(
                 "'trained' needs a model's folder.", "Write trained:DIR, with a folder of 'heartfelt train'."
             )
-        if is_fine_tuned(Path(argument)):
-            return FineTunedPredictor(load_fine_tuned(Path(argument)), Path(argument))
         return cls(load_trained(Path(argument)))
 
     @property
@@ -136,4 +139,3 @@ def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:
     half = out.half(doubt.place)
     low, high = out.on_scale(np.array([value - half, value + half])).tolist()
     return low, high
-
