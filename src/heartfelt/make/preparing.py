@@ -46,7 +46,7 @@ Result: TypeAlias = tuple[PreparedStimulus, Bits | None]
 _LENGTH_SLACK = 0.05
 """A clip may be this many seconds longer or shorter than the others of the study."""
 _UNUSUAL, _FEWEST = 3.5, 5
-"""A speech rate is remarked on this many robust standard deviations from the median, where as many clips have one."""
+"""A speech rate is remarked on this many robust standard deviations (at least 10% each) from the median of at least five."""
 _MEASURES = {
     "loudness_before": "loudness before (LUFS)",
     "loudness": "loudness after (LUFS)",
@@ -86,7 +86,7 @@ def prepare(
 ) -> Preparation:
     """Prepare every stimulus of a study folder, and write the manifest that names the prepared files.
 
-    Instrumental content needs a check for voices, such as ``heartfelt.models.vocals.hear_vocals``.
+    Instrumental content needs a check for voices, such as ``heartfelt.models.vocals.vocal_check()``.
     """
     chosen = options or PrepareOptions()
     study = load_study(folder)
@@ -98,7 +98,7 @@ def prepare(
     require(
         vocals is not None or chosen.content != "instrumental",
         "Nothing listens for voices in instrumental clips.",
-        "Pass vocals=heartfelt.models.vocals.hear_vocals.",
+        "Pass vocals=heartfelt.models.vocals.vocal_check().",
     )
     manifest = inside(folder, study.stimuli.manifest, f"{folder / STUDY_FILE}, stimuli.manifest")
     root = inside(folder, study.stimuli.media, f"{folder / STUDY_FILE}, stimuli.media")
@@ -282,10 +282,10 @@ def _with_rates(done: Sequence[PreparedStimulus]) -> list[PreparedStimulus]:
     if rates.size < _FEWEST:
         return list(done)
     usual = float(np.median(rates))
-    spread = 1.4826 * float(np.median(np.abs(rates - usual)))
+    spread = max(1.4826 * float(np.median(np.abs(rates - usual))), 0.1 * usual)
     return [
         _noted(each, f"spoken at {each.speech_rate:.1f} syllables per second, where {usual:.1f} are usual")
-        if each.speech_rate is not None and abs(each.speech_rate - usual) > _UNUSUAL * spread > 0
+        if each.speech_rate is not None and abs(each.speech_rate - usual) > _UNUSUAL * spread
         else each
         for each in done
     ]
