@@ -36,8 +36,8 @@ class Seen(NamedTuple):
 
     maps: tuple[Tensor, ...]
     """``(batch, channels, height, width)``, up to five of them, the deepest last; none if nothing looks at them."""
-    vector: Tensor | None
-    """``(batch, width)``; None for a backbone built without it."""
+    vector: Tensor
+    """``(batch, width)``; None for a backbone built without it, whose vector nothing looks at."""
 
 
 class Backbone(nn.Module):
@@ -68,7 +68,7 @@ class _ResNet(Backbone):
 class _ConvNext(Backbone):
     def forward(self, pixels: Tensor) -> Seen:
         out = self.network(pixels, output_hidden_states=self.has_maps)
-        maps = out.hidden_states[1:] if self.has_maps else ()
+        maps: tuple[Tensor, ...] = out.hidden_states[1:] if self.has_maps else ()
         if self.has_vector:
             return Seen(maps, out.pooler_output)
         last = self.network.layernorm(maps[-1].permute(0, 2, 3, 1)).permute(0, 3, 1, 2)

@@ -58,7 +58,8 @@ class EmotionNetwork(nn.Module):
         given = inputs[self.backbone.reads]
         if self.backbone.reads == "pixels":
             given = (given.to(self.mean.dtype) / 255 - self.mean) / self.spread
-        vector, outputs = self.trunk(self.backbone(given), inputs)
+        vector, more = self.trunk(self.backbone(given), inputs)
+        outputs: Outputs = dict(more)
         if len(self.attributes):
             columns = inputs["attributes"].split(self.spec.attributes, dim=1)
             extra = [layer(part) for layer, part in zip(self.attributes, columns, strict=True)]
