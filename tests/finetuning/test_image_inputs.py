@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_random_boxes_lie_inside_and_are_large_enough(width: int, height: int) -
     ],
 )
 def test_files_of_every_kind_are_seen_alike(
-    name: str, mode: str, options: dict[str, object], tmp_path: Path
+    name: str, mode: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
     image = halves()
     if "exif" in options:

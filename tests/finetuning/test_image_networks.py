@@ -15,13 +15,14 @@ from heartfelt.errors import InputError
 from heartfelt.finetuning.images.architectures import ARCHITECTURES, NetworkSpec
 from heartfelt.finetuning.images.networks.backbones import (
     BACKBONES,
+    Seen,
     configuration,
     load_checkpoint,
     published_backbone,
     random_backbone,
 )
 from heartfelt.finetuning.images.networks.densenet import DenseNet121
-from heartfelt.finetuning.images.networks.emotion import CoupledTrunk, Seen, gram_matrix
+from heartfelt.finetuning.images.networks.emotion import CoupledTrunk, gram_matrix
 from heartfelt.finetuning.images.networks.losses import (
     LossOptions,
     Targets,

@@ -20,6 +20,7 @@ from heartfelt.finetuning.images.architectures import ARCHITECTURES
 from heartfelt.finetuning.images.networks.backbones import published_backbone, random_backbone
 from heartfelt.finetuning.images.recipe import ImageRecipe
 from heartfelt.finetuning.images.stimuli import stimulus_inputs
+from heartfelt.finetuning.images.task import ImageConfig, ImageTask
 from heartfelt.models import load_model
 from heartfelt.models.store import PullError
 from heartfelt.predictors import cases, predictor_from
@@ -51,6 +52,11 @@ def tiny(architecture: str, backbone: str, **more: Any) -> dict[str, object]:
         "device": "cpu",
     }
     return plain | ({} if architecture == backbone else {"backbone": backbone}) | more
+
+
+def config_of(made: FineTuned) -> ImageConfig:
+    assert isinstance(made.task, ImageTask)
+    return made.task.config
 
 
 def state_of(made: FineTuned) -> Mapping[str, Any]:
@@ -94,8 +100,8 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
 @pytest.mark.slow
 def test_attributes_are_inputs_in_training_and_in_a_benchmark(snapshot: Snapshot, tmp_path: Path) -> None:
     made = fine_tune([snapshot], FineTuneOptions("attributes", tiny("mdan", "convnext-t")))
-    assert [attribute.name for attribute in made.task.config.attributes] == ["objects", "scene", "brightness"]
-    assert made.task.config.polarity["awe"] == "positive"
+    assert [attribute.name for attribute in config_of(made).attributes] == ["objects", "scene", "brightness"]
+    assert config_of(made).polarity["awe"] == "positive"
     folder = tmp_path / "model"
     folder.mkdir()
     assert made.write(folder).onnx == ""
@@ -125,9 +131,9 @@ def test_weights_from_a_folder_bring_their_own_size_and_colours(snapshot: Snapsh
     )
     given = {"architecture": "vit-b16", "weights": str(tmp_path), "epochs": 1, "batch": 24, "device": "cpu"}
     made = fine_tune([snapshot], FineTuneOptions("image-emotion", {**given, "frozen": True}))
-    assert made.task.config.preparation.side == SIDE
-    assert made.task.config.network.mean == (0.5, 0.5, 0.5)
-    assert made.task.config.weights == str(tmp_path)
+    assert config_of(made).preparation.side == SIDE
+    assert config_of(made).network.mean == (0.5, 0.5, 0.5)
+    assert config_of(made).weights == str(tmp_path)
     # A frozen backbone is as it was.
     began = published_backbone("vit-b16", str(tmp_path))
     backbone = made.task.module.backbone

@@ -43,7 +43,10 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
 def batch_of(size: int = 6, categories: int = 4, numbers: int = 2) -> tuple[dict[str, Any], Targets]:
     """Inputs and labels; the last image has neither faces nor objects, and no label for its first number."""
     draw = torch.Generator().manual_seed(3)
-    rand = lambda *shape: torch.rand(shape, generator=draw)  # noqa: E731  # a short name for this function only
+
+    def rand(*shape: int) -> Any:
+        return torch.rand(shape, generator=draw)
+
     face_mask = torch.zeros(size, 4)
     face_mask[:-1, 0] = 1
     objects_known = torch.ones(size)

@@ -24,9 +24,8 @@ def _mapped(value: object) -> object:
             return json.loads(value)
         except ValueError as error:
             raise ValueError(f"it is not JSON ({error})") from error
-    return dict(
-        part.split("=", 1) if "=" in part else (part, "") for part in value.split(",") if part.strip()
-    )
+    pairs = (part.partition("=") for part in value.split(",") if part.strip())
+    return {name.strip(): text.strip() for name, _, text in pairs}
 
 
 class ImageSettings(Settings):

@@ -74,5 +74,6 @@ def stimulus_inputs(path: Path, used: tuple[str, ...], cache: FeatureCache) -> S
     objects = np.zeros(1000, np.float32)
     if "objects" in used:
         objects = softmax(cache.of(Picture(), path)[0].rows[:, DIMENSIONS:])[0].astype(np.float32)
+    known: _Row = np.asarray("objects" in used, np.float32)
     mask = (faces[:, -1] > 0).astype(np.float32)
-    return StimulusInputs(faces, mask, objects, np.float32(["objects" in used])[0])
+    return StimulusInputs(faces, mask, objects, known)
