@@ -19,8 +19,8 @@ from heartfelt.wording import interval, number, p_value, plural
 
 FIGURE = "systems"
 _ABOUT = (
-    "Louder clips, faster speech and brighter pictures are rated as more arousing, and a system's clips should not differ from another's in"
-    " what no system was asked for. Means over stimuli with 95% intervals."
+    "Louder clips, faster speech and brighter pictures are rated as more arousing, and a system's clips should not differ from"
+    " another's in what no system was asked for. Means over stimuli with 95% intervals."
 )
 
 
