@@ -64,7 +64,8 @@ def speech_rate(samples: Samples, rate: int) -> SpeechRate | None:
 @cache
 def _kaiser() -> Samples:
     window = np.kaiser(_WINDOW, 2 * np.pi**2 + 0.5)
-    return (window / window.sum()).astype(np.float32)
+    out: Samples = (window / window.sum()).astype(np.float32)
+    return out
 
 
 def _intensity(padded: Samples) -> Floats:
