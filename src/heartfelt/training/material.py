@@ -68,7 +68,7 @@ class Recipe:
 RECIPES: Registry[Recipe] = Registry("training recipe")
 for _recipe in (
     Recipe("va-audio", "valence and arousal of music", "music", ("valence", "arousal"), kinds=("kernel",)),
-    Recipe("va-image", "valence and arousal of pictures", "picture", ("valence", "arousal")),
+    Recipe("va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal")),
     Recipe(
         "mos-audio",
         "opinion of music: impression from the sound, alignment from the sound and its prompt together",

@@ -207,6 +207,30 @@ class Picture(Embedding):
         return Features(row[None], np.zeros(1), 0.0)
 
 
+class PictureStages(Embedding):
+    """A photograph or drawing through EfficientNet-Lite, with two inner stages."""
+
+    name = "picture-stages"
+    about = "EfficientNet-Lite 2 (ImageNet): its embedding, its classes and the means of two inner stages"
+    media = "image"
+    blocks: ClassVar[tuple[Block, ...]] = (*Picture.blocks, Block("stage6", 208), Block("stage5", 120))
+    model = "efficientnet-lite2-stages"
+    near_duplicate: ClassVar[float | None] = Picture.near_duplicate
+    _parts: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
+
+    @property
+    def identity(self) -> str:
+        """The model's identity and the version of this reading."""
+        return f"picture stages 1; {MODELS[self.model].identity}"
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """One row."""
+        del text
+        output = efficientnet.look([Path(path)], model=self.model, view="whole")
+        row = np.concatenate([output[part][0] for part in self._parts]).astype(np.float32)
+        return Features(row[None], np.zeros(1), 0.0)
+
+
 class MusicWords(Embedding):
     """Music and the sentence it was made from."""
 
@@ -234,7 +258,7 @@ class MusicWords(Embedding):
         )
 
 
-for _embedding in (Music, Picture, MusicWords):
+for _embedding in (Music, Picture, PictureStages, MusicWords):
     EMBEDDINGS.add(_embedding.name, _embedding)
 
 
