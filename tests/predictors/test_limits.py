@@ -26,9 +26,9 @@ from heartfelt.predictors import (
     TransientError,
     run,
 )
-from heartfelt.predictors.asking import Outcome, Work
+from heartfelt.predictors.asking import Work
 from heartfelt.predictors.calls import Call, usage_of
-from heartfelt.predictors.engines import Local
+from heartfelt.predictors.engines import Given, Job, Local, Result
 from heartfelt.predictors.running import NETWORK_TIMEOUT
 from heartfelt.predictors.store import JOURNAL, Cache, Entry, Journal, cache_key, question_digest, user_cache
 from heartfelt.streams import stream
@@ -360,7 +360,9 @@ def test_a_success_after_the_end_of_a_run_does_not_hide_the_last_problem(clips: 
 
 def test_a_case_the_engine_lost_is_reported_as_such(clips: list[Path]) -> None:
     class Forgetful(Local):
-        def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
+        def map(
+            self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        ) -> Iterator[Sequence[Result]]:
             yield from list(super().map(work, batches, at_once))[1:]
 
     asked = [texts_case(path, ["a"]) for path in clips[:2]]

@@ -10,7 +10,7 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import inside
-from heartfelt.make.generators import GENERATORS
+from heartfelt.make.generators import SynthMusic
 from heartfelt.make.prompts import Generator, Prompt
 from heartfelt.media.audio import content_hash, read_audio
 from heartfelt.media.probe import FACTS
@@ -30,7 +30,7 @@ def make_stimuli(
     prompts: Iterable[Prompt],
     folder: Path | str,
     *,
-    generator: str | Generator = "synth-music",
+    generator: Generator | None = None,
     suffix: str | None = None,
     seed: int = 0,
     keep: bool = True,
@@ -42,7 +42,7 @@ def make_stimuli(
     stopped. A prompt that fails becomes a row whose ``media_problem`` says why; the others are made all the same.
     The result is a table of stimuli, with the reference coordinates and the content's ``sha256``.
     """
-    maker = GENERATORS[generator] if isinstance(generator, str) else generator
+    maker = generator or SynthMusic()
     root, ending = Path(folder), suffix or maker.suffix
     asked = list(prompts)
     if len({prompt.stimulus for prompt in asked}) < len(asked):

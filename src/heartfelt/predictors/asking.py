@@ -108,6 +108,14 @@ class Work:
         share = (time.perf_counter() - begun) / max(1, len(cases))
         return [self._outcome(case, share) for case in started]
 
+    def lost(self, cases: Sequence[Case], times: int) -> list[Outcome]:
+        """The outcomes of cases whose worker was lost ``times`` times."""
+        problem = Prediction.failed(f"its worker was lost {times} times while it was worked on")
+        return [
+            Outcome(case.stimulus, (problem,) * len(case.asks), (times,) * len(case.asks), 0.0)
+            for case in cases
+        ]
+
     def _start(self, case: Case) -> _Open:
         """The case with what needs no asking settled: missing media, and answers from the cache."""
         count, predictor = len(case.asks), self.predictor

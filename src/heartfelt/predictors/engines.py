@@ -1,8 +1,9 @@
-"""Where the work is done: an engine gives batches of cases to :class:`~heartfelt.predictors.asking.Work` and returns the outcomes.
+"""Where work is done: an engine gives batches to a job and returns the outcomes.
 
-Work settles every failure of a case itself; an engine only has to see that a batch whose worker is lost is given to another.
-Cases and work travel by pickling: cases carry the paths of their media, never the bytes. The engine of this machine uses
-threads for predictors that wait for a network, and the calling thread for those that compute here.
+The job of a predictor (:class:`~heartfelt.predictors.asking.Work`) settles every failure of a case itself; an engine only has to
+see that a batch whose worker is lost is given to another. Batches and jobs travel by pickling: cases carry the paths of their
+media, never the bytes. The engine of this machine uses threads for predictors that wait for a network, and the calling thread
+for those that compute here.
 """
 
 from __future__ import annotations
@@ -12,12 +13,26 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self, TypeVar
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.predictors.asking import Outcome, Work, next_from
-from heartfelt.predictors.predictor import Case
+from heartfelt.predictors.asking import next_from
 from heartfelt.registry import Registry
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+_Given = TypeVar("_Given", contravariant=True)
+_Result = TypeVar("_Result", covariant=True)
+
+
+class Job(Protocol[_Given, _Result]):
+    """What is done with each batch, wherever that is; it travels to workers by pickling."""
+
+    def __call__(self, batch: Sequence[_Given], /) -> Sequence[_Result]:
+        """The outcomes of a batch."""
+
+    def lost(self, batch: Sequence[_Given], times: int, /) -> Sequence[_Result]:
+        """The outcomes of a batch whose worker was lost ``times`` times; an error ends the run."""
 
 
 class Engine(ABC):
@@ -42,7 +57,9 @@ class Engine(ABC):
         return cls(options or {})
 
     @abstractmethod
-    def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
+    def map(
+        self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+    ) -> Iterator[Sequence[Result]]:
         """Yield the outcomes of every batch, in any order; take batches only as fast as they can be worked on."""
 
     def close(self) -> None:  # noqa: B027  # most hold nothing
@@ -59,7 +76,9 @@ class Local(Engine):
     name = "local"
     about = "this machine, in threads"
 
-    def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
+    def map(
+        self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+    ) -> Iterator[Sequence[Result]]:
         """In the calling thread if one batch is to run at a time, else in as many threads."""
         if at_once > 1:
             yield from _threads(work, batches, at_once)
@@ -68,10 +87,12 @@ class Local(Engine):
                 yield work(batch)
 
 
-def _threads(work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
+def _threads(
+    work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+) -> Iterator[Sequence[Result]]:
     """The threads are daemons: an interrupted run does not wait for a server that never answers."""
-    tasks: queue.SimpleQueue[Sequence[Case] | None] = queue.SimpleQueue()
-    done: queue.SimpleQueue[list[Outcome] | BaseException] = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[Sequence[Given] | None] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Sequence[Result] | BaseException] = queue.SimpleQueue()
 
     def serve() -> None:
         while (batch := tasks.get()) is not None:

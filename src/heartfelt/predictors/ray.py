@@ -22,9 +22,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
-from heartfelt.predictors.asking import Outcome, Work, error_line
-from heartfelt.predictors.engines import ENGINES, Engine
-from heartfelt.predictors.predictor import Case, Media, Prediction
+from heartfelt.predictors.asking import error_line
+from heartfelt.predictors.engines import ENGINES, Engine, Given, Job, Result
+from heartfelt.predictors.predictor import Case, Media
 from heartfelt.predictors.spec import number_option
 
 _CONNECT_SECONDS = 10.0
@@ -67,12 +67,14 @@ class Ray(Engine):
         self._ray = _library()
         self._started = False
 
-    def map(self, work: Work, batches: Iterable[Sequence[Case]], at_once: int) -> Iterator[list[Outcome]]:
+    def map(
+        self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+    ) -> Iterator[Sequence[Result]]:
         """Yield the outcomes of every batch as they come."""
         self._connect()
         capacity = self._capacity()
         count = self._workers or capacity
-        workers = _Workers(self._ray, pickle.dumps(work), {"num_cpus": self._cpus, "num_gpus": self._gpus})
+        workers = _Workers(self._ray, work, {"num_cpus": self._cpus, "num_gpus": self._gpus})
         source = (_sent(batch) for batch in batches) if self._sends else iter(batches)
         try:
             yield from workers.outcomes(source, count, max(1, math.ceil(at_once / count)))
@@ -133,8 +135,14 @@ class SentMedia(Media):
         return SentMedia, (self.path, self.content)
 
 
-def _sent(batch: Sequence[Case]) -> Sequence[Case]:
-    return [replace(_with_media(case), members=tuple(map(_with_media, case.members))) for case in batch]
+def _sent(batch: Sequence[Any]) -> Sequence[Any]:
+    """Cases with the bytes of their media; other work has no media of its own."""
+    return [
+        replace(_with_media(case), members=tuple(map(_with_media, case.members)))
+        if isinstance(case, Case)
+        else case
+        for case in batch
+    ]
 
 
 def _with_media(case: Case) -> Case:
@@ -181,7 +189,7 @@ class Worker:
     def __init__(self, work: bytes) -> None:
         self._problem: str | None = None
         try:
-            self._work: Work = pickle.loads(work)
+            self._work: Job[Any, Any] = pickle.loads(work)
         except Exception as error:  # noqa: BLE001  # the edge: the message goes to the one who started the run
             self._problem = error_line(error)
 
@@ -189,7 +197,7 @@ class Worker:
         """Why this worker cannot work, or nothing."""
         return self._problem
 
-    def settle(self, batch: Sequence[Case]) -> list[Outcome]:
+    def settle(self, batch: Sequence[Any]) -> Sequence[Any]:
         """The outcomes of a batch."""
         return self._work(batch)
 
@@ -198,7 +206,7 @@ class Worker:
 class _Batch:
     """A batch on its way, and how many workers it has lost."""
 
-    cases: Sequence[Case]
+    cases: Sequence[Any]
     losses: int = 0
 
 
@@ -219,9 +227,10 @@ class _Assigned:
 class _Workers:
     """The workers of one run."""
 
-    def __init__(self, ray: Any, work: bytes, each: Mapping[str, float]) -> None:
+    def __init__(self, ray: Any, work: Job[Any, Any], each: Mapping[str, float]) -> None:
         self._ray = ray
-        self._work = ray.put(work)
+        self._lost_batch = work.lost
+        self._work = ray.put(pickle.dumps(work))
         self._each = dict(each)
         self._starting: dict[Any, Any] = {}
         self._workers: list[_Assigned] = []
@@ -238,7 +247,7 @@ class _Workers:
         )
         self._lost = tuple(getattr(ray.exceptions, kind) for kind in kinds)
 
-    def outcomes(self, source: Iterator[Sequence[Case]], count: int, at_once: int) -> Iterator[list[Outcome]]:
+    def outcomes(self, source: Iterator[Sequence[Any]], count: int, at_once: int) -> Iterator[Sequence[Any]]:
         """Yield the outcomes of every batch of ``source`` as they come."""
         self._each["max_concurrency"] = at_once
         # One more than it works on waits with a worker, so that it need not wait for us.
@@ -300,11 +309,11 @@ class _Workers:
         self._running[ref] = batch, worker
         return True
 
-    def _finish(self, ref: Any) -> list[Outcome] | None:
+    def _finish(self, ref: Any) -> Sequence[Any] | None:
         batch, worker = self._running.pop(ref)
         worker.given.remove(batch)
         try:
-            outcomes: list[Outcome] = self._ray.get(ref)
+            outcomes: Sequence[Any] = self._ray.get(ref)
             return outcomes
         except self._lost:
             self._lose(worker)
@@ -317,11 +326,7 @@ class _Workers:
         if batch.losses < _LOSSES:
             self._again.append(batch)
             return None
-        problem = Prediction.failed(f"its worker was lost {batch.losses} times while it was worked on")
-        return [
-            Outcome(case.stimulus, (problem,) * len(case.asks), (batch.losses,) * len(case.asks), 0.0)
-            for case in batch.cases
-        ]
+        return self._lost_batch(batch.cases, batch.losses)
 
     def _lose(self, worker: _Assigned) -> None:
         if worker in self._workers:
@@ -341,6 +346,6 @@ class _Workers:
             )
 
 
-def _first(source: Iterator[Sequence[Case]]) -> _Batch | None:
+def _first(source: Iterator[Sequence[Any]]) -> _Batch | None:
     batch = next(source, None)
     return None if batch is None else _Batch(batch)

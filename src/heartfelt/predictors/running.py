@@ -269,7 +269,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
                 spending.send(len(batch))
             yield batch
 
-    def outcomes() -> Iterator[list[Outcome]]:
+    def outcomes() -> Iterator[Sequence[Outcome]]:
         while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
             if spending is not None and spending.dearest is None:
                 yield work(next(sent()))

@@ -130,7 +130,7 @@ def evaluate(
     scores = []
     for target in material.targets:
         for side in _panels(material):
-            top = _ceiling(material, target, side)
+            top = ceilings(material, target, side)
             names = [*plans, *([] if material.cells is None else [WITHIN])]
             for name in names:
                 predicted = left_out[target.question, "five-fold" if name == WITHIN else name]
@@ -157,7 +157,7 @@ def with_published(
             predicted = LeftOut(value, half, np.zeros(value.size, np.int64), (output.head.kind,), foreign)
             own[target.question, name] = predicted
             for side in _panels(material):
-                top = _ceiling(material, target, side)
+                top = ceilings(material, target, side)
                 scores.append(_score(material, target, side, name, predicted, top))
         tables.append(_table(material, own))
         left_out |= own
@@ -234,7 +234,8 @@ def _pearson(truth: Floats, value: Floats, groups: npt.ArrayLike, seed: int) -> 
     return bootstrap_metric("pearson", truth, value, group=groups, seed=seed, resamples=_RESAMPLES)
 
 
-def _ceiling(material: Material, target: Target, side: str) -> dict[str, Estimate]:
+def ceilings(material: Material, target: Target, side: str) -> dict[str, Estimate]:
+    """The ceiling of the labels ``overall`` and ``within_cells``, and what ``cell_means`` reach."""
     names = ("overall", "within_cells", "cell_means")
     known = np.isfinite(target.truth(side))
     scored = [name for name, has in zip(material.stimuli, known, strict=True) if has]

@@ -119,11 +119,11 @@ def grouping_of(
         # Groups that share a near-duplicate are one: stimuli are tied to the first of their group and to their original.
         first = {int(group): at for at, group in reversed(list(enumerate(own)))}
         ties = [(at, first[int(group)]) for at, group in enumerate(own)]
-        own = _connected(own.size, [*ties, *enumerate(alike.tolist())])
+        own = connected(own.size, [*ties, *enumerate(alike.tolist())])
     return Grouping(own, label, duplicates, by != AUTO)
 
 
-def _connected(size: int, ties: Iterable[tuple[int, int]]) -> Ints:
+def connected(size: int, ties: Iterable[tuple[int, int]]) -> Ints:
     """A number for each of ``size`` things, the same for those tied over any number of steps: the lowest of them."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -191,7 +191,7 @@ def near_duplicates(
     first: dict[str, int] = {}
     equal = [(first.setdefault(content, at), at) for at, content in enumerate(contents)]
     same = enumerate(duplicate_groups(hashes).tolist())
-    return _connected(len(contents), [*equal, *_close_embeddings(embedding, cosine), *same])
+    return connected(len(contents), [*equal, *_close_embeddings(embedding, cosine), *same])
 
 
 def _close_embeddings(embedding: npt.NDArray[np.float32], cosine: float | None) -> list[tuple[int, int]]:
