@@ -11,8 +11,8 @@ it. The expectation over the uncertainty of gains is part of the weights, so tha
 
 The same model says how the answers of different people to one stimulus spread (:class:`AnswerSpread`).
 
-Sources: K. G. Jöreskog (1971), *Statistical analysis of sets of congeneric tests*, for answers with bias, gain and noise; G. K. Smyth (2004),
-*Linear models and empirical Bayes methods*, for the noise variances.
+Sources: K. G. Jöreskog (1971), *Statistical analysis of sets of congeneric tests*, for answers with bias, gain and noise;
+G. K. Smyth (2004), *Linear models and empirical Bayes methods*, for the noise variances.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class RaterModel:
     noise: Floats
     label: Floats
     variance: Floats
+    perceived: Floats
+    """The label drawn towards the mean of all as far as it is uncertain; the mean for stimuli without answers."""
     spread: AnswerSpread
 
 
@@ -110,8 +112,8 @@ class _Fit:
         weight = 1.0 / self.noise_var[r]
         squares = (self.gain**2 + self.gain_var)[r]
         precision = 1.0 / self.between + self._by_place(weight * squares)
-        told = self.gain[r] * (self.value - self.bias[r]) - self.both[r]
-        self.perceived = self._by_place(weight * told) / precision
+        informed = self.gain[r] * (self.value - self.bias[r]) - self.both[r]
+        self.perceived = self._by_place(weight * informed) / precision
         spread = 1.0 / precision
         t = self.perceived[self.place]
         t2 = t**2 + spread[self.place]
@@ -160,7 +162,7 @@ class _Fit:
         r = self.rater
         weight = 1.0 / self.noise_var[r]
         precision = self._by_place(weight * (self.gain**2 + self.gain_var)[r])
-        told = self._by_place(weight * (self.gain[r] * (self.value - self.bias[r]) - self.both[r]))
+        informed = self._by_place(weight * (self.gain[r] * (self.value - self.bias[r]) - self.both[r]))
         known = precision > 1e-9
         safe = np.where(known, precision, 1.0)
         spread = AnswerSpread(
@@ -173,7 +175,8 @@ class _Fit:
             self.bias,
             self.gain,
             np.sqrt(self.noise_var),
-            np.where(known, told / safe + self.centre, np.nan),
+            np.where(known, informed / safe + self.centre, np.nan),
             np.where(known, 1.0 / safe, np.nan),
+            self.perceived + self.centre,
             spread,
         )
