@@ -50,6 +50,7 @@ ORDER = (
     "training",
     "benchmark",
     "conveyance",
+    "experiments",
     "datasets",
     "report",
     "publish",

@@ -21,6 +21,7 @@ for family in (
     "bench",
     "predict",
     "train",
+    "experiment",
     "models",
     "words",
     "demo",
