@@ -9,7 +9,7 @@ import pytest
 
 import heartfelt
 from heartfelt.cli.app import app
-from heartfelt.make.generators import GENERATORS
+from heartfelt.generation import GENERATORS
 from heartfelt.screening import RULES
 from heartfelt.study import SCALES, parse_study
 from heartfelt.study.recipes import RECIPES
@@ -71,10 +71,8 @@ def test_every_rule_has_its_section() -> None:
     assert set(RULES) <= headings((ROOT / "docs" / "screening.md").read_text(encoding="utf-8"))
 
 
-def test_every_generator_is_described() -> None:
-    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    for name in GENERATORS:
-        assert f"`{name}`" in text, name
+def test_every_generator_has_its_section() -> None:
+    assert set(GENERATORS) <= headings((ROOT / "docs" / "make.md").read_text(encoding="utf-8"))
 
 
 def test_the_study_in_the_docs_is_valid() -> None:

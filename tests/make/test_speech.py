@@ -8,7 +8,8 @@ import pytest
 from scipy.signal import find_peaks
 
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.make import GENERATORS, Prompt
+from heartfelt.generation import GENERATORS
+from heartfelt.make import Prompt
 from heartfelt.make.conveyance import conveyed
 from heartfelt.make.generators.speech import (
     NAME,
@@ -284,7 +285,8 @@ def test_what_cannot_be_spoken_is_refused() -> None:
 
 
 def test_the_generator_is_registered_and_reads_means_from_the_prompt(tmp_path: Path) -> None:
-    assert isinstance(GENERATORS["synth-voice"], SynthVoice)
+    kind = GENERATORS["synth-voice"]
+    assert isinstance(kind.build(kind.settings(generator="synth-voice"), "cpu"), SynthVoice)
     maker = SynthVoice(seconds=2.0, rate=8_000)
     calm = {"valence": 5.0, "arousal": 5.0}
     plain, hurried = (

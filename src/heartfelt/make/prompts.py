@@ -24,7 +24,8 @@ class Rendering(TypedDict):
 class Prompt:
     """One stimulus to be made: by which system, from which text, to convey what.
 
-    ``coordinates`` hold the intent's reference values by question, for example valence and arousal on 1-9.
+    ``coordinates`` hold the intent's reference values by question, for example valence and arousal on 1-9. ``prompt`` is the id
+    of the text where there are several, ``index`` the number among the stimuli of one system, intent and text.
     """
 
     stimulus: str
@@ -32,6 +33,8 @@ class Prompt:
     intent: str
     text: str
     coordinates: Mapping[str, float] = field(default_factory=dict)
+    prompt: str = ""
+    index: int = 1
 
     def coordinate(self, question: str) -> float:
         """The reference value under ``question``, or an error that names the stimulus."""
