@@ -35,4 +35,5 @@ def main() -> None:
         importlib.import_module(f"benchmarks.{name}").main()
 
 
-main()
+if __name__ == "__main__":
+    main()
