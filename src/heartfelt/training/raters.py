@@ -101,10 +101,10 @@ class _Fit:
         self.perceived = np.zeros(stimuli)
 
     def _by_rater(self, values: Floats) -> Floats:
-        return np.bincount(self.rater, values, self.raters)
+        return np.asarray(np.bincount(self.rater, values, self.raters), np.float64)
 
     def _by_place(self, values: Floats) -> Floats:
-        return np.bincount(self.place, values, self.stimuli)
+        return np.asarray(np.bincount(self.place, values, self.stimuli), np.float64)
 
     def step(self) -> None:
         """What is perceived given the raters, then the raters given what is perceived, then how both vary."""
