@@ -101,7 +101,7 @@ class View:
             self._near[width] = (radial(self.seen, self.seen, typical), typical)
         return self._near[width]
 
-    def head(self, kind: str, intercept: float, arrays: dict[str, Any], width: float = 0.0) -> Head:
+    def head(self, kind: str, intercept: float, arrays: dict[str, Floats], width: float = 0.0) -> Head:
         """A head that scales as these rows were scaled."""
         shared = {"mean": self.mean, "factor": self.factor, "reach": self.reach}
         return Head(kind, intercept, {**shared, **arrays}, width)

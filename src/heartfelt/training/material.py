@@ -256,7 +256,7 @@ def gather(
             facts,
             hashes,
             features[recipe.embedding],
-            _picture_hashes(snapshot, facts),
+            picture_hashes(snapshot, facts),
             cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
             by=group,
         ),
@@ -271,7 +271,7 @@ def _texts(facts: pl.DataFrame, column: str) -> tuple[str | None, ...]:
     return tuple(facts[column].cast(pl.String).to_list())
 
 
-def _picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
+def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
     """The hashes of pictures, for detecting near-duplicates; nothing for other media."""
     root = snapshot.source.media_root
     if snapshot.study.media != "image" or root is None:
