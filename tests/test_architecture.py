@@ -52,6 +52,7 @@ ORDER = (
     "finetuning",
     "benchmark",
     "conveyance",
+    "experiments",
     "datasets",
     "report",
     "publish",
