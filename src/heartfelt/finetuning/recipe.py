@@ -309,9 +309,10 @@ def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> Settings
         return kind.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
+        reason = first["msg"].removeprefix("Value error, ")
         place = ".".join(str(part) for part in first["loc"]) or "settings"
         about = kind.model_fields[place].description if place in kind.model_fields else None
         raise InputError(
-            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {first['msg']}.",
+            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {reason}.",
             f"{place} is: {about}." if about else "See docs/training.md.",
         ) from error
