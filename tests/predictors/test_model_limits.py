@@ -289,10 +289,10 @@ def test_the_interval_of_a_slope_is_the_textbooks() -> None:
 
 
 def test_a_scale_that_is_asked_otherwise_is_reached_linearly() -> None:
-    from heartfelt.predictors.trained.predictor import _onto
+    from heartfelt.predictors.finetuned import onto
 
-    assert _onto(5.0, (1.0, 9.0), (0.0, 1.0)) == 0.5
-    assert _onto(1.0, (1.0, 9.0), (-4.0, 4.0)) == -4.0
-    assert _onto(3.3, None, (0.0, 1.0)) == 3.3
-    assert _onto(3.3, (1.0, 9.0), (1.0, 9.0)) == 3.3
+    assert onto(5.0, (1.0, 9.0), (0.0, 1.0)) == 0.5
+    assert onto(1.0, (1.0, 9.0), (-4.0, 4.0)) == -4.0
+    assert onto(3.3, None, (0.0, 1.0)) == 3.3
+    assert onto(3.3, (1.0, 9.0), (1.0, 9.0)) == 3.3
     assert Ask("q", NINE, "").scale.bounds() == (1.0, 9.0)

@@ -13,6 +13,7 @@ for family in (
     "study",
     "planning",
     "make",
+    "generate",
     "draft",
     "serve",
     "collect",

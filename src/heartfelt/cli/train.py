@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +13,21 @@ from heartfelt.cli.command import (
     Map,
     Out,
     Policy,
-    Source,
     app,
     parse_map,
     progress_bar,
     read_source,
     say,
 )
+from heartfelt.errors import InputError
+
+if TYPE_CHECKING:
+    from heartfelt.finetuning import FineTuneOptions
+
+_Sources = Annotated[
+    list[Path],
+    typer.Argument(metavar="SOURCE…", help="A snapshot, published data or a table; several for fine-tuning."),
+]
 
 
 @app.command(
@@ -26,14 +36,17 @@ from heartfelt.cli.command import (
 )
 @app.command(
     "train",
-    help="Train a model: heads are chosen on inner folds, and the evaluation is written next to the model.",
+    help="Train a model: a head on frozen embeddings, or a whole network (fine-tuning), with its evaluation next to it.",
 )
 def train(
     context: typer.Context,
-    source: Source,
+    sources: _Sources,
     out: Out,
     recipe: Annotated[
-        str, typer.Option(help="va-audio, va-image or mos-audio: see docs/training.md.")
+        str,
+        typer.Option(
+            help="A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe."
+        ),
     ] = "va-audio",
     format: Format = None,
     map: Map = None,
@@ -45,7 +58,7 @@ def train(
         str,
         typer.Option(
             metavar="COLUMN",
-            help="Stimuli with the same value stay in one fold; auto looks for a theme, prompt or source, none folds by stimulus.",
+            help="Stimuli with the same value stay together; auto looks for a theme, prompt or source, none splits by stimulus.",
         ),
     ] = "auto",
     split: Annotated[
@@ -55,20 +68,54 @@ def train(
         ),
     ] = "",
     seed: Annotated[int, typer.Option(help="Seed of folds and networks.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of a fine-tuning recipe. May be repeated."
+        ),
+    ] = None,
+    settings_file: Annotated[
+        Path | None,
+        typer.Option("--settings", metavar="YAML", help="A file of such settings; --set takes precedence."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a fine-tuning run that was interrupted.")
+    ] = False,
 ) -> None:
     """Train a model, or only evaluate its recipe."""
-    from heartfelt.files import must_be_free, whole_folder
+    from heartfelt.files import must_be_free
+    from heartfelt.finetuning import FineTuneOptions, is_fine_tuning
+
+    must_be_free(out)
+    with_model = context.info_name == "train"
+    if is_fine_tuning(recipe):
+        _refuse(heads, "--heads", "chooses heads on frozen embeddings")
+        if not with_model:
+            raise InputError(
+                f"'{recipe}' fine-tunes a model: evaluating it means training it.",
+                "Use 'heartfelt train'; the scores are written next to the model.",
+            )
+        given = _settings(settings, settings_file)
+        options = FineTuneOptions(recipe, given, policy, group, split, seed)
+        _fine_tune(sources, options, out, format, parse_map(map), resume=resume)
+        return
+    for value, name in ((settings, "--set"), (settings_file, "--settings"), (resume, "--resume")):
+        _refuse(value, name, "is for fine-tuning recipes")
+    if len(sources) > 1:
+        raise InputError(
+            f"'{recipe}' trains on one source, and {len(sources)} were given.",
+            "Give one, or use a fine-tuning recipe.",
+        )
+    from heartfelt.files import whole_folder
     from heartfelt.report.training import write_evaluation
     from heartfelt.training import TrainOptions
     from heartfelt.training import train as run
     from heartfelt.training.card import evaluation_table
 
-    must_be_free(out)
-    with_model = context.info_name == "train"
     kinds = tuple(part.strip() for part in heads.split(",") if part.strip())
-    options = TrainOptions(recipe, policy, kinds, seed, group=group, split=split)
-    with progress_bar(f"reading {source}") as report:
-        result = run(read_source(source, format, parse_map(map), report), options, report)
+    chosen = TrainOptions(recipe, policy, kinds, seed, group=group, split=split)
+    with progress_bar(f"reading {sources[0]}") as report:
+        result = run(read_source(sources[0], format, parse_map(map), report), chosen, report)
         with whole_folder(out) as made:
             if with_model:
                 result.model.write(made, replace=True)
@@ -78,3 +125,69 @@ def train(
     if result.material.ledger.height:
         say(f"{result.material.ledger.height:,} with labels could not be used; ledger.csv says why.")
     say(f"{'Model' if with_model else 'Evaluation'}: {out}")
+
+
+def _refuse(value: object, option: str, what: str) -> None:
+    if value:
+        raise InputError(f"{option} {what}.", f"Leave out {option}, or choose another --recipe.")
+
+
+def _settings(pairs: list[str] | None, file: Path | None) -> dict[str, object]:
+    """Settings of a YAML file, then those of ``--set``."""
+    given: dict[str, object] = {}
+    if file is not None:
+        import yaml
+
+        try:
+            stored = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InputError(f"{file} cannot be read: {error}.", "Give a YAML file of KEY: VALUE.") from error
+        if not isinstance(stored, dict):
+            raise InputError(f"{file} has no settings.", "Write one KEY: VALUE per line.")
+        given |= {str(key): value for key, value in stored.items()}
+    for pair in pairs or ():
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not key or not equals:
+            raise InputError(f"'{pair}' is not of the form KEY=VALUE.", "Write for example --set epochs=5.")
+        given[key] = value
+    return given
+
+
+def checkpoints_of(out: Path) -> Path:
+    """Where the checkpoints of an unfinished run are: next to the folder that it will make."""
+    return out.with_name(f"{out.name}.training")
+
+
+def _fine_tune(
+    sources: list[Path],
+    options: FineTuneOptions,
+    out: Path,
+    format: str | None,
+    mapped: dict[str, str],
+    *,
+    resume: bool,
+) -> None:
+    from heartfelt.files import whole_folder
+    from heartfelt.finetuning import fine_tune
+    from heartfelt.finetuning.card import score_table
+    from heartfelt.report.finetuning import write_training_report
+
+    checkpoints = checkpoints_of(out)
+    if resume and not checkpoints.is_dir():
+        raise InputError(
+            f"There is no unfinished run to continue: {checkpoints} is missing.", "Leave out --resume."
+        )
+    with progress_bar(f"reading {sources[0]}") as report:
+        snapshots = [read_source(source, format, mapped, report) for source in sources]
+        result = fine_tune(snapshots, options, checkpoints=checkpoints, resume=resume, progress=report)
+        with whole_folder(out) as made:
+            facts = result.write(made)
+            write_training_report(result, made / "evaluation")
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    say(*score_table(facts.scores), facts.split, facts.grouping)
+    epochs = f"{len(facts.fitted.history)} epochs ({facts.fitted.stopped})"
+    say(f"{sum(facts.stimuli.values()):,} stimuli were used; {epochs}.")
+    say(*facts.notes)
+    if facts.left_out:
+        say(f"{facts.left_out:,} could not be used; evaluation/ledger.csv says why.")
+    say(f"Model: {out}")

@@ -172,7 +172,10 @@ def prepare(
     sheet = sheet.with_ids("stimulus")
     sheet.unique("stimulus")
     frame = sheet.frame
-    originals = frame["original"] if "original" in frame.columns else frame["path"]
+    originals = frame["path"]
+    if "original" in frame.columns:
+        # A stimulus that was made again after preparation has no original yet.
+        originals = frame.select(pl.coalesce("original", "path")).to_series()
     jobs = list(zip(frame["stimulus"].to_list(), originals.cast(pl.String).to_list(), strict=True))
     suffix = chosen.format or (".webp" if study.media == "image" else ".opus")
     known = SUFFIXES if study.media == "image" else audio.AUDIO_SUFFIXES

@@ -296,6 +296,12 @@ class Predictor(ABC):
         """Make one from the text after the colon and further options; raise with a fix where it cannot be made."""
         return cls(argument, options or {})
 
+    @classmethod
+    def kind_for(cls, argument: str) -> type[Predictor]:
+        """The class to make for an argument, where one name stands for several kinds."""
+        del argument
+        return cls
+
     @property
     @abstractmethod
     def identity(self) -> str:

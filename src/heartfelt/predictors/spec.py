@@ -74,7 +74,7 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
         )
     plain = _labelled(spec.strip())[1]
     try:
-        made = kind.make(asked.argument, merged)
+        made = kind.kind_for(asked.argument).make(asked.argument, merged)
     except UnknownNameError as error:
         if plain.startswith("call") or not error.problem.startswith("No module"):
             raise

@@ -351,13 +351,7 @@ def target_of(
     mine = trained.filter(pl.col("question") == question)
     n = _aligned(mine, "n", stimuli)
     label, sd = _aligned(mine, "value", stimuli), _aligned(mine, "sd", stimuli)
-    known = np.isfinite(sd) & np.isfinite(n) & (n > 1)
-    single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
-    noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
-    has = np.isfinite(label)
-    whole = float(label[has].var())
-    left = max(_UNEXPLAINED * (whole - float(noise[has].mean())), 0.1 * whole, 1e-9)
-    weight = np.where(has, left / (left + noise), 0.0)
+    weight, single = reliability_weights(label, sd, n)
     scored = {
         side: _aligned(table.filter(pl.col("question") == question), "value", stimuli)
         for side, table in tables.items()
@@ -367,11 +361,26 @@ def target_of(
         recipe.embedding_of(question),
         snapshot.study.scale_of(question),
         label,
-        weight / weight[has].mean(),
-        float(np.sqrt(single)) or float(np.sqrt(whole)) or 1.0,
+        weight,
+        float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
         scored["screened"],
         scored["everyone"],
     )
+
+
+def reliability_weights(label: Floats, sd: Floats, n: Floats) -> tuple[Floats, float]:
+    """The weight of each label (0 where it is NaN, 1 on average), and the variance of single ratings about their item.
+
+    ``sd`` and ``n`` are the spread and number of each label's ratings, NaN where they are not known.
+    """
+    known = np.isfinite(sd) & np.isfinite(n) & (n > 1)
+    single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
+    noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
+    has = np.isfinite(label)
+    whole = float(label[has].var())
+    left = max(_UNEXPLAINED * (whole - float(noise[has].mean())), 0.1 * whole, 1e-9)
+    weight = np.where(has, left / (left + noise), 0.0)
+    return weight / weight[has].mean(), single
 
 
 def _aligned(table: pl.DataFrame, column: str, stimuli: Sequence[str]) -> Floats:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import Place
 from heartfelt.predictors.trained.embeddings import SILENT, FeatureCache, Features
@@ -32,6 +33,11 @@ class TrainedPredictor(Predictor):
         self.at_once = min(4, os.cpu_count() or 1)
         self._cache = FeatureCache()
         self._domain = model.domain_hash[:12]
+
+    @classmethod
+    def kind_for(cls, argument: str) -> type[Predictor]:
+        """A fine-tuned model answers through a predictor of its own."""
+        return FineTunedPredictor if argument and is_fine_tuned(Path(argument)) else cls
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> TrainedPredictor:
@@ -114,14 +120,14 @@ def answer_of(ask: Ask, out: Output, features: Features, doubt: Doubt, left_out:
     notes = [*([OUT_OF_FOLD] if left_out is not None else []), *doubt.words]
     if ask.question != out.question:
         notes.insert(0, f"the model's {out.question}")
-    value, low, high = (_onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
+    value, low, high = (onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
     made = Prediction(value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag)
     if not isinstance(ask.scale, Trace) or features.starts.size < 2 or left_out is not None:
         return made
     # One sample in the middle of each window.
     step = float(features.starts[1] - features.starts[0])
     course = [
-        _onto(each, out.bounds, ask.scale.bounds()) for each in out.on_scale(out.head.answer(features.rows))
+        onto(each, out.bounds, ask.scale.bounds()) for each in out.on_scale(out.head.answer(features.rows))
     ]
     return replace(made, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2)
 
@@ -133,10 +139,3 @@ def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:
     half = out.half(doubt.place)
     low, high = out.on_scale(np.array([value - half, value + half])).tolist()
     return low, high
-
-
-def _onto(value: float, own: tuple[float, float] | None, asked: tuple[float, float] | None) -> float:
-    """A value from the model's scale onto the asked one, end to end."""
-    if own is None or asked is None or own == asked:
-        return value
-    return asked[0] + (value - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])

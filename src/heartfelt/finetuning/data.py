@@ -1,0 +1,396 @@
+"""What a model is fine-tuned on: stimuli with files, the labels of each question, and the part each stimulus belongs to.
+
+Raters are screened first. The label of a question with numbers is the mean, weighted by its reliability as in
+:mod:`heartfelt.training.material`; that of a question with categories is the share of votes for each of them. Several sources
+are put together if they ask the same questions on the same scales. What cannot be used is a row of the ledger: labels without
+media, media without labels, files that cannot be read, copies that would cross from training to scoring.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.files import inside
+from heartfelt.finetuning.parts import Parts, parts_of
+from heartfelt.finetuning.recipe import Example, FineTuneRecipe, Output, Settings
+from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.media.audio import content_hash
+from heartfelt.media.checks import sound_hash
+from heartfelt.media.duplicates import Bits, image_hash
+from heartfelt.media.sound import read_samples
+from heartfelt.predictors.task import prompt_of
+from heartfelt.progress import Progress
+from heartfelt.screening import Panel, screen
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import SPLIT, published_parts
+from heartfelt.study import Scale
+from heartfelt.tables import LEDGER
+from heartfelt.training.fitting import Floats
+from heartfelt.training.grouping import AUTO, Grouping, grouping_of, near_duplicates
+from heartfelt.training.material import LEAST_RATINGS, LEAST_STIMULI, TRAIN, reliability_weights
+
+if TYPE_CHECKING:
+    from heartfelt.training.fitting import Ints
+
+STAGE = "train"
+_NO_FILE = "its media file is not available"
+_NO_LABEL = "it has no label: nobody rated it, or too few people did"
+_Ledger: TypeAlias = list[tuple[str, None, str, str | None, str, str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The labels of one question, in the order of the stimuli."""
+
+    output: Output
+    values: Floats
+    """A number per stimulus, or a row of shares per stimulus; 0 where there is no label."""
+    weight: Floats
+    """0 where there is no label."""
+
+    @property
+    def question(self) -> str:
+        """The question's id."""
+        return self.output.question
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingData:
+    """Stimuli, labels, parts, and what could not be used."""
+
+    sources: tuple[Snapshot, ...]
+    panels: tuple[Panel, ...]
+    examples: tuple[Example, ...]
+    origin: Ints
+    """The source of each stimulus, by its place among the sources."""
+    targets: tuple[Target, ...]
+    grouping: Grouping
+    parts: Parts
+    ledger: pl.DataFrame
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def study_name(self) -> str:
+        """The names of the studies trained on."""
+        return " + ".join(dict.fromkeys(source.study.name for source in self.sources))
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What a model of these data answers."""
+        return tuple(target.output for target in self.targets)
+
+    def need_prompts(self, questions: Sequence[str]) -> None:
+        """Raise where a stimulus that is to be judged against its prompt has none."""
+        lacking = [example.stimulus for example in self.examples if not example.prompt]
+        if lacking and questions:
+            raise InputError(
+                f"{len(lacking):,} stimuli have no prompt, such as {lacking[0]}; '{questions[0]}' is about the prompt.",
+                "Fill the column 'prompt' of the stimuli, or train on other questions: --set questions=NAME.",
+            )
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """The stimuli of one source with both a label and a file."""
+
+    snapshot: Snapshot
+    panel: Panel
+    facts: pl.DataFrame
+    examples: list[Example]
+    hashes: list[Bits | None]
+    ledger: _Ledger = field(default_factory=list)
+
+
+def gather_data(
+    sources: Sequence[Snapshot],
+    recipe: FineTuneRecipe,
+    settings: Settings,
+    *,
+    policy: str = "default",
+    group: str = AUTO,
+    published: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TrainingData:
+    """Screen, label, look for every file, and decide the parts."""
+    questions = _questions(sources, recipe, settings)
+    if published:
+        for source in sources:
+            if TRAIN not in (names := published_parts(source.stimuli)):
+                raise InputError(
+                    f"The published split of '{source.study.name}' has no part '{TRAIN}' (it has {', '.join(names)}).",
+                    "Train without --split published.",
+                )
+    several = len(sources) > 1
+    gathered = [
+        _gathered(
+            source, questions, policy, seed, f"{source.study.name} {place}" if several else "", progress
+        )
+        for place, source in enumerate(sources, 1)
+    ]
+    examples = [example for each in gathered for example in each.examples]
+    ledger: _Ledger = [row for each in gathered for row in each.ledger]
+    if len(examples) < LEAST_STIMULI:
+        first = f" The first reason: {ledger[0][4]}." if ledger else ""
+        raise InputError(
+            f"{len(examples)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
+            "Point to data whose media are available (see --map media=FOLDER), or collect more ratings.",
+        )
+    facts = pl.concat([each.facts for each in gathered], how="diagonal_relaxed")
+    hashes = [bits for each in gathered for bits in each.hashes]
+    contents = [example.content for example in examples]
+    nothing = np.empty((len(examples), 0), np.float32)
+    grouping = grouping_of(facts, contents, nothing, hashes, by=group)
+    tables = [_labelled(each.panel.snapshot()) for each in gathered]
+    answers = [first_answers(each.panel.snapshot()) for each in gathered]
+    columns = [
+        [
+            _labels_of(name, each, table, votes)
+            for each, table, votes in zip(gathered, tables, answers, strict=True)
+        ]
+        for name in questions
+    ]
+    study = sources[0].study
+    values = [np.concatenate([part[0] for part in column]) for column in columns]
+    weights = [np.concatenate([part[1] for part in column]) for column in columns]
+    notes: list[str] = []
+    rare = [
+        place
+        for name, value, weight in zip(questions, values, weights, strict=True)
+        if value.ndim == 2
+        for place in _check_categories(
+            name, list(study.scale_of(name).labels().values()), value, weight, notes
+        )
+    ]
+    parts = parts_of(
+        grouping,
+        near_duplicates(contents, nothing, None, hashes),
+        systems=[example.system for example in examples],
+        published=_column(facts, SPLIT) if published else (),
+        left_out_system=settings.left_out_system,
+        test=settings.test,
+        validation=settings.validation,
+        rare=rare,
+        seed=seed,
+    )
+    ledger += [
+        ("stimulus", None, examples[at].stimulus, None, why, STAGE) for at, why in parts.dropped.items()
+    ]
+    targets = []
+    for name, value, weight in zip(questions, values, weights, strict=True):
+        known = value[parts.train][weight[parts.train] > 0]
+        if not known.size:
+            raise InputError(
+                f"No stimulus of the training part has a label for '{name}'.",
+                "Train on other questions: --set questions=NAME.",
+            )
+        shows = "prompt" in study.question(name).shows
+        flat = known if known.ndim == 1 else known.argmax(axis=1)
+        targets.append(Target(Output.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight))
+    return TrainingData(
+        tuple(sources),
+        tuple(each.panel for each in gathered),
+        tuple(examples),
+        np.repeat(np.arange(len(gathered)), [len(each.examples) for each in gathered]),
+        tuple(targets),
+        grouping,
+        parts,
+        pl.DataFrame(ledger, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
+        seed,
+        tuple(notes),
+    )
+
+
+def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Settings) -> list[str]:
+    """The questions trained on: those of the settings, the recipe's own where the study has them, or all it can learn."""
+    study = sources[0].study
+    fitting = {"audio": ("audio", "speech")}.get(recipe.media, (recipe.media,))
+    for other in (source.study for source in sources if recipe.media and source.study.media not in fitting):
+        raise InputError(
+            f"The recipe '{recipe.name}' is for {recipe.media}, and '{other.name}' is a study of {other.media}.",
+            "Choose another recipe: see docs/training.md.",
+        )
+    able = [
+        q.id
+        for q in study.asked
+        if study.scale_of(q.id).level in recipe.levels and not _is_trace(study.scale_of(q.id))
+    ]
+    for name in settings.questions:
+        if name not in able:
+            raise InputError(
+                f"'{name}' is not a question that '{recipe.name}' can learn.",
+                suggestion(name, able, "Questions"),
+            )
+    if not able:
+        raise InputError(
+            f"'{study.name}' asks nothing that '{recipe.name}' can learn ({', '.join(recipe.levels)} scales).",
+            "Choose another recipe: see docs/training.md.",
+        )
+    own = [name for name in able if any(part in name.casefold() for part in recipe.questions)]
+    chosen = list(settings.questions) or own or able
+    for other in (source.study for source in sources[1:]):
+        for name in chosen:
+            asked = {question.id for question in other.asked}
+            if name not in asked or other.scale_of(name) != study.scale_of(name):
+                what = "does not ask it" if name not in asked else "has another scale for it"
+                raise InputError(
+                    f"'{study.name}' and '{other.name}' cannot be put together: '{other.name}' {what} ('{name}').",
+                    "Name questions they share (--set questions=NAME), or rename and rescale them when reading.",
+                )
+    return chosen
+
+
+def _is_trace(scale: Scale) -> bool:
+    from heartfelt.study.set_scale import Trace
+
+    return isinstance(scale, Trace)
+
+
+def _labelled(screened: Snapshot) -> pl.DataFrame:
+    least = min(LEAST_RATINGS, screened.study.design.minimum_ratings)
+    return labels(screened, LabelOptions(minimum_ratings=least)).table
+
+
+def _gathered(
+    source: Snapshot, questions: list[str], policy: str, seed: int, name: str, progress: Progress | None
+) -> _Gathered:
+    panel = screen(source, policy, seed=seed)
+    screened = panel.snapshot()
+    facts = source.without_probes.stimuli
+    labelled = _labelled(screened).filter(pl.col("question").is_in(questions))["stimulus"]
+    answered = first_answers(screened).filter(pl.col("question").is_in(questions))["stimulus"]
+    known = set(labelled) | set(answered)
+    out = _Gathered(source, panel, facts, [], [])
+    prompts = {prompt.id: prompt.text for prompt in source.study.prompts}
+    root, rows = source.source.media_root, []
+    fingerprint = _fingerprint_of(source.study.media)
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        every = list(facts.iter_rows(named=True))
+        places = [
+            None if root is None or row.get("path") is None else inside(Path(root), row["path"], "stimuli")
+            for row in every
+        ]
+        reads = pool.map(
+            lambda pair: _read(pair[0], pair[1], fingerprint),
+            [(str(row["stimulus"]) in known, place) for row, place in zip(every, places, strict=True)],
+        )
+        for done, (row, place, read) in enumerate(zip(every, places, reads, strict=True), 1):
+            stimulus = str(row["stimulus"])
+            if progress is not None:
+                progress("looking at the media", done, len(every))
+            if isinstance(read, str):
+                if stimulus in known or read == _NO_LABEL:
+                    out.ledger.append(("stimulus", None, stimulus, None, read, STAGE))
+                continue
+            assert place is not None
+            facts_of = {key: str(value) for key, value in row.items() if value is not None}
+            out.examples.append(
+                Example(
+                    stimulus,
+                    place,
+                    read[0],
+                    prompt_of(row, prompts),
+                    row.get("system"),
+                    row.get("intent"),
+                    facts_of,
+                    name,
+                )
+            )
+            out.hashes.append(read[1])
+            rows.append(row["stimulus"])
+    out.facts = facts.filter(pl.col("stimulus").is_in(rows))
+    if name:
+        shown = [column for column in ("prompt",) if column in out.facts.columns]
+        prefixed = [
+            pl.concat_str(pl.lit(f"{name}\x1f"), pl.col(column).cast(pl.String)).alias(column)
+            for column in ("stimulus", *shown)
+        ]
+        out.facts = out.facts.with_columns(prefixed)
+    return out
+
+
+def _read(
+    labelled: bool, place: Path | None, fingerprint: Callable[[Path], Bits | None]
+) -> tuple[str, Bits | None] | str:
+    """The hash of a file's content and its fingerprint, or why it cannot be used."""
+    if place is None or not place.is_file():
+        return _NO_FILE
+    if not labelled:
+        return _NO_LABEL
+    try:
+        return content_hash(place), fingerprint(place)
+    except HeartfeltError as error:
+        return error.problem
+
+
+def _fingerprint_of(media: str) -> Callable[[Path], Bits | None]:
+    """What recognises near-duplicates of a medium; files that cannot be read raise."""
+    if media == "image":
+        return image_hash
+    if media in ("audio", "speech"):
+        return lambda path: sound_hash(*read_samples(path))
+    return lambda _: None
+
+
+def _column(facts: pl.DataFrame, name: str) -> tuple[str | None, ...]:
+    return tuple(facts[name].cast(pl.String).to_list()) if name in facts.columns else (None,) * facts.height
+
+
+def _labels_of(
+    question: str, source: _Gathered, table: pl.DataFrame, votes: pl.DataFrame
+) -> tuple[Floats, Floats]:
+    """Labels and weights of one question for the stimuli of a source; 0 and 0 where there is none."""
+    scale = source.snapshot.study.scale_of(question)
+    names = [example.stimulus for example in source.examples]
+    if scale.level == "interval":
+        mine = table.filter(pl.col("question") == question)
+        known = {row[0]: row[1:] for row in mine.select("stimulus", "value", "sd", "n").iter_rows()}
+        rows = np.array(
+            [[np.nan if cell is None else cell for cell in known.get(name, (None,) * 3)] for name in names],
+            float,
+        )
+        rows = rows.reshape(-1, 3)
+        if not np.isfinite(rows[:, 0]).any():
+            return np.zeros(len(names)), np.zeros(len(names))
+        weight, _ = reliability_weights(rows[:, 0], rows[:, 1], rows[:, 2])
+        return np.nan_to_num(rows[:, 0]), weight
+    codes = sorted(scale.labels())
+    place_of = {name: at for at, name in enumerate(names)}
+    shares = np.zeros((len(names), len(codes)))
+    counted = votes.filter(pl.col("question") == question).group_by("stimulus", "value").len()
+    for stimulus, value, count in counted.iter_rows():
+        if stimulus in place_of and value in codes:
+            shares[place_of[stimulus], codes.index(value)] += count
+    total = shares.sum(axis=1)
+    return shares / np.maximum(total, 1.0)[:, None], (total > 0).astype(float)
+
+
+def _check_categories(
+    question: str, names: list[str], shares: Floats, weight: Floats, notes: list[str]
+) -> list[int]:
+    """Refuse a question with one category only; return the stimuli that alone have theirs, with a note."""
+    top, known = shares.argmax(axis=1), weight > 0
+    counts = np.bincount(top[known], minlength=shares.shape[1])
+    if (counts > 0).sum() < 2:
+        only = names[int(counts.argmax())] if counts.any() else "none"
+        raise InputError(
+            f"Every stimulus has the same label for '{question}' ({only}): there is nothing to tell apart.",
+            "Add stimuli of other categories, or train on other questions: --set questions=NAME.",
+        )
+    rare = [int(np.flatnonzero(known & (top == code))[0]) for code in np.flatnonzero(counts == 1)]
+    notes += [
+        f"'{names[int(top[place])]}' is the label of one stimulus only ('{question}'): it can be trained on,"
+        " but nothing says how well it is recognised."
+        for place in rare
+    ]
+    return rare

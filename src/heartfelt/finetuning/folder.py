@@ -1,0 +1,227 @@
+"""The folder of a fine-tuned model: usable without heartfelt, and laid out as model hubs expect it.
+
+``model.safetensors`` (weights), ``config.json`` and the preprocessing files (as the recipe's task writes them), ``README.md`` (the
+model card), ``model.onnx`` where the module can be exported, ``model.json`` (what it answers, from what, how well; hashes of the
+files), ``trained_on.json`` (hashes of the files it was trained on) and ``evaluation/``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heartfelt import __version__
+from heartfelt.errors import DamagedError, HeartfeltError, InputError
+from heartfelt.files import whole_file
+from heartfelt.finetuning.engine import Fitted, answers_for
+from heartfelt.finetuning.recipe import Example, FineTuneRecipe, Output, Task, recipe_named
+from heartfelt.predictors.finetuned import KIND, MODEL_LOADERS, Answered, damaged
+from heartfelt.predictors.predictor import Case
+from heartfelt.serialization import read_json
+from heartfelt.stats.estimate import Estimate
+from heartfelt.training.fitting import Floats
+
+MODEL, WEIGHTS, CARD, ONNX, TRAINED_ON = (
+    "model.json",
+    "model.safetensors",
+    "README.md",
+    "model.onnx",
+    "trained_on.json",
+)
+LAYOUT = 1
+_ONNX_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class PartScore:
+    """One metric on one part that was not trained on."""
+
+    part: str
+    source: str
+    task: str
+    metric: str
+    aggregation: str
+    n: int
+    estimate: Estimate
+    ceiling: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a fine-tuned model's folder says of it."""
+
+    name: str
+    recipe: str
+    settings: Mapping[str, Any]
+    outputs: tuple[Output, ...]
+    studies: tuple[str, ...]
+    snapshots: tuple[str, ...]
+    policy: str
+    stimuli: Mapping[str, int]
+    """How many stimuli each part has."""
+    left_out: int
+    systems: tuple[str, ...]
+    grouping: str
+    split: str
+    seed: int
+    fitted: Fitted
+    scores: tuple[PartScore, ...]
+    credit: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of the files that decide its answers."""
+    onnx: str = ""
+    """Why there is no ONNX file; empty where there is one."""
+    kind: str = KIND
+    layout: int = LAYOUT
+    heartfelt: str = __version__
+
+
+def save_weights(task: Task, path: Path) -> None:
+    """Write a module's weights, each tensor once."""
+    from safetensors.torch import save
+
+    own = {key: value.detach().cpu().contiguous().clone() for key, value in task.module.state_dict().items()}
+    with whole_file(path) as out:
+        out.write(save(own, metadata={"format": "pt"}))
+
+
+def write_model_files(task: Task, folder: Path) -> tuple[dict[str, str], str]:
+    """Write weights, preprocessing and ONNX; the hashes of the files, and why there is no ONNX."""
+    save_weights(task, folder / WEIGHTS)
+    task.save(folder)
+    why = _export(task, folder / ONNX)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ONNX)
+    hashes = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+    return hashes, why
+
+
+def _export(task: Task, path: Path) -> str:
+    """Write model.onnx and compare its answers with the module's; why there is none, or nothing."""
+    import torch
+
+    task.module.eval().cpu()
+    made = task.export()
+    if made is None:
+        return "the recipe has no ONNX form"
+    module, names_out = made.module.eval().cpu(), made.outputs
+    names, axes = list(made.inputs), {name: {0: "batch"} for name in (*made.inputs, *made.outputs)}
+
+    class Positional(torch.nn.Module):  # type: ignore[misc]  # torch is not read by the type checker
+        """The exporter passes inputs by place."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *given: Any) -> tuple[Any, ...]:
+            outputs = self.module(**dict(zip(names, given, strict=True)))
+            return tuple(outputs[name] for name in names_out)
+
+    wrapped = Positional().eval()
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            expected = wrapped(*made.inputs.values())
+            torch.onnx.export(
+                wrapped,
+                tuple(made.inputs.values()),
+                str(path),
+                input_names=names,
+                output_names=list(made.outputs),
+                dynamic_axes=axes,
+                dynamo=False,
+            )
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        given = {entry.name for entry in session.get_inputs()}
+        answered = session.run(
+            list(made.outputs), {name: value.numpy() for name, value in made.inputs.items() if name in given}
+        )
+        worst = max(
+            float(np.abs(own.numpy() - other).max()) for own, other in zip(expected, answered, strict=True)
+        )
+        if worst > _ONNX_TOLERANCE:
+            raise ValueError(f"its answers differ by up to {worst:.2g}")
+    except Exception as error:  # noqa: BLE001  # exporters raise errors of many kinds; the folder is complete without
+        path.unlink(missing_ok=True)
+        return f"it could not be exported: {(str(error).strip().splitlines() or [type(error).__name__])[0][:200]}"
+    return ""
+
+
+class LoadedModel:
+    """A fine-tuned model, read from its folder: the predictor ``trained:DIR`` asks it."""
+
+    def __init__(self, folder: Path, facts: ModelFacts, task: Task, trained_on: Sequence[str]) -> None:
+        self.folder, self.facts, self.task = folder, facts, task
+        self.name, self.version = facts.name, f"heartfelt {facts.heartfelt}"
+        self.hash = hashlib.sha256("".join(sorted(facts.files.values())).encode()).hexdigest()
+        self.answered: tuple[Answered, ...] = facts.outputs
+        self._trained_on = frozenset(trained_on)
+
+    def saw(self, content: str) -> bool:
+        """Whether a file with this SHA-256 was trained on."""
+        return content in self._trained_on
+
+    def answers(self, cases: Sequence[Case]) -> Mapping[str, Floats]:
+        """By question, a number or a row of probabilities for every case."""
+        return self.of_files(
+            [
+                Example(
+                    case.stimulus,
+                    case.media_file.path,
+                    case.media_file.hash,
+                    case.prompt,
+                    case.system,
+                    case.intent,
+                    case.facts,
+                )
+                for case in cases
+            ]
+        )
+
+    def of_files(self, examples: Sequence[Example]) -> Mapping[str, Floats]:
+        """The same for files; a question about the prompt needs it."""
+        for example in examples:
+            if not example.prompt and any(output.shows_prompt for output in self.facts.outputs):
+                raise InputError(
+                    f"{example.stimulus} has no prompt, and the model judges the fit to it.",
+                    "Give the text it was made from.",
+                )
+        return answers_for(self.task, examples)
+
+
+@MODEL_LOADERS.register(KIND)
+def load_model(folder: Path) -> LoadedModel:
+    """Read a folder, check it against its hashes, and load the weights."""
+    from safetensors.torch import load
+
+    facts = read_json(folder / MODEL, ModelFacts)
+    if facts.layout != LAYOUT:
+        raise damaged(folder, f"it has the layout {facts.layout}, and this version reads {LAYOUT}")
+    for name, digest in facts.files.items():
+        try:
+            same = hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+        except OSError:
+            same = False
+        if not same:
+            raise damaged(folder, f"{name} is missing or was changed")
+    recipe: FineTuneRecipe = recipe_named(facts.recipe)
+    try:
+        task = recipe.load(folder, facts.outputs)
+        task.module.load_state_dict(load((folder / WEIGHTS).read_bytes()))
+    except (HeartfeltError, OSError, RuntimeError, ValueError, KeyError) as error:
+        if isinstance(error, DamagedError):
+            raise
+        raise damaged(folder, (str(error).strip().splitlines() or [type(error).__name__])[0]) from error
+    task.module.eval()
+    return LoadedModel(folder, facts, task, read_json(folder / TRAINED_ON, list[str]))

@@ -1,0 +1,311 @@
+"""What a fine-tuning recipe is: settings, and a task that the engine trains.
+
+A recipe turns data into a :class:`Task`: a PyTorch module with everything around it that belongs to the problem (how a stimulus
+becomes tensors, the loss, the optimiser, what the outputs mean). The engine does the rest, the same for every recipe: order,
+batches, precision, accumulation, checkpoints, early stopping, scores, the model's folder. The same task object answers for
+the trained model, so that training and prediction cannot prepare stimuli differently.
+
+A recipe of your own is an object with the attributes of :class:`FineTuneRecipe` in any module that Python can import; it is
+named ``my_package:recipe``. See docs/training.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.predictors.finetuned import Answered
+from heartfelt.registry import Registry
+from heartfelt.study import Scale
+from heartfelt.training.material import RECIPES as HEAD_RECIPES
+
+if TYPE_CHECKING:
+    import torch
+
+    from heartfelt.finetuning.data import TrainingData
+    from heartfelt.progress import Progress
+
+Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
+Tensors: TypeAlias = "dict[str, torch.Tensor]"
+"""Tensors by name: the inputs of a module, its outputs, or one sample."""
+
+
+def _listed(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+"""Several names; in text they are separated by commas."""
+
+
+class Settings(BaseModel):
+    """What every recipe may be told; recipes add their own fields and defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 20
+    batch: Annotated[int, Field(ge=1, description="stimuli per step")] = 64
+    accumulate: Annotated[
+        int, Field(ge=1, description="pieces a batch is computed in, where it does not fit the memory")
+    ] = 1
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-4
+    patience: Annotated[
+        int, Field(ge=1, description="epochs without a better validation loss before it stops")
+    ] = 5
+    clip_gradients: Annotated[
+        float, Field(ge=0, description="largest norm of the gradient; 0 for no limit")
+    ] = 1.0
+    precision: Annotated[
+        Literal["auto", "no", "bf16", "fp16"], Field(description="auto is bf16 on a GPU, no on a CPU")
+    ] = "auto"
+    device: Annotated[Literal["auto", "cpu"], Field(description="auto is a GPU where there is one")] = "auto"
+    workers: Annotated[int, Field(ge=-1, description="processes that prepare batches; -1 chooses")] = -1
+    checkpoint_every: Annotated[int, Field(ge=1, description="steps between checkpoints")] = 200
+    validation: Annotated[
+        float, Field(gt=0, le=0.5, description="share of the training stimuli to stop early by")
+    ] = 0.15
+    test: Annotated[float, Field(gt=0, le=0.5, description="share of the stimuli to score on")] = 0.2
+    left_out_system: Annotated[
+        str, Field(description="score on this system, which is then not trained on")
+    ] = ""
+    questions: Annotated[Names, Field(description="questions to train on; the recipe's own if empty")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A stimulus as a task sees it."""
+
+    stimulus: str
+    path: Path
+    content: str
+    """SHA-256 of the file: what is computed from a frozen part may be cached by it."""
+    prompt: str | None = None
+    system: str | None = None
+    intent: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Further columns of the stimuli, as text."""
+    source: str = ""
+    """The source it came from, where there are several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output(Answered):
+    """What a model answers to one question, with what is known of the labels it was trained on."""
+
+    mean: float = 0.0
+    """The mean of the training labels: where an untrained model should start."""
+    spread: float = 1.0
+    """Their standard deviation."""
+    shows_prompt: bool = False
+    """Whether raters were shown the prompt, as for the fit to it."""
+
+    @classmethod
+    def of(cls, question: str, scale: Scale, values: npt.ArrayLike, *, shows_prompt: bool) -> Output:
+        """The output for a question, from its scale and the labels trained on."""
+        known = np.asarray(values, float)
+        known = known[np.isfinite(known)]
+        number = scale.level == "interval"
+        return cls(
+            question,
+            scale.bounds() if number else None,
+            {} if number else dict(sorted(scale.codes().items(), key=lambda pair: pair[1])),
+            float(known.mean()) if number and known.size else 0.0,
+            (float(known.std()) or 1.0) if number and known.size else 1.0,
+            shows_prompt,
+        )
+
+
+@dataclass(slots=True)
+class Batch:
+    """Inputs of the module, and the labels of each question with their weights (0 where a stimulus has none).
+
+    The target of a question with numbers has one number per stimulus, that of one with categories a row of shares.
+    """
+
+    inputs: Tensors
+    targets: Tensors
+    weights: Tensors
+    size: int
+
+    def _each(self, change: Callable[[Any], Any]) -> Batch:
+        inputs, targets, weights = (
+            {key: change(value) for key, value in part.items()}
+            for part in (self.inputs, self.targets, self.weights)
+        )
+        return Batch(inputs, targets, weights, self.size)
+
+    def pin_memory(self) -> Batch:
+        """The batch in memory that a GPU can copy from while it computes."""
+        return self._each(lambda tensor: tensor.pin_memory())
+
+    def to(self, device: Any) -> Batch:
+        """The batch on a device."""
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
+
+
+class Task(ABC):
+    """A module with what belongs to the problem it is trained for. ``module(**inputs)`` returns tensors by name."""
+
+    module: Any
+    """A ``torch.nn.Module``. Its inputs are what ``collate`` returns; parameters that do not require gradients stay."""
+    outputs: tuple[Output, ...]
+    """What it answers, in the order of the questions trained on."""
+
+    @abstractmethod
+    def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
+        """The inputs of one stimulus. Whatever is drawn at random comes from ``generator``, and only in training."""
+
+    def views(self, example: Example) -> Sequence[Tensors]:
+        """The fixed inputs a stimulus is evaluated with; answers are averaged over them. By default one."""
+        return [self.sample(example, training=False, generator=np.random.default_rng(0))]
+
+    def collate(self, samples: Sequence[Tensors]) -> Tensors:
+        """Samples as one batch; by default they have equal shapes and are stacked."""
+        import torch
+
+        return {key: torch.stack([sample[key] for sample in samples]) for key in samples[0]}
+
+    @abstractmethod
+    def loss(self, outputs: Tensors, batch: Batch) -> torch.Tensor:
+        """The loss of a batch: a mean over its stimuli, weighted by ``batch.weights``."""
+
+    def optimizer(self, settings: Settings, steps: int) -> tuple[Any, Any | None]:
+        """The optimiser and, if wanted, a schedule that is moved after each of ``steps``. By default AdamW and a linear descent."""
+        import torch
+
+        trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
+        made = torch.optim.AdamW(trained, lr=settings.learning_rate)
+        return made, torch.optim.lr_scheduler.LinearLR(made, 1.0, 0.0, total_iters=max(steps, 1))
+
+    @abstractmethod
+    def answers(self, outputs: Tensors) -> Tensors:
+        """For each question a number on its scale per stimulus, or a row of probabilities over its categories."""
+
+    def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
+        """Compute what does not change while training, such as embeddings by frozen parts. By default nothing."""
+        del examples, device, progress
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write config.json and the files that preparing needs. The weights are written for it (model.safetensors)."""
+
+    def export(self) -> OnnxExport | None:
+        """What to write as model.onnx; None where there is no such form."""
+        return None
+
+    @property
+    def credit(self) -> tuple[str, ...]:
+        """The models it starts from, with their licences where known; they go into the model card."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxExport:
+    """A module for ONNX with example inputs; the first dimension of every input and output is the batch."""
+
+    module: Any
+    inputs: Tensors
+    outputs: tuple[str, ...]
+
+
+@runtime_checkable
+class FineTuneRecipe(Protocol):
+    """A recipe: a name, a line about it, its settings, how a task is built from data and how it is read from a model's folder."""
+
+    name: str
+    about: str
+    media: str
+    """``audio`` or ``image``; empty for any."""
+    questions: tuple[str, ...]
+    """Parts of the ids of the questions it is for; a study with none of them is trained on all it can learn."""
+    levels: tuple[Level, ...]
+    """Scales it can learn: ``interval`` (numbers), ``ordinal``, ``nominal`` (categories)."""
+    settings: type[Settings]
+
+    def build(self, data: TrainingData, settings: Any) -> Task:
+        """The task for these data, not trained yet."""
+        ...
+
+    def load(self, folder: Path, outputs: tuple[Output, ...]) -> Task:
+        """The task as ``Task.save`` wrote it; the weights are loaded into its module afterwards."""
+        ...
+
+
+_HOMES: dict[str, str] = {}
+"""The module that registers each recipe."""
+FINE_TUNE_RECIPES: Registry[FineTuneRecipe] = Registry("fine-tuning recipe", homes=_HOMES)
+_OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def recipe_names() -> list[str]:
+    """Every recipe of ``heartfelt train``: heads on frozen embeddings and fine-tuning alike."""
+    return sorted({*HEAD_RECIPES, *FINE_TUNE_RECIPES})
+
+
+def is_fine_tuning(name: str) -> bool:
+    """Whether a name is that of a fine-tuning recipe; one that nothing is called by is an error."""
+    if name in FINE_TUNE_RECIPES or _OWN.fullmatch(name):
+        return True
+    if name in HEAD_RECIPES:
+        return False
+    fix = f"{suggestion(name, recipe_names(), 'Recipes')} A recipe of your own is named my_package:recipe."
+    raise UnknownNameError(f"No training recipe is called '{name}'.", fix)
+
+
+def recipe_named(name: str) -> FineTuneRecipe:
+    """A registered fine-tuning recipe, or one from a module: ``my_package:recipe``."""
+    if name in FINE_TUNE_RECIPES or not _OWN.fullmatch(name):
+        return FINE_TUNE_RECIPES[name]
+    module, _, attribute = name.partition(":")
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        raise UnknownNameError(
+            f"The recipe '{name}' cannot be imported: {error}.",
+            "Install the package, or run where Python finds it (PYTHONPATH).",
+        ) from error
+    recipe = getattr(loaded, attribute, None)
+    if recipe is None:
+        raise UnknownNameError(
+            f"The module '{module}' has no '{attribute}'.", suggestion(attribute, vars(loaded), "It has")
+        )
+    if isinstance(recipe, type) or not isinstance(recipe, FineTuneRecipe):
+        lacking = [part for part in FineTuneRecipe.__annotations__ if not hasattr(recipe, part)]
+        lacking += [part for part in ("build", "load") if not callable(getattr(recipe, part, None))]
+        what = "a class" if isinstance(recipe, type) else f"without {', '.join(lacking)}"
+        raise InputError(
+            f"'{name}' is not a recipe: it is {what}.",
+            "Give an object with the attributes of heartfelt.finetuning.FineTuneRecipe; see docs/training.md.",
+        )
+    return recipe
+
+
+def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> Settings:
+    """A recipe's settings with what the user gave; mistakes are named with what is allowed."""
+    kind = recipe.settings
+    for key in given:
+        if key not in kind.model_fields:
+            raise InputError(
+                f"The recipe '{recipe.name}' has no setting '{key}'.",
+                suggestion(key, kind.model_fields, "Settings"),
+            )
+    try:
+        return kind.model_validate(dict(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "settings"
+        about = kind.model_fields[place].description if place in kind.model_fields else None
+        raise InputError(
+            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {first['msg']}.",
+            f"{place} is: {about}." if about else "See docs/training.md.",
+        ) from error

@@ -1,0 +1,159 @@
+"""Fine-tuned models as predictors: ``trained:DIR`` with a folder whose ``model.json`` says ``"kind": "fine-tuned"``.
+
+What turns a file into tensors and tensors into answers belongs to the recipe the model was trained with, and the recipe is also
+what trains it (:mod:`heartfelt.finetuning`): one definition, so that a model is never asked with other inputs than it was
+trained on. That package comes later in the import order, so it is looked up by name: it registers how its folders are read in
+:data:`MODEL_LOADERS`, as datasets register their layouts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt.errors import DamagedError, HeartfeltError
+from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.registry import Registry
+
+KIND = "fine-tuned"
+TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
+_Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a model answers to one question: a number between bounds, or probabilities of categories."""
+
+    question: str
+    bounds: tuple[float, float] | None = None
+    categories: Mapping[str, float] = field(default_factory=dict)
+    """The code of each category, in the order of the probabilities; empty for a number."""
+
+
+class FineTunedModel(Protocol):
+    """A fine-tuned model, read from its folder."""
+
+    name: str
+    version: str
+    hash: str
+    answered: tuple[Answered, ...]
+
+    def saw(self, content: str) -> bool:
+        """Whether a file with this SHA-256 was trained on."""
+        ...
+
+    def answers(self, cases: Sequence[Case]) -> Mapping[str, _Floats]:
+        """By question, a number or a row of probabilities for every case."""
+        ...
+
+
+MODEL_LOADERS: Registry[Callable[[Path], FineTunedModel]] = Registry(
+    "model loader", homes={KIND: "heartfelt.finetuning.folder"}
+)
+
+
+def is_fine_tuned(folder: Path) -> bool:
+    """Whether a folder holds a fine-tuned model."""
+    try:
+        facts = json.loads((Path(folder) / "model.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(facts, dict) and facts.get("kind") == KIND
+
+
+def load_fine_tuned(folder: Path) -> FineTunedModel:
+    """Read a fine-tuned model's folder."""
+    return MODEL_LOADERS[KIND](Path(folder))
+
+
+class FineTunedPredictor(Predictor):
+    """A fine-tuned model, asked for what it was trained to predict."""
+
+    name = "trained"
+    about = "a model made by 'heartfelt train'"
+    batch = 16
+
+    def __init__(self, model: FineTunedModel, folder: Path) -> None:
+        self.model, self.folder = model, folder
+
+    @classmethod
+    def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> FineTunedPredictor:
+        """Read the model's folder."""
+        del options
+        return cls(load_fine_tuned(Path(argument)), Path(argument))
+
+    def __reduce__(self) -> tuple[Callable[..., FineTunedPredictor], tuple[Path, str, str]]:
+        return _read_again, (self.folder.resolve(), self.spec, self.label)
+
+    @property
+    def identity(self) -> str:
+        """The hash of the weights and of what prepares the stimuli."""
+        return f"fine-tuned {self.model.hash}"
+
+    def describe(self) -> PredictorInfo:
+        """The model's own name, the version of heartfelt it was trained with, and its hash."""
+        model = self.model
+        return PredictorInfo(
+            self.spec or self.name, model.name, self.name, model.name, model.version, model.hash
+        )
+
+    def predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
+        """The cases as a batch; where that fails, one at a time, so that one bad file costs one answer."""
+        try:
+            answers = self.model.answers(cases)
+        except (HeartfeltError, RuntimeError) as error:
+            if len(cases) > 1:
+                return [self.predict([case])[0] for case in cases]
+            if not isinstance(error, HeartfeltError):
+                raise
+            return [[Prediction.failed(f"{error.problem} {error.fix}")] * len(cases[0].asks)]
+        return [
+            [self._prediction(case, ask, answers, at) for ask in case.asks] for at, case in enumerate(cases)
+        ]
+
+    def _prediction(self, case: Case, ask: Ask, answers: Mapping[str, _Floats], at: int) -> Prediction:
+        known = {each.question: each for each in self.model.answered}
+        own = next((known[name] for name in ask.names if name in known), None)
+        if own is None:
+            return Prediction.failed(f"the model predicts {', '.join(known)}, not '{ask.question}'")
+        notes = [f"the model's {own.question}"] if own.question != ask.question else []
+        seen = self.model.saw(case.media_file.hash)
+        flag = "trained on" if seen else None
+        note = "; ".join([*notes, *([TRAINED_ON] if seen else [])]) or None
+        row = answers[own.question][at]
+        if not own.categories:
+            return Prediction(onto(float(row), own.bounds, ask.scale.bounds()), note=note, flag=flag)
+        shares = {name: float(share) for name, share in zip(own.categories, row, strict=True)}
+        asked = ask.scale.codes()
+        if set(asked) != set(shares):
+            return Prediction.failed(
+                f"the model knows the categories {', '.join(shares)}, not those of '{ask.question}'"
+            )
+        best = max(shares, key=shares.__getitem__)
+        return Prediction(asked[best], answer=best, shares=shares, note=note, flag=flag)
+
+
+def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:
+    made = FineTunedPredictor(load_fine_tuned(folder), folder)
+    made.spec, made.label = spec, label
+    return made
+
+
+def onto(value: float, own: tuple[float, float] | None, asked: tuple[float, float] | None) -> float:
+    """A value from the model's scale onto the asked one, end to end."""
+    if own is None or asked is None or own == asked:
+        return value
+    return asked[0] + (value - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
+
+
+def damaged(folder: Path, why: str) -> DamagedError:
+    """A folder that cannot be used."""
+    return DamagedError(
+        f"The model in {folder} cannot be used: {why}.", "Restore the folder, or train the model again."
+    )

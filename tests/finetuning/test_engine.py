@@ -1,0 +1,203 @@
+"""The training loop: the same weights after SIGKILL, halved batches, losses that are not finite, checkpoints of other runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heartfelt.errors import DamagedError, InputError
+from heartfelt.finetuning import FineTuned, FineTuneOptions, Settings, Task, fine_tune, recipe_named
+from heartfelt.finetuning.batches import Plan
+from heartfelt.finetuning.checkpoints import CHECKPOINT, Checkpoints, RunIdentity
+from heartfelt.finetuning.data import gather_data
+from heartfelt.finetuning.engine import Engine
+from heartfelt.snapshot import Snapshot
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("my_package")]
+SETTINGS: Mapping[str, object] = {
+    "epochs": 4,
+    "batch": 8,
+    "learning_rate": 0.01,
+    "checkpoint_every": 2,
+    "questions": "impression,alignment",
+}
+
+
+def options(**changed: object) -> FineTuneOptions:
+    return FineTuneOptions("my_package:recipe", {**SETTINGS, **changed}, policy="none")
+
+
+def same_weights(first: Task, second: Task) -> bool:
+    ours, theirs = first.module.state_dict(), second.module.state_dict()
+    return all(bool((ours[key] == theirs[key]).all()) for key in ours)
+
+
+@pytest.fixture(scope="module")
+def whole(study: Snapshot, my_package: Path) -> FineTuned:
+    """A run that nothing interrupts."""
+    del my_package
+    return fine_tune([study], options())
+
+
+KILLED = """
+import os, signal, sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from heartfelt.finetuning import FineTuneOptions, fine_tune
+from heartfelt.snapshot import load
+folder, settings = Path(sys.argv[1]), eval(sys.argv[2])
+snapshot = load(folder / "snapshot")
+snapshot.source = replace(snapshot.source, media_root=Path(sys.argv[3]))
+def progress(doing, done, total):
+    if doing == "training" and done == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+fine_tune([snapshot], FineTuneOptions("my_package:recipe", settings, policy="none"), checkpoints=folder / "run", progress=progress)
+"""
+
+
+def test_a_process_killed_in_the_middle_continues_to_the_same_weights(
+    study: Snapshot, whole: FineTuned, my_package: Path, tmp_path: Path
+) -> None:
+    """Killed at step 8 of 12, in the middle of an epoch; the last checkpoint is of step 8 or before."""
+    study.write(tmp_path / "snapshot")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(my_package), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path), repr(dict(SETTINGS)), str(study.source.media_root)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    run = tmp_path / "run"
+    assert (run / CHECKPOINT).is_file()
+    with pytest.raises(InputError, match="--resume"):
+        fine_tune([study], options(), checkpoints=run)
+    steps: list[int] = []
+
+    def note(doing: str, done: int, total: int) -> None:
+        if doing == "training" and total:
+            steps.append(done)
+
+    again = fine_tune(
+        [study],
+        options(workers=1),
+        checkpoints=run,
+        resume=True,
+        progress=note,
+    )
+    assert steps[0] in (7, 8, 9)
+    assert same_weights(again.task, whole.task)
+    assert again.facts.fitted.history == whole.facts.fitted.history
+    assert again.predictions.equals(whole.predictions)
+    for changed, problem in (
+        (options(learning_rate=0.02), "learning_rate=0.01, not 0.02"),
+        (replace(options(), seed=5), "has the seed 0, not 5"),
+        (replace(options(), policy="default", settings={**SETTINGS, "questions": "impression"}), "questions"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            fine_tune([study], changed, checkpoints=run, resume=True)
+
+
+def test_checkpoints_of_another_recipe_or_version_and_damaged_ones_are_refused(tmp_path: Path) -> None:
+    own = RunIdentity("clap-mos", {"epochs": 3}, "abc", 0)
+    Checkpoints(tmp_path, own).write({"state": {}}, {}, 0)
+    assert Checkpoints(tmp_path, own).read() is not None
+    for other, problem in (
+        (replace(own, recipe="soft-mos"), "is of the recipe 'clap-mos', not 'soft-mos'"),
+        (replace(own, heartfelt="9.9"), "written by heartfelt"),
+        (replace(own, data="xyz"), "other data"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            Checkpoints(tmp_path, other).read()
+    (tmp_path / CHECKPOINT).write_bytes((tmp_path / CHECKPOINT).read_bytes()[:100])
+    with pytest.raises(DamagedError, match="cannot be read"):
+        Checkpoints(tmp_path, own).read()
+
+
+def engine_for(study: Snapshot, **changed: object) -> Engine:
+    recipe = recipe_named("my_package:recipe")
+    settings: Settings = recipe.settings.model_validate({**SETTINGS, **changed})
+    data = gather_data([study], recipe, settings, policy="none")
+    return Engine(recipe.build(data, settings), data, settings)
+
+
+def test_a_batch_that_does_not_fit_is_computed_in_pieces(study: Snapshot) -> None:
+    """Without dropout, pieces give the same steps as whole batches."""
+    import torch
+
+    histories = []
+    for largest in (99, 3):
+        torch.manual_seed(3)
+        engine = engine_for(study, epochs=2)
+        engine.task.module.layers[2].p = 0.0
+        forward = engine.task.module.forward
+
+        def limited(spectrum: Any, most: int = largest, forward: Any = forward) -> Any:
+            if len(spectrum) > most:
+                raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+            return forward(spectrum)
+
+        engine.task.module.forward = limited
+        histories.append(engine.fit())
+    plain, cut = histories
+    assert not plain.notes
+    assert [note for note in cut.notes if "computed in" in note]
+    assert "4 stimuli at once did not fit" in cut.notes[1]
+    for first, second in zip(plain.history, cut.history, strict=True):
+        assert second.validation_loss == pytest.approx(first.validation_loss, rel=1e-5)
+    impossible = engine_for(study)
+    impossible.task.module.forward = partial(limited, most=0)
+    with pytest.raises(InputError, match="too small for 1 stimuli"):
+        impossible.fit()
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_checkpoint_before_it(
+    study: Snapshot, tmp_path: Path
+) -> None:
+    engine = engine_for(study)
+    engine.checkpoints = Checkpoints(tmp_path / "run", RunIdentity("r", {}, "", 0))
+    loss, calls = engine.task.loss, [0]
+
+    def broken(outputs: Any, batch: Any) -> Any:
+        calls[0] += 1
+        return loss(outputs, batch) * (float("nan") if calls[0] == 6 else 1.0)
+
+    engine.task.loss = broken  # type: ignore[method-assign]  # a task that diverges
+    with pytest.raises(InputError, match=r"The loss is nan at step 5.*checkpoint before it is in") as error:
+        engine.fit()
+    assert "learning_rate=0.001" in error.value.fix
+    stored = engine.checkpoints.read()
+    assert stored is not None
+    assert stored["state"]["step"] == 4
+    assert all(bool(value.isfinite().all()) for value in stored["module"].values())
+
+
+def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes() -> None:
+    places = np.arange(10, 23)
+    for world in (1, 2, 3):
+        for pieces in (1, 2, 5):
+            seen: dict[int, list[int]] = {}
+            for rank in range(world):
+                for step in Plan(places, 5, 2, 7, rank, world).steps(0, pieces):
+                    assert len(step.pieces) <= pieces
+                    seen.setdefault(step.epoch, []).extend(
+                        place for piece in step.pieces for _, place in piece
+                    )
+            for epoch in (0, 1):
+                assert set(seen[epoch]) == set(places)
+                assert len(seen[epoch]) - places.size < 3 * world
+    first = [step.pieces for step in Plan(places, 5, 2, 7).steps(0, 1)]
+    assert [step.pieces for step in Plan(places, 5, 2, 7).steps(4, 1)] == first[4:]
+    assert first[:3] != first[3:]
