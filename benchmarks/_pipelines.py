@@ -10,15 +10,29 @@ import copy
 import json
 import re
 import string
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from heartfelt.generation.torch_models import library, listening
 
+P = ParamSpec("P")
 LETTERS = [*string.ascii_lowercase, *string.ascii_uppercase, *string.digits, *" ,.'-"]
 T5_BASE = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12, "d_kv": 64}
 T5_LARGE = {"d_model": 1024, "d_ff": 2816, "num_layers": 24, "num_heads": 16, "d_kv": 64}
 T5_TINY = {"d_model": 16, "d_ff": 16, "num_layers": 1, "num_heads": 2, "d_kv": 8}
+
+
+def quietly(write: Callable[P, Path]) -> Callable[P, Path]:
+    """Without what the libraries say while they are loaded and write."""
+
+    @wraps(write)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Path:
+        with listening("transformers", "diffusers"):
+            return write(*args, **kwargs)
+
+    return call
 
 
 def t5_tokenizer() -> Any:
@@ -48,11 +62,12 @@ def roberta_tokenizer(longest: int = 512) -> Any:
 def seeded(build: Any, seed: int = 0) -> Any:
     """Something with random weights, always the same."""
     torch = library("torch")
-    with torch.random.fork_rng(devices=[]), listening("transformers", "diffusers"):
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build().eval()
 
 
+@quietly
 def write_musicgen(folder: Path, *, tiny: bool = False, channels: int = 1, melody: bool = False) -> Path:
     """MusicGen small."""
     transformers = library("transformers")
@@ -95,12 +110,12 @@ def write_musicgen(folder: Path, *, tiny: bool = False, channels: int = 1, melod
     settings = model.generation_config
     settings.decoder_start_token_id = settings.pad_token_id = settings.bos_token_id = codec.codebook_size
     settings.do_sample, settings.guidance_scale, settings.max_length = True, 3.0, None
-    with listening("transformers"):
-        model.save_pretrained(folder)
-        t5_tokenizer().save_pretrained(folder)
+    model.save_pretrained(folder)
+    t5_tokenizer().save_pretrained(folder)
     return folder
 
 
+@quietly
 def write_vits(folder: Path, *, tiny: bool = False) -> Path:
     """VITS as in MMS."""
     transformers = library("transformers")
@@ -130,18 +145,17 @@ def write_vits(folder: Path, *, tiny: bool = False) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = {letter: place for place, letter in enumerate(["<pad>", "<unk>", *LETTERS])}
     (folder / "letters.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    with listening("transformers"):
-        model.save_pretrained(folder)
-        transformers.VitsTokenizer(folder / "letters.json", phonemize=False, normalize=False).save_pretrained(
-            folder
-        )
+    model.save_pretrained(folder)
+    transformers.VitsTokenizer(folder / "letters.json", phonemize=False, normalize=False).save_pretrained(
+        folder
+    )
     return folder
 
 
+@quietly
 def write_hifigan(folder: Path, *, tiny: bool = False, mels: int = 64) -> Path:
     """The vocoder of AudioLDM; in its tiny form with the same number of samples per frame."""
-    with listening("transformers"):
-        hifigan(tiny, mels).save_pretrained(folder)
+    hifigan(tiny, mels).save_pretrained(folder)
     return folder
 
 
@@ -161,6 +175,7 @@ def hifigan(tiny: bool, mels: int = 64) -> Any:
     return seeded(lambda: transformers.SpeechT5HifiGan(config))
 
 
+@quietly
 def write_speecht5(folder: Path) -> Path:
     """A tiny SpeechT5; its own tokenizer needs a file that only a training run writes, so it has T5's."""
     transformers = library("transformers")
@@ -183,19 +198,19 @@ def write_speecht5(folder: Path) -> Path:
         max_speech_positions=400,
         initializer_range=0.3,
     )
-    with listening("transformers"):
-        seeded(lambda: transformers.SpeechT5ForTextToSpeech(config)).save_pretrained(folder)
-        tokenizer = t5_tokenizer()
-        generic = transformers.PreTrainedTokenizerFast(
-            tokenizer_object=tokenizer.backend_tokenizer,
-            pad_token="<pad>",
-            eos_token="</s>",
-            unk_token="<unk>",
-        )
-        generic.save_pretrained(folder)
+    seeded(lambda: transformers.SpeechT5ForTextToSpeech(config)).save_pretrained(folder)
+    tokenizer = t5_tokenizer()
+    generic = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer.backend_tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+    )
+    generic.save_pretrained(folder)
     return folder
 
 
+@quietly
 def write_bark(folder: Path) -> Path:
     """A tiny Bark, whose clips end after a few tokens."""
     transformers = library("transformers")
@@ -224,9 +239,8 @@ def write_bark(folder: Path) -> Path:
     words = {
         token: place for place, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS])
     }
-    with listening("transformers"):
-        model.save_pretrained(folder)
-        transformers.BarkProcessor(transformers.BertTokenizer(words)).save_pretrained(folder)
+    model.save_pretrained(folder)
+    transformers.BarkProcessor(transformers.BertTokenizer(words)).save_pretrained(folder)
     limits: dict[str, Any] = {"semantic_config": {"max_new_tokens": 4, "max_input_semantic_length": 16}}
     limits |= {"coarse_acoustics_config": {"max_coarse_input_length": 16}, "fine_acoustics_config": {}}
     _written(
@@ -244,6 +258,7 @@ def t5_encoder(sizes: dict[str, int], gated: bool = False) -> Any:
     return seeded(lambda: transformers.T5EncoderModel(config))
 
 
+@quietly
 def write_audioldm2(folder: Path, *, tiny: bool = False, language_model: str = "GPT2Model") -> Path:
     """AudioLDM 2 music; the published folder names the class of its language model GPT2Model."""
     transformers, diffusers = library("transformers"), library("diffusers")
@@ -326,6 +341,7 @@ def audio_vae(tiny: bool) -> Any:
     )
 
 
+@quietly
 def write_stable_audio(folder: Path, *, tiny: bool = False) -> Path:
     """Stable Audio Open 1.0."""
     diffusers = library("diffusers")
@@ -410,6 +426,7 @@ def image_vae(tiny: bool, scaling: float) -> Any:
 SD_NOISE = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "steps_offset": 1}
 
 
+@quietly
 def write_stable_diffusion(folder: Path, *, tiny: bool = False, safety: bool = False) -> Path:
     """Stable Diffusion 1.5, without its safety checker unless asked for (tiny only)."""
     transformers, diffusers = library("transformers"), library("diffusers")
@@ -454,6 +471,7 @@ def write_stable_diffusion(folder: Path, *, tiny: bool = False, safety: bool = F
     return _saved(diffusers.StableDiffusionPipeline, parts, folder, requires_safety_checker=safety)
 
 
+@quietly
 def write_stable_diffusion_xl(folder: Path, *, tiny: bool = False) -> Path:
     """Stable Diffusion XL base 1.0."""
     diffusers = library("diffusers")
@@ -491,11 +509,11 @@ def write_stable_diffusion_xl(folder: Path, *, tiny: bool = False) -> Path:
 
 
 def _saved(kind: Any, parts: dict[str, Any], folder: Path, **options: Any) -> Path:
-    with listening("transformers", "diffusers"):
-        kind(**parts, **options).save_pretrained(folder)
+    kind(**parts, **options).save_pretrained(folder)
     return folder
 
 
+@quietly
 def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     """Mustango's checkpoint as published, and in ``text`` and ``beats`` below it what it borrows from other models."""
     torch, transformers = library("torch"), library("transformers")
@@ -548,11 +566,10 @@ def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     main = {"text_encoder_name": "google/flan-t5-large", "scheduler_name": "stabilityai/stable-diffusion-2-1"}
     for name, config in (("vae", vae), ("music_diffusion_model", unet), ("main", main)):
         _written(folder / "configs" / f"{name}_config.json", json.dumps(config))
-    with listening("transformers"):
-        text.save_pretrained(folder / "text")
-        beats.save_pretrained(folder / "beats")
-        t5_tokenizer().save_pretrained(folder / "text")
-        roberta_tokenizer(512).save_pretrained(folder / "beats")
+    text.save_pretrained(folder / "text")
+    beats.save_pretrained(folder / "beats")
+    t5_tokenizer().save_pretrained(folder / "text")
+    roberta_tokenizer(512).save_pretrained(folder / "beats")
     weights = {
         f"text_encoder.{name}": part
         for name, part in _state(lambda: transformers.T5EncoderModel(copy.deepcopy(text)))

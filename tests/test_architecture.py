@@ -291,7 +291,7 @@ def test_heavy_libraries_are_imported_late() -> None:
         heavy = HEAVY - ({"fastapi"} if path.startswith("web/") else set())
         heavy -= {"matplotlib"} if path.startswith("report/drawing/") else set()
         # Networks are classes of PyTorch; a recipe imports them when it builds or loads one.
-        heavy -= {"torch"} if path.startswith("finetuning/") and "networks" in path else set()
+        heavy -= {"torch"} if path.startswith(("finetuning/", "generation/")) and "networks" in path else set()
         for node in tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

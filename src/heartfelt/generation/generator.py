@@ -170,6 +170,12 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "synth-image": "heartfelt.generation.synth",
         "folder": "heartfelt.generation.folder",
         "command": "heartfelt.generation.command",
+        "musicgen": "heartfelt.generation.musicgen",
+        "text-to-speech": "heartfelt.generation.text_to_speech",
+        "audioldm2": "heartfelt.generation.pipelines",
+        "stable-audio": "heartfelt.generation.pipelines",
+        "text-to-image": "heartfelt.generation.text_to_image",
+        "mustango": "heartfelt.generation.mustango",
     },
 )
 

@@ -312,7 +312,8 @@ class ModelGenerator(ABC):
                 "offload moves parts of a model off a GPU, and this model runs on the CPU.",
                 "Leave offload out, or run on a GPU.",
             )
-        self._load()
+        with listening("transformers", *({"diffusers"} & set(self.libraries))):
+            self._load()
 
     @property
     def batch(self) -> int:
