@@ -22,6 +22,7 @@ for family in (
     "bench",
     "predict",
     "train",
+    "experiment",
     "models",
     "words",
     "demo",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from heartfelt.finetuning.data import TrainingData
     from heartfelt.progress import Progress
+    from heartfelt.snapshot import Snapshot
 
 Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
@@ -191,6 +192,11 @@ class Task(ABC):
     def answers(self, outputs: Tensors) -> Tensors:
         """For each question a number on its scale per stimulus, or a row of probabilities over its categories."""
 
+    def know_fields(self, source: Snapshot) -> str:
+        """Look up annotation fields of a source's stimuli, where they are inputs; a hash of them, empty where none is used."""
+        del source
+        return ""
+
     def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
         """Compute what does not change while training, such as embeddings by frozen parts. By default nothing."""
         del examples, device, progress
@@ -241,7 +247,7 @@ class FineTuneRecipe(Protocol):
         ...
 
 
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = dict.fromkeys(("image-emotion", "attributes"), "heartfelt.finetuning.images.recipe")
 """The module that registers each recipe."""
 FINE_TUNE_RECIPES: Registry[FineTuneRecipe] = Registry("fine-tuning recipe", homes=_HOMES)
 _OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -303,9 +309,10 @@ def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> Settings
         return kind.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
+        reason = first["msg"].removeprefix("Value error, ")
         place = ".".join(str(part) for part in first["loc"]) or "settings"
         about = kind.model_fields[place].description if place in kind.model_fields else None
         raise InputError(
-            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {first['msg']}.",
+            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {reason}.",
             f"{place} is: {about}." if about else "See docs/training.md.",
         ) from error

@@ -170,12 +170,14 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "synth-image": "heartfelt.generation.synth",
         "folder": "heartfelt.generation.folder",
         "command": "heartfelt.generation.command",
+        "http": "heartfelt.generation.http",
         "musicgen": "heartfelt.generation.musicgen",
         "text-to-speech": "heartfelt.generation.text_to_speech",
         "audioldm2": "heartfelt.generation.pipelines",
         "stable-audio": "heartfelt.generation.pipelines",
         "text-to-image": "heartfelt.generation.text_to_image",
         "mustango": "heartfelt.generation.mustango",
+||||||| 9965dcca
     },
 )
 
