@@ -19,6 +19,7 @@ ONLY_IF_NAMED = {
     "score_intervals",
     "screening",
     "text_coverage",
+    "valence_arousal",
 }
 
 
@@ -34,4 +35,5 @@ def main() -> None:
         importlib.import_module(f"benchmarks.{name}").main()
 
 
-main()
+if __name__ == "__main__":
+    main()

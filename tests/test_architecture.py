@@ -52,6 +52,7 @@ ORDER = (
     "finetuning",
     "benchmark",
     "conveyance",
+    "experiments",
     "datasets",
     "report",
     "publish",
@@ -290,6 +291,8 @@ def test_heavy_libraries_are_imported_late() -> None:
         # FastAPI reads the annotations of a route where its module is loaded; nothing loads the web package before it is wanted.
         heavy = HEAVY - ({"fastapi"} if path.startswith("web/") else set())
         heavy -= {"matplotlib"} if path.startswith("report/drawing/") else set()
+        # Networks are classes of PyTorch's; the recipe that builds one imports them then.
+        heavy -= {"torch"} if path.startswith("finetuning/images/networks/") else set()
         # Networks are classes of PyTorch; a recipe imports them when it builds or loads one.
         heavy -= {"torch"} if path.startswith("finetuning/") and "networks" in path else set()
         for node in tree.body:

@@ -14,10 +14,12 @@ from PIL import Image
 from heartfelt.cli import main
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
-from heartfelt.make.preparing import PrepareOptions, prepare
+from heartfelt.make.generators.speech import render_voice
+from heartfelt.make.prepared import PrepareOptions, VocalsHeard
+from heartfelt.make.preparing import prepare
 from heartfelt.media.audio import content_hash, loudness, read_audio, true_peak, write_audio
 from heartfelt.media.image import decode_image
-from tests.media.test_checks import RATE, music
+from tests.media.test_checks import RATE, faded, music
 
 STUDY = """
 heartfelt: 1
@@ -195,11 +197,55 @@ def test_pictures_are_turned_reduced_and_compared(tmp_path: Path) -> None:
         ({"between": (0.9, 0.1)}, "nothing between"),
         ({"seconds": -1.0}, "seconds must be positive"),
         ({"fade": -1.0}, "fade must be positive"),
+        ({"content": "song"}, "no way to treat content"),
     ],
 )
 def test_settings_that_make_no_sense(options: dict[str, object], problem: str) -> None:
     with pytest.raises((InputError, UnknownNameError), match=problem):
         PrepareOptions(**options)  # type: ignore[arg-type]  # what a user may give
+
+
+@pytest.mark.slow
+def test_speech_rates_are_measured_and_unusual_ones_named(study: Path) -> None:
+    rows = []
+    for place, tempo in enumerate([0.4, 0.4, 0.38, 0.4, 0.42, 0.4, 1.0]):
+        clip = render_voice(5.0, 5.0, system="Cellar", seconds=3.0, name=str(place), means={"tempo": tempo})
+        write_audio(study / f"media/v{place}.wav", clip, 22_050)
+        rows.append((f"v{place}", "AB"[place % 2], f"v{place}.wav"))
+    rows.append(("noise", "A", "noise.wav"))
+    rng = np.random.default_rng(0)
+    write_audio(study / "media/noise.wav", faded(rng.normal(0, 0.1, 3 * RATE).astype(np.float32)), RATE)
+    pl.DataFrame(rows, schema=["stimulus", "system", "path"], orient="row").write_csv(study / "stimuli.csv")
+    done = prepare(study, PrepareOptions(content="speech", format=".wav"))
+    by_name = {each.stimulus: each for each in done.stimuli}
+    assert "syllables per second, where" in str(by_name["v6"].checks)
+    assert [each.stimulus for each in done.stimuli if "where" in str(each.checks)] == ["v6", "noise"]
+    assert "no syllable was found" in str(by_name["noise"].checks)
+    assert by_name["v0"].speech_rate == pytest.approx((by_name["v0"].syllables or 0) / 3.0)
+    assert (by_name["v0"].articulation_rate or 0) >= (by_name["v0"].speech_rate or 9)
+    assert by_name["v0"].vocals is None
+    assert "speech rate (syllables/s)" in [each.measure for each in done.differences]
+    manifest = pl.read_csv(study / "stimuli.csv")
+    assert manifest["syllables"].to_list() == [each.syllables for each in done.stimuli]
+    prepare(study, PrepareOptions(format=".wav"))
+    assert "syllables" not in pl.read_csv(study / "stimuli.csv").columns, (
+        "no figure of an earlier preparation stays"
+    )
+
+
+def test_instrumental_clips_need_something_that_listens(study: Path) -> None:
+    with pytest.raises(InputError, match="Nothing listens for voices"):
+        prepare(study, PrepareOptions(content="instrumental"))
+    heard = prepare(
+        study,
+        PrepareOptions(content="instrumental", format=".wav"),
+        vocals=lambda samples, rate: VocalsHeard(samples.shape[0] / rate / 4, rate < 1),
+    )
+    assert heard.stimuli[0].vocals == pytest.approx(0.75)
+    assert "a voice" not in str(heard.stimuli[0].checks)
+    (study / "study.yaml").write_text(STUDY.format(media="image"))
+    with pytest.raises(InputError, match="are images, not speech"):
+        prepare(study, PrepareOptions(content="speech"))
 
 
 def test_a_study_with_ratings_keeps_the_media_they_are_about(

@@ -34,8 +34,9 @@ def plain(value: Any) -> Any:
 def figures_of(score: Score) -> dict[str, Any]:
     """The fields of a score that were written before, without its words."""
     values = {each.name: getattr(score, each.name) for each in fields(score) if each.name != "reading"}
-    if values["unlike_training"] is None:
-        del values["unlike_training"]
+    for later in ("unlike_training", "answers"):
+        if values[later] is None:
+            del values[later]
     return values | {"heads": list(score.heads)}
 
 

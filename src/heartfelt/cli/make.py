@@ -13,6 +13,7 @@ from heartfelt.serialization import dumps
 from heartfelt.wording import interval, listed, number, plural
 
 if TYPE_CHECKING:
+    from heartfelt.make.prepared import PrepareOptions, VocalCheck
     from heartfelt.make.prompt_sets import PromptCoverage, PromptSet
 
 N = TypeVar("N", int, float)
@@ -195,6 +196,12 @@ def prepare(
         str | None, typer.Option("--format", help="Suffix of the files, such as .opus or .webp.")
     ] = None,
     side: Annotated[int | None, typer.Option(help="Pictures: pixels of the longer side.")] = None,
+    content: Annotated[
+        str,
+        typer.Option(
+            help="What clips are meant to be: instrumental (checked for voices), speech (its rate) or any."
+        ),
+    ] = "any",
     report_to: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Also write a report into this new folder."),
@@ -204,7 +211,7 @@ def prepare(
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
     from heartfelt.collect.collection import has_collected
     from heartfelt.files import must_be_free
-    from heartfelt.make.preparing import PrepareOptions
+    from heartfelt.make.prepared import PrepareOptions
     from heartfelt.make.preparing import prepare as run
     from heartfelt.report.preparation import difference_words, write_preparation
 
@@ -218,9 +225,10 @@ def prepare(
     options = PrepareOptions(
         seconds, crop, _limits(between) or (0.15, 0.85), fade, channels,  # type: ignore[arg-type]  # checked where they are used
         _number(rate, "rate", int), _number(loudness, "loudness", float), peak, suffix, side,
+        content,  # type: ignore[arg-type]  # checked where it is used
     )  # fmt: skip
     with progress_bar(f"preparing {folder}") as report:
-        done = run(folder, options, report)
+        done = run(folder, options, report, vocals=_vocal_check(options))
         if report_to is not None:
             write_preparation(done, report_to)
     if as_json:
@@ -242,6 +250,15 @@ def prepare(
             say(f"Report: {report_to / 'report.html'}")
     if done.failed:
         raise typer.Exit(1 if len(done.failed) < len(done.stimuli) else 2)
+
+
+def _vocal_check(options: PrepareOptions) -> VocalCheck | None:
+    """What listens for voices, its weights fetched before the first clip is touched."""
+    if options.content != "instrumental":
+        return None
+    from heartfelt.models.vocals import vocal_check
+
+    return vocal_check()
 
 
 def _number(text: str, name: str, kind: type[N]) -> N | None:

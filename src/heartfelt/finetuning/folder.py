@@ -26,6 +26,7 @@ from heartfelt.finetuning.recipe import Example, FineTuneRecipe, Output, Task, r
 from heartfelt.predictors.finetuned import KIND, MODEL_LOADERS, Answered, damaged
 from heartfelt.predictors.predictor import Case
 from heartfelt.serialization import read_json
+from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training.fitting import Floats
 
@@ -182,6 +183,10 @@ class LoadedModel:
     def saw(self, content: str) -> bool:
         """Whether a file with this SHA-256 was trained on."""
         return content in self._trained_on
+
+    def know_fields(self, source: Snapshot) -> str:
+        """Look up annotation fields that are inputs; a hash of them, empty where none is used."""
+        return self.task.know_fields(source)
 
     def answers(self, cases: Sequence[Case]) -> Mapping[str, Floats]:
         """By question, a number or a row of probabilities for every case."""

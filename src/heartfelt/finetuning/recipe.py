@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from heartfelt.finetuning.data import TrainingData
     from heartfelt.progress import Progress
+    from heartfelt.snapshot import Snapshot
 
 Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
@@ -192,6 +193,11 @@ class Task(ABC):
     def answers(self, outputs: Tensors) -> Tensors:
         """For each question a number on its scale per stimulus, or a row of probabilities over its categories."""
 
+    def know_fields(self, source: Snapshot) -> str:
+        """Look up annotation fields of a source's stimuli, where they are inputs; a hash of them, empty where none is used."""
+        del source
+        return ""
+
     def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
         """Compute what does not change while training, such as embeddings by frozen parts. By default nothing."""
         del examples, device, progress
@@ -247,6 +253,7 @@ class FineTuneRecipe(Protocol):
 _HOMES: dict[str, str] = {
     "clap-mos": "heartfelt.finetuning.clap_mos",
     "soft-mos": "heartfelt.finetuning.soft_mos",
+    **dict.fromkeys(("image-emotion", "attributes"), "heartfelt.finetuning.images.recipe"),
 }
 """The module that registers each recipe."""
 FINE_TUNE_RECIPES: Registry[FineTuneRecipe] = Registry("fine-tuning recipe", homes=_HOMES)

@@ -1,19 +1,33 @@
+from .forecast import Forecast, forecast_make
 from .generator import (
     GENERATORS,
     BatchGenerator,
+    CannotGenerate,
     GeneratorFacts,
     GeneratorKind,
     GeneratorOutOfMemory,
     GeneratorSettings,
     Licence,
+    NoStimulus,
 )
+from .make_file import MakePlan, load_make
+from .making import MakeOptions, Making, make_study
 
 __all__ = [
     "GENERATORS",
     "BatchGenerator",
+    "CannotGenerate",
+    "Forecast",
     "GeneratorFacts",
     "GeneratorKind",
     "GeneratorOutOfMemory",
     "GeneratorSettings",
     "Licence",
+    "MakeOptions",
+    "MakePlan",
+    "Making",
+    "NoStimulus",
+    "forecast_make",
+    "load_make",
+    "make_study",
 ]

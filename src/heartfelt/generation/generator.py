@@ -18,8 +18,9 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.make.prompts import Generator, Media, Prompt
 from heartfelt.registry import Registry
 
-Where: TypeAlias = Literal["device", "network", "here"]
-"""Where a generator works: on a CPU or GPU (which may be another process or machine), behind a network, or on this machine only."""
+Where: TypeAlias = Literal["device", "cpu", "network", "here"]
+"""Where a generator works: on a GPU or CPU with PyTorch, on a CPU (both may be another process or machine), behind a network, or on
+this machine only."""
 
 
 class GeneratorOutOfMemory(HeartfeltError):
@@ -33,6 +34,10 @@ class GeneratorOutOfMemory(HeartfeltError):
 
 class CannotGenerate(HeartfeltError):
     """A generator that cannot work at all, whatever it is asked for: the run stops for its system."""
+
+
+class NoStimulus(HeartfeltError):
+    """A stimulus that cannot be made, whatever the seed: it is not tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class BatchGenerator(Generator, Protocol):
 class GeneratorSettings(BaseModel):
     """A system's entry in ``make.yaml``; a kind of generator adds its own keys. An unknown key is a mistake.
 
-    ``seconds`` and ``size`` are those of the whole file where the system gives none.
+    Settings are validated with the study folder in pydantic's context, so that a kind can resolve paths.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
@@ -94,6 +99,8 @@ class GeneratorSettings(BaseModel):
         {"template", "templates", "attempts", "cost_each", "batch", "at_once", "timeout"}
     )
     """Keys that do not change what is made from a text and a seed; all others do, and a change of them is a new stimulus."""
+    inherited: ClassVar[frozenset[str]] = frozenset({"seconds", "size"})
+    """Keys that are taken from the whole file where the system gives none."""
 
     generator: Annotated[str, Field(description="the kind of generator")]
     template: Annotated[str | None, Field(description="the text, with {intent} in it")] = None
@@ -117,6 +124,24 @@ def no_licence(settings: GeneratorSettings) -> Licence | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """What a generator that takes stimuli from somewhere has, before anything is made."""
+
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Stimuli it has nothing for, and why."""
+    surplus: tuple[str, ...] = ()
+    """What it has that no stimulus asks for."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """A hash of what each stimulus is taken from; another hash is another stimulus."""
+
+
+def no_survey(settings: GeneratorSettings, prompts: Sequence[Prompt]) -> Survey:
+    """For generators that make what they are asked for."""
+    del settings, prompts
+    return Survey()
+
+
+@dataclass(frozen=True, slots=True)
 class GeneratorKind(Generic[S]):
     """One kind of generator: its settings, how to build it, and what is known before it is built."""
 
@@ -129,13 +154,23 @@ class GeneratorKind(Generic[S]):
     licence: Callable[[S], Licence | None] = no_licence
     """The licence of what the settings name, without loading it; None where nobody else's model is used."""
     where: Where = "device"
+    survey: Callable[[S, Sequence[Prompt]], Survey] = no_survey
+    """Which stimuli there is something for; also run by ``--dry-run``."""
+    retries: bool = True
+    """Whether another seed can make another stimulus; a file that is silent stays silent."""
     at_once: int = 1
     """Batches under way at the same time, for generators that wait for others (``network`` and ``here``)."""
 
 
 GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
     "generator",
-    homes=("heartfelt.generation.synth",),
+    homes={
+        "synth-music": "heartfelt.generation.synth",
+        "synth-voice": "heartfelt.generation.synth",
+        "synth-image": "heartfelt.generation.synth",
+        "folder": "heartfelt.generation.folder",
+        "command": "heartfelt.generation.command",
+    },
 )
 
 

@@ -68,6 +68,18 @@ def _image(settings: SynthSettings, device: str) -> Generator:
     return _styled(SynthImage() if settings.size is None else SynthImage(settings.size), settings)
 
 
-register(GeneratorKind("synth-music", "short clips by a built-in synthesiser", SynthSettings, _music))
-register(GeneratorKind("synth-voice", "babbled speech by a built-in synthesiser", SynthSettings, _voice))
-register(GeneratorKind("synth-image", "abstract images drawn with Pillow", SynthSettings, _image))
+register(
+    GeneratorKind(
+        "synth-music", "short clips by a built-in synthesiser", SynthSettings, _music, where="cpu", at_once=4
+    )
+)
+register(
+    GeneratorKind(
+        "synth-voice", "babbled speech by a built-in synthesiser", SynthSettings, _voice, where="cpu"
+    )
+)
+register(
+    GeneratorKind(
+        "synth-image", "abstract images drawn with Pillow", SynthSettings, _image, where="cpu", at_once=4
+    )
+)

@@ -13,10 +13,10 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -25,135 +25,56 @@ from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, requi
 from heartfelt.files import inside, whole_file, write_text
 from heartfelt.formats.columns import PARQUET, Sheet
 from heartfelt.formats.delimited import csv_text
+from heartfelt.make.differences import SystemDifference, system_difference
+from heartfelt.make.prepared import Preparation, PreparedStimulus, PrepareOptions, VocalCheck
 from heartfelt.media import audio
 from heartfelt.media.checks import check_sound, energetic_starts, sound_hash
 from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
 from heartfelt.media.image import SUFFIXES, Picture, decode_image
 from heartfelt.media.pixels import measure_image
 from heartfelt.media.sound import Samples, resample, to_one_channel
+from heartfelt.media.speech import speech_rate
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
-from heartfelt.stats._bounds import t_mean
-from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference.anova import AnovaRow, anova
 from heartfelt.streams import stream
 from heartfelt.study import load_study
 from heartfelt.study.load import STUDY_FILE
 
 PREPARED = "prepared"
 RECORD = "prepare.json"
-Crop: TypeAlias = Literal["random", "energy", "start", "centre"]
-Channels: TypeAlias = Literal["keep", "mono", "stereo"]
-Step: TypeAlias = Callable[
-    [Path, str, str, Path, str, "PrepareOptions", int], tuple["PreparedStimulus", Bits | None]
-]
-"""Prepares one stimulus: media folder, stimulus, original, its file, target, options, seed."""
+Result: TypeAlias = tuple[PreparedStimulus, Bits | None]
 _LENGTH_SLACK = 0.05
 """A clip may be this many seconds longer or shorter than the others of the study."""
+_UNUSUAL, _FEWEST = 3.5, 5
+"""A speech rate is remarked on this many robust standard deviations (at least 10% each) from the median of at least five."""
+_MEASURES = {
+    "loudness_before": "loudness before (LUFS)",
+    "loudness": "loudness after (LUFS)",
+    "seconds": "duration (s)",
+    "brightness": "brightness (L*)",
+    "vocals": "voice score",
+    "speech_rate": "speech rate (syllables/s)",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class PrepareOptions:
-    """What is done to every stimulus. Sound settings have no effect on pictures, and the other way round."""
+class _Settings:
+    """The same for every stimulus."""
 
-    seconds: float | None = None
-    """Length of the crop; the whole clip if None."""
-    crop: Crop = "random"
-    """Where: at a random place between the marks; the same, but only where the clip is not much quieter than at its loudest
-    (10 dB); at the first mark; or in the middle between them."""
-    between: tuple[float, float] = (0.15, 0.85)
-    """The marks, as shares of the clip."""
-    fade: float = 0.02
-    """Seconds over which a cut end fades."""
-    channels: Channels = "keep"
-    rate: int | None = 48_000
-    """Samples per second; as they are if None."""
-    loudness: float | None = -23.0
-    """LUFS that every clip is brought to; None leaves the level untouched."""
-    peak: float = -1.0
-    """The highest true peak in dB; a clip that would pass it stays quieter."""
-    format: str | None = None
-    """The suffix of the files: .opus, .flac, .wav or .ogg; .webp, .png or .jpg for pictures. By default .opus or .webp."""
-    side: int | None = None
-    """Pictures: the longer side is reduced to this many pixels; as it is if None."""
-
-    def __post_init__(self) -> None:
-        for name, kind in (("crop", Crop), ("channels", Channels)):
-            if getattr(self, name) not in get_args(kind):
-                raise UnknownNameError(
-                    f"'{getattr(self, name)}' is no way to treat {name}.",
-                    suggestion(getattr(self, name), get_args(kind), "Allowed"),
-                )
-        low, high = self.between
-        require(
-            0 <= low < high <= 1,
-            f"There is nothing between {low:g} and {high:g}.",
-            "Give two marks from 0 to 1.",
-        )
-        wrong = [
-            name
-            for name in ("seconds", "rate", "side")
-            if (value := getattr(self, name)) is not None and value <= 0
-        ]
-        require(
-            not wrong and self.fade >= 0,
-            f"{', '.join(wrong) or 'fade'} must be positive.",
-            "Give a positive number.",
-        )
+    root: Path
+    options: PrepareOptions
+    seed: int
+    vocals: VocalCheck | None
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedStimulus:
-    """One stimulus, prepared or not; fields are columns of the manifest where they are known."""
+class _Job:
+    """One stimulus: its original file and where the prepared one goes."""
 
     stimulus: str
     original: str
-    path: str | None = None
-    original_sha256: str | None = None
-    sha256: str | None = None
-    crop_start: float | None = None
-    """Seconds into the original."""
-    seconds: float | None = None
-    gain_db: float | None = None
-    loudness_before: float | None = None
-    """LUFS of the crop as it was."""
-    loudness: float | None = None
-    true_peak_db: float | None = None
-    brightness: float | None = None
-    width: int | None = None
-    height: int | None = None
-    duplicate_of: str | None = None
-    checks: str | None = None
-    """What is wrong or was held back, in words."""
-    problem: str | None = None
-    """Why there is no prepared file."""
-
-
-@dataclass(frozen=True, slots=True)
-class SystemDifference:
-    """How a measure differs between systems, before or after preparation."""
-
-    measure: str
-    n: int
-    test: AnovaRow
-    means: Mapping[str, Estimate]
-
-
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """What became of every stimulus of a study."""
-
-    study: str
-    options: PrepareOptions
-    stimuli: tuple[PreparedStimulus, ...]
-    differences: tuple[SystemDifference, ...]
-    systems: Mapping[str, str] = field(default_factory=dict)
-    """The system of each stimulus, where it is known."""
-
-    @property
-    def failed(self) -> tuple[PreparedStimulus, ...]:
-        """Stimuli without a prepared file."""
-        return tuple(each for each in self.stimuli if each.problem is not None)
+    source: Path
+    target: str
 
 
 def prepare(
@@ -161,10 +82,24 @@ def prepare(
     options: PrepareOptions | None = None,
     progress: Progress | None = None,
     workers: int | None = None,
+    vocals: VocalCheck | None = None,
 ) -> Preparation:
-    """Prepare every stimulus of a study folder, and write the manifest that names the prepared files."""
+    """Prepare every stimulus of a study folder, and write the manifest that names the prepared files.
+
+    Instrumental content needs a check for voices, such as ``heartfelt.models.vocals.vocal_check()``.
+    """
     chosen = options or PrepareOptions()
     study = load_study(folder)
+    require(
+        chosen.content == "any" or study.media != "image",
+        f"The stimuli of {study.name} are images, not {chosen.content}.",
+        "Leave the content out.",
+    )
+    require(
+        vocals is not None or chosen.content != "instrumental",
+        "Nothing listens for voices in instrumental clips.",
+        "Pass vocals=heartfelt.models.vocals.vocal_check().",
+    )
     manifest = inside(folder, study.stimuli.manifest, f"{folder / STUDY_FILE}, stimuli.manifest")
     root = inside(folder, study.stimuli.media, f"{folder / STUDY_FILE}, stimuli.media")
     sheet = Sheet.read(manifest)
@@ -172,7 +107,10 @@ def prepare(
     sheet = sheet.with_ids("stimulus")
     sheet.unique("stimulus")
     frame = sheet.frame
-    originals = frame["original"] if "original" in frame.columns else frame["path"]
+    originals = frame["path"]
+    if "original" in frame.columns:
+        # A stimulus that was made again after preparation has no original yet.
+        originals = frame.select(pl.coalesce("original", "path")).to_series()
     jobs = list(zip(frame["stimulus"].to_list(), originals.cast(pl.String).to_list(), strict=True))
     suffix = chosen.format or (".webp" if study.media == "image" else ".opus")
     known = SUFFIXES if study.media == "image" else audio.AUDIO_SUFFIXES
@@ -180,19 +118,19 @@ def prepare(
         raise UnknownNameError(f"No file can be written as '{suffix}'.", suggestion(suffix, known, "Formats"))
     step = _prepare_picture if study.media == "image" else _prepare_sound
     targets = _targets([original for _, original in jobs], suffix)
-    results: list[tuple[PreparedStimulus, Bits | None]] = []
+    results: list[Result] = []
     with ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool:
-        attempt = partial(_attempt, step, root, chosen, study.seed)
+        attempt = partial(_attempt, step, _Settings(root, chosen, study.seed, vocals))
         for result in pool.map(attempt, *zip(*jobs, strict=True), targets):
             results.append(result)
             if progress is not None:
                 progress("preparing", len(results), len(jobs))
     done = _with_duplicates(results)
     if study.media != "image":
-        done = _with_lengths(done, chosen.seconds)
+        done = _with_rates(_with_lengths(done, chosen.seconds))
     columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
     systems = {name: each for (name, _), each in zip(jobs, columns, strict=False) if each is not None}
-    preparation = Preparation(study.name, chosen, tuple(done), tuple(_differences(done, systems)), systems)
+    preparation = Preparation(study.name, chosen, tuple(done), _differences(done, systems), systems)
     table = _manifest(frame, done)
     if manifest.suffix.lower() in PARQUET:
         with whole_file(manifest) as file:
@@ -215,30 +153,33 @@ def _targets(originals: Sequence[str | None], suffix: str) -> list[str]:
 
 
 def _attempt(
-    step: Step, root: Path, options: PrepareOptions, seed: int, name: str, original: str | None, target: str
-) -> tuple[PreparedStimulus, Bits | None]:
+    step: Callable[[_Job, _Settings], Result],
+    settings: _Settings,
+    name: str,
+    original: str | None,
+    target: str,
+) -> Result:
     """One stimulus; what fails becomes its problem, and leaves no prepared file behind."""
     if original is None:
         return PreparedStimulus(name, "", problem="the manifest names no file"), None
     try:
-        source = inside(root, original, f"stimulus {name}")
-        return step(root, name, original, source, target, options, seed)
+        source = inside(settings.root, original, f"stimulus {name}")
+        return step(_Job(name, original, source, target), settings)
     except HeartfeltError as error:
-        (root / target).unlink(missing_ok=True)
+        (settings.root / target).unlink(missing_ok=True)
         return PreparedStimulus(name, original, problem=error.problem), None
 
 
 # --- sound ------------------------------------------------------------------------------------------------------------
 
 
-def _prepare_sound(
-    root: Path, name: str, original: str, source: Path, target: str, options: PrepareOptions, seed: int
-) -> tuple[PreparedStimulus, Bits | None]:
-    clip = audio.read_audio(source)
+def _prepare_sound(job: _Job, settings: _Settings) -> Result:
+    options = settings.options
+    clip = audio.read_audio(job.source)
     first = check_sound(clip.samples, clip.rate)
     if first.silent:
         raise InputError("The clip is silent.", "Generate it again.")
-    start, samples = _cropped(clip, name, options, seed)
+    start, samples = _cropped(clip, job.stimulus, options, settings.seed)
     if options.channels == "mono":
         samples = to_one_channel(samples)[:, None]
     elif options.channels == "stereo" and samples.shape[1] == 1:
@@ -251,29 +192,43 @@ def _prepare_sound(
     faded = {"begins abruptly": start > 0, "ends abruptly": not own_end} if options.fade else {}
     notes = [problem for problem in first.problems if not faded.get(problem)]
     if options.loudness is None:
-        before, gain = audio.loudness(samples, rate), 0.0
+        before, gain, peak = audio.loudness(samples, rate), 0.0, audio.true_peak(samples, rate)
     else:
         levelled = audio.normalise_loudness(samples, rate, options.loudness, peak_db=options.peak)
         samples, before, gain = levelled.samples, levelled.before, levelled.gain_db
+        peak = levelled.true_peak
         notes += [levelled.held_back] if levelled.held_back else []
-    peak = audio.true_peak(samples, rate)
     if peak > 1.0:
         # Resampling and decoding may raise peaks above full scale, which no file can hold.
         gain -= 20.0 * float(np.log10(peak))
         samples, peak = samples / np.float32(peak), 1.0
         notes.append("lowered because its peaks passed full scale")
-    path = audio.write_audio(root / target, samples, rate)
+    heard = (
+        settings.vocals(samples, rate)
+        if settings.vocals is not None and options.content == "instrumental"
+        else None
+    )
+    notes += [f"a voice is likely (score {heard.score:.2f})"] if heard is not None and heard.likely else []
+    spoken = speech_rate(samples, rate) if options.content == "speech" else None
+    notes += (
+        ["no syllable was found"] if options.content == "speech" and not (spoken and spoken.syllables) else []
+    )
+    path = audio.write_audio(settings.root / job.target, samples, rate)
     made = PreparedStimulus(
-        name,
-        original,
+        job.stimulus,
+        job.original,
         crop_start=round(start, 6),
         seconds=samples.shape[0] / rate,
         gain_db=gain,
         loudness_before=before.value,
         loudness=None if before.value is None else before.value + gain,
         true_peak_db=20.0 * float(np.log10(peak)) if peak > 0 else None,
+        vocals=heard.score if heard is not None else None,
+        syllables=spoken.syllables if spoken is not None else None,
+        speech_rate=spoken.rate if spoken is not None else None,
+        articulation_rate=spoken.articulation if spoken is not None else None,
     )
-    return _written(made, source, path, target, notes), sound_hash(samples, rate)
+    return _written(made, job, path, notes), sound_hash(samples, rate)
 
 
 def _cropped(clip: audio.Audio, name: str, options: PrepareOptions, seed: int) -> tuple[float, Samples]:
@@ -321,35 +276,48 @@ def _with_lengths(done: Sequence[PreparedStimulus], wanted: float | None) -> lis
     ]
 
 
+def _with_rates(done: Sequence[PreparedStimulus]) -> list[PreparedStimulus]:
+    """Note clips that are spoken much faster or slower than most."""
+    rates = np.array([each.speech_rate for each in done if each.speech_rate is not None])
+    if rates.size < _FEWEST:
+        return list(done)
+    usual = float(np.median(rates))
+    spread = max(1.4826 * float(np.median(np.abs(rates - usual))), 0.1 * usual)
+    return [
+        _noted(each, f"spoken at {each.speech_rate:.1f} syllables per second, where {usual:.1f} are usual")
+        if each.speech_rate is not None and abs(each.speech_rate - usual) > _UNUSUAL * spread
+        else each
+        for each in done
+    ]
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def _prepare_picture(
-    root: Path, name: str, original: str, source: Path, target: str, options: PrepareOptions, seed: int
-) -> tuple[PreparedStimulus, Bits | None]:
-    del seed
-    image = decode_image(source)
+def _prepare_picture(job: _Job, settings: _Settings) -> Result:
+    options = settings.options
+    image = decode_image(job.source)
     notes = []
     if options.side is not None:
         if max(image.size) < options.side:
             notes.append(f"smaller than {options.side} pixels")
         image.thumbnail((options.side, options.side))
-    path = Picture(image).save(root / target)
+    path = Picture(image).save(settings.root / job.target)
     brightness = measure_image(image).brightness
-    made = PreparedStimulus(name, original, brightness=brightness, width=image.width, height=image.height)
-    return _written(made, source, path, target, notes), image_hash(image)
+    made = PreparedStimulus(
+        job.stimulus, job.original, brightness=brightness, width=image.width, height=image.height
+    )
+    return _written(made, job, path, notes), image_hash(image)
 
 
 # --- all together -----------------------------------------------------------------------------------------------------
 
 
-def _written(
-    made: PreparedStimulus, source: Path, path: Path, target: str, notes: Sequence[str]
-) -> PreparedStimulus:
+def _written(made: PreparedStimulus, job: _Job, path: Path, notes: Sequence[str]) -> PreparedStimulus:
     return replace(
         made,
-        path=target,
-        original_sha256=audio.content_hash(source),
+        path=job.target,
+        original_sha256=audio.content_hash(job.source),
         sha256=audio.content_hash(path),
         checks="; ".join(notes) or None,
     )
@@ -360,7 +328,7 @@ def _noted(each: PreparedStimulus, note: str, duplicate_of: str | None = None) -
     return replace(each, checks=words, duplicate_of=duplicate_of or each.duplicate_of)
 
 
-def _with_duplicates(results: Sequence[tuple[PreparedStimulus, Bits | None]]) -> list[PreparedStimulus]:
+def _with_duplicates(results: Sequence[Result]) -> list[PreparedStimulus]:
     groups = duplicate_groups([bits for _, bits in results]).tolist()
     return [
         each
@@ -374,37 +342,22 @@ def _with_duplicates(results: Sequence[tuple[PreparedStimulus, Bits | None]]) ->
     ]
 
 
-_MEASURES = {
-    "loudness_before": "loudness before (LUFS)",
-    "loudness": "loudness after (LUFS)",
-    "seconds": "duration (s)",
-    "brightness": "brightness (L*)",
-}
-
-
-def _differences(done: Sequence[PreparedStimulus], systems: Mapping[str, str]) -> list[SystemDifference]:
-    """Every measure by system, tested: loudness, duration and brightness drive arousal, whatever a system conveys."""
-    out = []
-    for name, words in _MEASURES.items():
-        rows = [
-            (systems[each.stimulus], float(value))
-            for each in done
-            if each.stimulus in systems and (value := getattr(each, name)) is not None
-        ]
-        groups = {system: [value for own, value in rows if own == system] for system, _ in rows}
-        if len(groups) < 2:
-            continue
-        values = [value for _, value in rows]
-        (row,) = anova(values, {"system": [system for system, _ in rows]}).rows
-        means = {system: _mean(each) for system, each in sorted(groups.items())}
-        out.append(SystemDifference(words, len(rows), row, means))
-    return out
-
-
-def _mean(values: Sequence[float]) -> Estimate:
-    plain = Estimate(float(np.mean(values)), method="mean over stimuli", counts={"stimuli": len(values)})
-    ends = t_mean(np.array(values), 0.95)
-    return plain if ends is None else replace(plain, low=ends[0], high=ends[1], interval="Student's t")
+def _differences(
+    done: Sequence[PreparedStimulus], systems: Mapping[str, str]
+) -> tuple[SystemDifference, ...]:
+    """Every measure by system, tested."""
+    tests = [
+        system_difference(
+            words,
+            [
+                (systems[each.stimulus], float(value))
+                for each in done
+                if each.stimulus in systems and (value := getattr(each, name)) is not None
+            ],
+        )
+        for name, words in _MEASURES.items()
+    ]
+    return tuple(each for each in tests if each is not None)
 
 
 def _manifest(frame: pl.DataFrame, done: Sequence[PreparedStimulus]) -> pl.DataFrame:

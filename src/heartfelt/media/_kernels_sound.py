@@ -40,19 +40,26 @@ def weighted_power(samples: Samples, shelf: Floats, cut: Floats, step: int) -> F
 
 
 @compiled
-def step_power(samples: Samples, step: int) -> Floats:
-    """The largest mean square over the channels of every step of ``(frames, channels)``; the last may be shorter."""
+def step_power(samples: Samples, step: int) -> tuple[Floats, Floats, np.float32]:
+    """The largest mean square over the channels of every step of ``(frames, channels)``; the last may be shorter.
+
+    Also the sum of each channel, and the largest absolute value.
+    """
     frames, channels = samples.shape
     steps = (frames + step - 1) // step
-    out = np.zeros(steps)
+    power, sums, peak = np.zeros(steps), np.zeros(channels), np.float32(0.0)
     for at in range(steps):
         first, last = at * step, min((at + 1) * step, frames)
         for channel in range(channels):
-            total = 0.0
+            squares = total = 0.0
             for place in range(first, last):
-                total += float(samples[place, channel]) ** 2
-            out[at] = max(out[at], total / (last - first))
-    return out
+                x = samples[place, channel]
+                squares += float(x) * float(x)
+                total += float(x)
+                peak = max(peak, abs(x))
+            power[at] = max(power[at], squares / (last - first))
+            sums[channel] += total
+    return power, sums, peak
 
 
 @compiled

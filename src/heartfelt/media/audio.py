@@ -73,6 +73,8 @@ class Levelled:
     samples: Samples
     gain_db: float
     before: Estimate
+    true_peak: float
+    """With the gain; 1.0 is full scale."""
     held_back: str | None = None
 
 
@@ -227,8 +229,8 @@ def true_peak(samples: Samples, rate: int) -> float:
     samples = checked_samples(samples)
     if samples.shape[0] == 0:
         return 0.0
-    between = np.abs(resample(samples, rate, 4 * rate)).max(initial=0.0)
-    return float(max(between, np.abs(samples).max()))
+    between = resample(samples, rate, 4 * rate)
+    return float(max(between.max(initial=0.0), -between.min(initial=0.0), np.abs(samples).max()))
 
 
 def normalise_loudness(
@@ -240,17 +242,19 @@ def normalise_loudness(
     """
     before = loudness(samples, rate)
     samples = checked_samples(samples)
+    peak = true_peak(samples, rate)
     if before.value is None:
-        return Levelled(samples, 0.0, before, f"it has no loudness: {before.why_missing}")
+        return Levelled(samples, 0.0, before, peak, f"it has no loudness: {before.why_missing}")
     gain = target - before.value
-    headroom = peak_db - 20.0 * math.log10(true_peak(samples, rate))
+    headroom = peak_db - 20.0 * math.log10(peak)
     held_back = None
     if gain > headroom:
         held_back = (
             f"its peaks would pass {peak_db:g} dB; it stays {gain - headroom:.1f} LU below {target:g} LUFS"
         )
         gain = headroom
-    return Levelled((samples * np.float32(10.0 ** (gain / 20.0))).astype(np.float32), gain, before, held_back)
+    factor = 10.0 ** (gain / 20.0)
+    return Levelled(samples * np.float32(factor), gain, before, peak * factor, held_back)
 
 
 def is_silent(samples: Samples, rate: int, *, floor_db: float = -60.0) -> bool:

@@ -55,11 +55,10 @@ def check_sound(samples: Samples, rate: int) -> SoundChecks:
     samples = checked_samples(samples)
     columns = np.ascontiguousarray(samples[:, None] if samples.ndim == 1 else samples)
     seconds = columns.shape[0] / rate
-    power = step_power(columns, max(1, round(_STEP_SECONDS * rate)))
+    power, sums, peak = step_power(columns, max(1, round(_STEP_SECONDS * rate)))
     silent = float(np.mean(power <= 10.0 ** (SILENCE_DB / 10.0)))
-    offset = float(np.abs(columns.mean(axis=0, dtype=np.float64)).max())
-    peak = float(np.abs(columns).max(initial=0.0))
-    runs = int(peak_runs(columns, np.float32(peak), _CLIP_RUN)) if peak >= _CLIP_LEVEL else 0
+    offset = float(np.abs(sums).max()) / columns.shape[0]
+    runs = int(peak_runs(columns, peak, _CLIP_RUN)) if peak >= _CLIP_LEVEL else 0
     problems = []
     if silent == 1.0:
         problems.append("silent")
@@ -98,7 +97,7 @@ def energetic_starts(samples: Samples, rate: int, seconds: float, within_db: flo
 
     columns = np.ascontiguousarray(samples[:, None] if samples.ndim == 1 else samples)
     step = max(1, round(_STEP_SECONDS * rate))
-    total = np.concatenate([[0.0], np.cumsum(step_power(columns, step))])
+    total = np.concatenate([[0.0], np.cumsum(step_power(columns, step)[0])])
     length = max(1, math.floor(seconds * rate / step))
     power = total[length:] - total[:-length]
     return np.flatnonzero(power >= power.max() * 10.0 ** (-within_db / 10.0)) * step / rate

@@ -66,6 +66,11 @@ def open_sound(source: Source) -> Iterator[Any]:
 def read_samples(source: Source) -> tuple[Samples, int]:
     """The samples of a file, or of its bytes, as ``(frames, channels)``, and their rate."""
     with open_sound(source) as file:
+        if file.subtype == "PCM_16":
+            # The same bits as libsndfile's own conversion, in a quarter of the time.
+            whole = _read_frames(source, file, "int16").astype(np.float32)
+            whole *= np.float32(2.0**-15)
+            return whole, int(file.samplerate)
         samples = _read_frames(source, file, "float32")
     if not np.isfinite(samples).all():
         raise InputError(f"{_name(source)} holds samples that are not finite numbers.", _REFETCH)
@@ -141,7 +146,9 @@ def loudest_if_cancelling(blocks: Iterable[npt.NDArray[Any]]) -> int | None:
             return None
         with np.errstate(over="ignore", invalid="ignore"):
             mixed = channel_mean(block).astype(np.float64)
-            each = np.square(block.astype(np.float32), dtype=np.float32).sum(axis=0, dtype=np.float64)
+            squares = np.square(block.astype(np.float32, copy=False), dtype=np.float32)
+            # Column by column: several times faster than NumPy's sum along the long axis of a narrow table.
+            each = np.array([column.sum(dtype=np.float64) for column in squares.T])
         if block.dtype == np.int16:
             each = each / 32_768.0**2
         mean_power += float(mixed @ mixed)

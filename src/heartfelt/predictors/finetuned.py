@@ -16,10 +16,13 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from heartfelt.errors import DamagedError, HeartfeltError
+from heartfelt.labels import Benchmark
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.registry import Registry
+from heartfelt.snapshot import Snapshot
 
 KIND = "fine-tuned"
 TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
@@ -46,6 +49,10 @@ class FineTunedModel(Protocol):
 
     def saw(self, content: str) -> bool:
         """Whether a file with this SHA-256 was trained on."""
+        ...
+
+    def know_fields(self, source: Snapshot) -> str:
+        """Look up annotation fields that are inputs; a hash of them, empty where none is used."""
         ...
 
     def answers(self, cases: Sequence[Case]) -> Mapping[str, _Floats]:
@@ -80,7 +87,7 @@ class FineTunedPredictor(Predictor):
     batch = 16
 
     def __init__(self, model: FineTunedModel, folder: Path) -> None:
-        self.model, self.folder = model, folder
+        self.model, self.folder, self._fields = model, folder, ""
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> FineTunedPredictor:
@@ -94,7 +101,13 @@ class FineTunedPredictor(Predictor):
     @property
     def identity(self) -> str:
         """The hash of the weights and of what prepares the stimuli."""
-        return f"fine-tuned {self.model.hash}"
+        return f"fine-tuned {self.model.hash}{self._fields and f' fields {self._fields}'}"
+
+    def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
+        """Look up the annotation fields of a study, where they are inputs; a model that is not asked this way does without."""
+        del labels
+        if isinstance(source, Snapshot):
+            self._fields = self.model.know_fields(source)
 
     def describe(self) -> PredictorInfo:
         """The model's own name, the version of heartfelt it was trained with, and its hash."""

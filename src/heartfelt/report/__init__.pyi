@@ -1,6 +1,7 @@
 from .analysis import write_analysis
 from .bench.write import write_bench
 from .conveyance import write_conveyance
+from .experiments import write_experiment
 from .figures import FIGURES
 from .leaderboard import write_leaderboard
 from .overview import write_overview
@@ -15,6 +16,7 @@ __all__ = [
     "write_bench",
     "write_conveyance",
     "write_evaluation",
+    "write_experiment",
     "write_leaderboard",
     "write_overview",
     "write_plan",

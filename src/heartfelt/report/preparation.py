@@ -8,7 +8,8 @@ import polars as pl
 
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.make.preparing import Preparation, SystemDifference
+from heartfelt.make.differences import SystemDifference
+from heartfelt.make.prepared import Preparation
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item
 from heartfelt.report.page import Page, Section, bullets, figure_block, joined, render
 from heartfelt.report.palette import colour
@@ -18,8 +19,8 @@ from heartfelt.wording import interval, number, p_value, plural
 
 FIGURE = "systems"
 _ABOUT = (
-    "Louder clips and brighter pictures are rated as more arousing, and a system's clips should not differ from another's in"
-    " what no system was asked for. Means over stimuli with 95% intervals."
+    "Louder clips, faster speech and brighter pictures are rated as more arousing, and a system's clips should not differ from"
+    " another's in what no system was asked for. Means over stimuli with 95% intervals."
 )
 
 

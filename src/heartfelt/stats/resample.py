@@ -177,11 +177,11 @@ def bootstrap_metric(
     if why:
         return Estimate.missing(why, chosen.name, counts)
     sample = condense(data) if group is None else Sample(data, units)
-    how = _choose(interval, sample, resamples)
+    how = chosen_interval(interval, sample, resamples)
     value = full_value(chosen, sample.rows, sample.copies)
     plain = Estimate(value, method=chosen.name, counts=counts)
     pull = units.sums(chosen.influence(data)) if how != "percentile" else np.zeros(0)
-    return _bounded_metric(
+    return bounded_metric(
         plain,
         sample,
         how,
@@ -217,17 +217,17 @@ def bootstrap_difference(
     samples = [Sample(side, units) for side in (data, other)]
     value = full_value(chosen, data) - full_value(chosen, other)
     plain = Estimate(value, method=name, counts=counts)
-    how = _choose("auto", samples[0], resamples)
+    how = chosen_interval("auto", samples[0], resamples)
     pull = units.sums(chosen.influence(data) - chosen.influence(other))
 
     def drawn() -> Floats:
         left, right = (replicates(chosen, sample, resamples, seed) for sample in samples)
         return np.asarray(left - right)
 
-    return _bounded_metric(plain, samples[0], how, pull, confidence, "identity", drawn)
+    return bounded_metric(plain, samples[0], how, pull, confidence, "identity", drawn)
 
 
-def _bounded_metric(
+def bounded_metric(
     plain: Estimate,
     sample: Sample,
     how: str,
@@ -251,7 +251,8 @@ def _bounded_metric(
     )
 
 
-def _choose(interval: str, sample: Sample, resamples: int) -> str:
+def chosen_interval(interval: str, sample: Sample, resamples: int) -> str:
+    """The kind of interval that is meant, where ``auto`` leaves it open."""
     _check_resamples(resamples)
     if interval not in ("auto", *_NAMES):
         raise InputError(f"No interval is called '{interval}'.", suggestion(interval, ("auto", *_NAMES)))

@@ -52,7 +52,7 @@ def parse_study(text: str, where: str = STUDY_FILE) -> Study:
     try:
         return Study.model_validate(document.data)
     except ValidationError as error:
-        raise _explain(error, document, where) from error
+        raise explained(error, document, where) from error
 
 
 def study_text(study: Study) -> str:
@@ -60,20 +60,29 @@ def study_text(study: Study) -> str:
     return yaml.safe_dump(study.plain(), sort_keys=False, allow_unicode=True, width=110)
 
 
-def _explain(error: ValidationError, document: Document, where: str) -> StudyError:
+def explained(
+    error: ValidationError,
+    document: Document,
+    where: str,
+    root: type[BaseModel] = Study,
+    at: Place = (),
+    help: str = "'heartfelt schema' describes every key.",
+) -> StudyError:
+    """The first mistake that validating ``root``, which stands ``at`` a place of the document, brought up."""
     details = error.errors()
     first = min(
-        details, key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document)) or 0)
+        details,
+        key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document, at)) or 0),
     )
-    place = _place(first, document)
+    place = _place(first, document, at)
     line = document.line(place)
     key = ".".join(str(part) for part in place) or "the file"
     more = f" ({len(details) - 1} more beside it)" if len(details) > 1 else ""
-    problem, fix = _words(first, place)
+    problem, fix = _words(first, place, root, help)
     return StudyError(f"{where}, line {line}, {key}: {problem}{more}.", fix)
 
 
-def _place(detail: ErrorDetails, document: Document) -> Place:
+def _place(detail: ErrorDetails, document: Document, at: Place = ()) -> Place:
     """The place of an error in the file: pydantic's location less the names of union members."""
     context = detail.get("ctx", {}).get("error")
     if isinstance(context, ReferenceProblem):
@@ -81,7 +90,7 @@ def _place(detail: ErrorDetails, document: Document) -> Place:
     place: list[str | int] = []
     here: Any = document.data
     tag_passed: Any = None
-    for part in detail["loc"]:
+    for part in (*at, *detail["loc"]):
         if isinstance(here, dict) and here is not tag_passed and here.get("type") == part:
             tag_passed = here
         elif (isinstance(here, dict) and part in here) or (
@@ -94,13 +103,15 @@ def _place(detail: ErrorDetails, document: Document) -> Place:
     return tuple(place)
 
 
-def _words(detail: ErrorDetails, place: Place) -> tuple[str, str]:
+def _words(detail: ErrorDetails, place: Place, root: type[BaseModel], help: str) -> tuple[str, str]:
     kind, message = detail["type"], detail["msg"]
     context: dict[str, Any] = detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return "there is no such key here", suggestion(str(place[-1]), _keys_at(detail["loc"]), "Keys here")
+        return "there is no such key here", suggestion(
+            str(place[-1]), _keys_at(detail["loc"], root), "Keys here"
+        )
     if kind == "missing":
-        return "this key is missing", f"Add '{place[-1]}'. 'heartfelt schema' lists every key."
+        return "this key is missing", f"Add '{place[-1]}'. {help}"
     if kind in {"union_tag_invalid", "literal_error"}:
         given = str(context.get("tag", detail.get("input")))
         allowed = (
@@ -112,20 +123,20 @@ def _words(detail: ErrorDetails, place: Place) -> tuple[str, str]:
             given, [a.strip() for a in allowed.split(",")], "Choices"
         )
     if kind == "union_tag_not_found":
-        return "this key is missing: 'type'", "Add 'type'. 'heartfelt schema' lists every key."
+        return "this key is missing: 'type'", f"Add 'type'. {help}"
     if kind == "value_error":
         problem, _, fix = str(context.get("error", message)).partition(". ")
-        return problem.rstrip("."), fix or "Correct the value; 'heartfelt schema' describes every key."
+        return problem.rstrip("."), fix or f"Correct the value; {help}"
     given = repr(detail.get("input"))
     return (
         f"{message[0].lower()}{message[1:]} (given: {given[:60]})",
-        "Correct the value; 'heartfelt schema' describes every key.",
+        f"Correct the value; {help}",
     )
 
 
-def _keys_at(location: tuple[str | int, ...]) -> list[str]:
+def _keys_at(location: tuple[str | int, ...], root: type[BaseModel]) -> list[str]:
     """The keys allowed beside the unknown one at the end of ``location``."""
-    models: list[type[BaseModel]] = [Study]
+    models: list[type[BaseModel]] = [root]
     for part in location[:-1]:
         tagged = [model for model in models if _tag(model) == part]
         fields = [model.model_fields[str(part)] for model in models if part in model.model_fields]

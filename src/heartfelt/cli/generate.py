@@ -1,0 +1,202 @@
+"""``heartfelt make``: a study's stimuli from models, services, programs and folders, as its make.yaml says."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from heartfelt.cli.asking import Address, Cpus, Gpus, Workers, engine_options
+from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
+from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
+from heartfelt.wording import listed, number, plural
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from heartfelt.generation import Forecast, Making
+    from heartfelt.generation.licences import LicenceNotice
+
+_SHOWN = 8
+
+
+@app.command()
+def make(
+    folder: StudyFolder,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be made, how long and at what cost; make nothing."),
+    ] = False,
+    system: Annotated[
+        list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system. May be repeated.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many stimuli of each system; 1 measures the time.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Make again what was made with other settings or changed since.")
+    ] = False,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="What all attempts of the study may cost, by 'cost_each'.")
+    ] = None,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")
+    ] = "auto",
+    on: Annotated[str, typer.Option("--on", help="Where models run: local or ray.")] = "local",
+    address: Address = None,
+    workers: Workers = None,
+    cpus: Cpus = None,
+    gpus: Gpus = None,
+    keep_failed: Annotated[
+        bool, typer.Option("--keep-failed", help="Put what failed a check into make-failed/.")
+    ] = False,
+    accept_licences: Annotated[
+        bool, typer.Option("--accept-licences", help="Accept the licences of the models without asking.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a study's stimuli with the generators that its make.yaml names; run again to continue."""
+    from heartfelt.collect.collection import has_collected
+    from heartfelt.generation import MakeOptions, forecast_make, make_study
+    from heartfelt.generation.devices import parse_devices
+
+    parse_devices(device)
+    options = MakeOptions(
+        systems=tuple(system or ()),
+        limit=limit,
+        replace=replace,
+        device=device,
+        engine=on,
+        engine_options=engine_options(on, address, workers, cpus, gpus, False),
+        budget=budget,
+        keep_failed=keep_failed,
+        accept_licences=True,
+    )
+    if dry_run:
+        forecast = forecast_make(folder, options)
+        print(dumps(forecast)) if as_json else _show_forecast(forecast)
+        return
+    if has_collected(folder):
+        raise InputError(
+            f"{folder} has been opened to raters; making would change what its stimuli are.",
+            "Copy study.yaml and make.yaml into a new folder, and make that.",
+        )
+    forecast = forecast_make(folder, options)
+    _accept(forecast.licences, accept_licences)
+    with progress_bar(f"making {folder}") as report:
+        result = make_study(folder, options, report)
+    print(dumps(result)) if as_json else _show(result)
+    if result.failed:
+        raise typer.Exit(1 if result.complete else 2)
+
+
+def _accept(needed: tuple[LicenceNotice, ...], accepted: bool) -> None:
+    """Show licences that were not accepted yet, and ask."""
+    from heartfelt.generation.licences import accept, unaccepted
+
+    new = unaccepted(needed)
+    if not new:
+        return
+    for notice in new:
+        err.print(f"Licence of {notice.words}", markup=False, soft_wrap=True)
+    if not accepted:
+        if not sys.stdin.isatty():
+            raise InputError(
+                f"{plural(len(new), 'licence')} must be accepted before the first use, of"
+                f" {listed([notice.model or notice.generator for notice in new])}.",
+                "Read the terms above, and add --accept-licences.",
+            )
+        typer.confirm("Accept these licences?", abort=True, err=True)
+    accept(new)
+
+
+def _grid(title: str, *numbers: str) -> Table:
+    from rich.table import Table
+
+    grid = Table(title=title, title_justify="left")
+    for name in ("system", "generator"):
+        grid.add_column(name, no_wrap=True)
+    for name in numbers:
+        grid.add_column(name, justify="right", overflow="fold")
+    return grid
+
+
+def _show_forecast(forecast: Forecast) -> None:
+    grid = _grid(f"To make for {forecast.study}", "to make", "complete", "no file", "time", "cost")
+    for each in forecast.systems:
+        grid.add_row(
+            each.system,
+            each.generator,
+            f"{each.to_make:,} of {each.planned:,}",
+            number(each.complete),
+            number(len(each.missing)),
+            duration(each.seconds) if each.to_make else "–",
+            "–" if each.cost is None else f"{each.cost:,.2f}",
+        )
+    out.print(grid)
+    for each in forecast.systems:
+        _list_missing(each.system, each.missing)
+        say(*(f"{each.system}: {note}." for note in each.notes))
+    for notice in forecast.licences:
+        say(f"Licence of {notice.words}")
+    say(*forecast.notes)
+    unknown = [each.system for each in forecast.systems if each.to_make and each.seconds is None]
+    if unknown:
+        say(
+            f"The time of {listed(unknown)} is unknown: 'heartfelt make {forecast.folder} --limit 1' measures it."
+        )
+    if forecast.cost or forecast.spent:
+        budget = "" if forecast.budget is None else f", of a budget of {forecast.budget:,.2f}"
+        say(f"Cost: {forecast.spent:,.2f} so far, at least {forecast.cost:,.2f} to come{budget}.")
+        if not forecast.within_budget:
+            say("That is over the budget: a run would be refused.")
+    say("Nothing was made (--dry-run).")
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time in words."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 100:
+        return f"{seconds:,.1f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} h"
+
+
+def _list_missing(system: str, missing: dict[str, str]) -> None:
+    for name, why in list(missing.items())[:_SHOWN]:
+        say(f"{system}, {name}: {why}")
+    if len(missing) > _SHOWN:
+        say(f"{system}: … and {len(missing) - _SHOWN:,} more.")
+
+
+def _show(result: Making) -> None:
+    grid = _grid(f"Stimuli of {result.study}", "complete", "new", "failed", "time", "each")
+    for each in result.systems:
+        grid.add_row(
+            each.system,
+            each.generator,
+            f"{each.complete:,} of {each.planned:,}",
+            number(each.made),
+            number(len(each.failed) + len(each.missing) + each.untried),
+            duration(each.seconds),
+            duration(each.seconds / each.made) if each.made else "–",
+        )
+    out.print(grid)
+    for each in result.systems:
+        if each.stopped is not None:
+            say(f"{each.system} was stopped: {each.stopped}")
+        _list_missing(each.system, {**each.missing, **each.failed})
+        if each.untried:
+            say(f"{each.system}: {each.untried:,} were not tried.")
+        say(*(f"{each.system}: {note}." for note in each.notes))
+    say(*result.notes)
+    if result.cost:
+        say(f"All attempts so far cost {result.cost:,.2f}.")
+    if any(each.failed for each in result.systems):
+        say(
+            f"{result.folder / 'make-ledger.csv'} has every attempt. Run the command again to try further seeds."
+        )
+    elif result.complete == result.planned:
+        say(f"Complete. 'heartfelt prepare {result.folder}' makes them ready for raters.")

@@ -1,0 +1,208 @@
+"""The cells of an experiment: each is one fit and what it predicts, stored in a file of its own.
+
+A cell's file is named by a hash of everything its numbers depend on (the stimuli's content, labels, settings, seed, version of
+heartfelt), and is written whole. A run that was interrupted, even by ``kill -9``, computes only what is missing; a changed
+source or setting invalidates its own cells and no others. Cells run here or on a Ray cluster with the same result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predictors.engines import ENGINES, Engine
+from heartfelt.progress import Progress
+from heartfelt.serialization import dumps, read_json, write_json
+from heartfelt.training.fitting import Floats, Ints
+
+FOLDER = "cells"
+MARK = "experiment.json"
+DOING = "fitting"
+FULL = "full"
+"""The labels of all ratings that are used."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """One fit: the rows it is trained on and those it predicts.
+
+    ``labels`` names the set of labels that is trained on; ``settings`` belong to the recipe; where ``shuffled`` names a random
+    order, the labels are trained on in that order, which shows what chance reaches.
+    """
+
+    name: str
+    train: Ints
+    test: Ints
+    seed: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    labels: str = FULL
+    shuffled: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellResult:
+    """What a cell predicts for its test rows, by question.
+
+    ``centre`` is the (weighted) mean of the labels it was trained on: what a model that knows nothing predicts.
+    """
+
+    key: str
+    name: str
+    values: Mapping[str, tuple[float, ...]]
+    centre: Mapping[str, float]
+    fitted: Mapping[str, str]
+    """What was fitted, in words."""
+
+    def of(self, question: str) -> Floats:
+        """The predictions under one question."""
+        return np.asarray(self.values[question], np.float64)
+
+    def apart(self, question: str) -> Floats:
+        """The predictions less the mean of the training labels."""
+        return self.of(question) - self.centre[question]
+
+
+class Fit(Protocol):
+    """A way to train and predict. It holds the data, and travels to workers by pickling."""
+
+    def key(self, cell: Cell) -> str:
+        """A hash of everything the cell's result depends on."""
+
+    def fit_and_predict(self, cell: Cell) -> CellResult:
+        """Train on the cell's training rows and predict its test rows; the same numbers on every machine."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """What an engine runs: a batch of cells, each fitted."""
+
+    fit: Fit
+
+    def __call__(self, batch: Sequence[Cell]) -> list[CellResult]:
+        return [self.fit.fit_and_predict(cell) for cell in batch]
+
+    def lost(self, batch: Sequence[Cell], times: int) -> list[CellResult]:
+        raise HeartfeltError(
+            f"The worker of '{batch[0].name}' was lost {times} times.",
+            "It may have run out of memory: give each worker more (--on ray --on-option cpus=2), and run the command again.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What the folder of an experiment says of itself."""
+
+    kind: str
+    recipe: str
+
+
+class CellStore:
+    """The folder of an experiment: its mark and its cells."""
+
+    def __init__(self, folder: Path, kind: str, recipe: str) -> None:
+        self.folder = folder
+        self._mark = _Mark(kind, recipe)
+        if folder.exists():
+            self._check()
+
+    def _check(self) -> None:
+        mark, folder = self.folder / MARK, self.folder
+        if not folder.is_dir() or (any(folder.iterdir()) and not mark.is_file()):
+            raise InputError(
+                f"{folder} already exists and holds something other than an experiment.",
+                "Choose another folder for the results.",
+            )
+        if not mark.is_file():
+            return
+        try:
+            known = read_json(mark, _Mark)
+        except InputError as error:
+            raise InputError(
+                f"{mark} cannot be read.", "Choose another folder, or remove this one first."
+            ) from error
+        if known != self._mark:
+            raise InputError(
+                f"{folder} holds another experiment: {known.kind} with the recipe '{known.recipe}'.",
+                "Choose another folder for the results.",
+            )
+
+    def open(self) -> None:
+        """Make the folder and mark it."""
+        (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / MARK, self._mark)
+
+    def _place(self, key: str) -> Path:
+        return self.folder / FOLDER / f"{key}.json"
+
+    def read(self, key: str, cell: Cell, questions: Iterable[str]) -> CellResult | None:
+        """The stored result of a cell; None where there is none that can be read."""
+        place = self._place(key)
+        if not place.is_file():
+            return None
+        try:
+            result = read_json(place, CellResult)
+        except InputError:
+            return None
+        complete = all(len(result.values.get(name, ())) == cell.test.size for name in questions)
+        return result if complete and result.key == key else None
+
+    def write(self, result: CellResult) -> None:
+        """Store a result, whole."""
+        write_json(self._place(result.key), result)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    fit: Fit,
+    store: CellStore,
+    questions: Sequence[str],
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> list[CellResult]:
+    """The results of cells, in their order: from the folder where they are there, else fitted and stored as they come."""
+    store.open()
+    keys = [fit.key(cell) for cell in cells]
+    results: dict[str, CellResult] = {}
+    missing: dict[str, Cell] = {}
+    for key, cell in zip(keys, cells, strict=True):
+        if key in results or key in missing:
+            continue
+        known = store.read(key, cell, questions)
+        if known is None:
+            missing[key] = cell
+        else:
+            results[key] = known
+    total = len(results) + len(missing)
+    if progress is not None:
+        progress(DOING, len(results), total)
+    if missing:
+        place = engine or ENGINES["local"].make()
+        for batch in place.map(_Job(fit), ((cell,) for cell in missing.values()), 1):
+            for result in batch:
+                store.write(result)
+                results[result.key] = result
+                if progress is not None:
+                    progress(DOING, len(results), total)
+    return [results[key] for key in keys]
+
+
+def complete(cells: Sequence[Cell], fit: Fit, store: CellStore, questions: Sequence[str]) -> list[bool]:
+    """Which cells have a result already."""
+    return [store.read(fit.key(cell), cell, questions) is not None for cell in cells]
+
+
+def digest(*parts: object) -> str:
+    """A hash of plain values, texts and bytes."""
+    state = hashlib.sha256()
+    for part in parts:
+        content = part if isinstance(part, bytes) else dumps(part).encode()
+        state.update(f"{len(content)}:".encode())
+        state.update(content)
+    return state.hexdigest()[:40]

@@ -1,0 +1,284 @@
+"""Cells of the recipes that fit heads on frozen embeddings.
+
+Settings: ``heads`` (kinds to choose from, such as ``ridge+kernel``), ``keep`` and ``drop`` (groups of columns, such as
+``msd+tags``), ``setting`` (fixes a head's own setting, such as ``1`` for ridge or ``0.6:0.3`` for kernel, instead of choosing it
+on inner folds) and ``weights`` (``reliability`` or ``equal``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from heartfelt import __version__
+from heartfelt.errors import InputError, suggestion
+from heartfelt.experiments.cells import FULL, Cell, CellResult, digest
+from heartfelt.experiments.pool import Pool
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, columns_of
+from heartfelt.predictors.trained.model import KINDS, Head
+from heartfelt.streams import stream
+from heartfelt.training.fitting import Floats, Ints, Rows, Setting, View, choose, fit
+from heartfelt.training.material import Recipe
+from heartfelt.training.targets import Target
+
+WEIGHTS = ("reliability", "equal")
+LEAST_ROWS = 10
+"""Labelled stimuli that a head is fitted to at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenSettings:
+    """How heads are fitted; what is empty is left to the recipe."""
+
+    heads: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    setting: Setting = ()
+    weights: str = "reliability"
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str], blocks: Sequence[str]) -> FrozenSettings:
+        """From text; what is unknown is refused with the nearest name."""
+        names = ("heads", "keep", "drop", "setting", "weights")
+        for name in given:
+            if name not in names:
+                raise InputError(f"There is no setting '{name}'.", suggestion(name, names, "Settings"))
+        heads = _names(given.get("heads", ""), KINDS, "head", "Heads")
+        sides = [
+            _names(given.get(name, ""), blocks, "group of features", "Groups") for name in ("keep", "drop")
+        ]
+        setting = _setting(given.get("setting", ""))
+        weights = given.get("weights", WEIGHTS[0])
+        if weights not in WEIGHTS:
+            raise InputError(f"weights={weights} is unknown.", suggestion(weights, WEIGHTS, "Weights"))
+        if setting and (len(heads) != 1 or len(setting) != (2 if heads == ("kernel",) else 1)):
+            raise InputError(
+                f"setting={given['setting']} fixes a head's own setting and needs that head alone.",
+                "Write for example heads=ridge with setting=1, or heads=kernel with setting=0.6:0.3 (width:penalty).",
+            )
+        return cls(heads, sides[0], sides[1], setting, weights)
+
+
+def _names(text: str, known: Sequence[str], what: str, listing: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split("+") if part.strip())
+    for name in names:
+        if name not in known:
+            raise InputError(f"There is no {what} '{name}'.", suggestion(name, known, listing))
+    return names
+
+
+def _setting(text: str) -> Setting:
+    try:
+        values = tuple(float(part) for part in text.split(":") if part.strip())
+    except ValueError as error:
+        raise InputError(
+            f"setting={text} is not a number.", "Write for example setting=1 or setting=0.6:0.3."
+        ) from error
+    if any(not np.isfinite(value) or value <= 0 for value in values):
+        raise InputError(f"setting={text} must be above 0.", "Write for example setting=1.")
+    return values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSet:
+    """Labels that are trained on, by question, over all rows of a pool; NaN where there is none."""
+
+    label: Mapping[str, Floats]
+    weight: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenFit:
+    """Heads on frozen embeddings, fitted to parts of a pool."""
+
+    recipe: Recipe
+    questions: tuple[str, ...]
+    features: Mapping[str, npt.NDArray[np.float32]]
+    embedding: Mapping[str, str]
+    """By question."""
+    blocks: Mapping[str, tuple[Block, ...]]
+    """By embedding."""
+    identity: tuple[str, ...]
+    """What the embeddings' numbers depend on."""
+    labels: Mapping[str, LabelSet]
+    spread: Mapping[str, Floats]
+    points: Mapping[str, Floats]
+    bounds: Mapping[str, tuple[float, float] | None]
+    groups: Ints
+    systems: Ints
+    """A number for each row's system; -1 where it has none."""
+    base: Mapping[str, str] = field(default_factory=dict)
+    """Settings that hold for every cell."""
+
+    @classmethod
+    def of(cls, pool: Pool, settings: Mapping[str, str] | None = None) -> FrozenFit:
+        """What the cells of a pool are fitted with."""
+        recipe = pool.materials[0].recipe
+        first = {name: targets[0] for name, targets in pool.targets.items()}
+        embedding = {name: target.embedding for name, target in first.items()}
+        fit_of_pool = cls(
+            recipe,
+            pool.questions,
+            {
+                name: np.concatenate([material.features[name] for material in pool.materials])
+                for name in sorted(set(embedding.values()))
+            },
+            embedding,
+            {name: EMBEDDINGS[name].blocks for name in sorted(set(embedding.values()))},
+            tuple(EMBEDDINGS[name]().identity for name in sorted(set(embedding.values()))),
+            {FULL: LabelSet(_joined(pool, "label"), _joined(pool, "weight"))},
+            {name: _spread(pool, name) for name in pool.questions},
+            {name: target.points for name, target in first.items()},
+            {name: target.bounds for name, target in first.items()},
+            pool.groups,
+            _systems(pool),
+            dict(settings or {}),
+        )
+        fit_of_pool.settings({})
+        return fit_of_pool
+
+    @property
+    def fields(self) -> list[str]:
+        """The groups of columns that any question's embedding has."""
+        return list(dict.fromkeys(block.name for own in self.blocks.values() for block in own))
+
+    def fields_of(self, question: str) -> list[str]:
+        """The groups of columns of a question's embedding."""
+        return [block.name for block in self.blocks[self.embedding[question]]]
+
+    def settings(self, own: Mapping[str, str]) -> FrozenSettings:
+        """A cell's settings, on top of those that hold for all."""
+        return FrozenSettings.parse({**self.base, **own}, self.fields)
+
+    @cached_property
+    def _rows(self) -> list[bytes]:
+        """A hash of each row's features."""
+        parts = [array for _, array in sorted(self.features.items())]
+        return [digest(*(part[at].tobytes() for part in parts)).encode() for at in range(self.groups.size)]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_rows"}
+
+    def key(self, cell: Cell) -> str:
+        """A hash of the rows, labels, embeddings, recipe and settings that decide a cell's predictions."""
+        labels, settings = self.labels[cell.labels], self.settings(cell.settings)
+        # Groups and systems matter as partitions; their numbers depend on rows that have no part in the cell.
+        partitions = [
+            np.unique(column[cell.train], return_inverse=True)[1].astype(np.int64).tobytes()
+            for column in (self.groups, self.systems)
+        ]
+        return digest(
+            __version__,
+            list(self.identity),
+            self.recipe.name,
+            [*(settings.heads or self.recipe.kinds), *settings.setting, settings.weights],
+            [[block.name for block in self._columns(name, settings)[1]] for name in self.questions],
+            [cell.seed, cell.shuffled],
+            list(self.questions),
+            b"".join(self._rows[at] for at in cell.train),
+            *partitions,
+            b"".join(self._rows[at] for at in cell.test),
+            *(
+                column[name][cell.train].tobytes()
+                for name in self.questions
+                for column in (labels.label, labels.weight, self.spread)
+            ),
+            *(self.points[name].tobytes() for name in self.questions),
+        )
+
+    def fit_and_predict(self, cell: Cell) -> CellResult:
+        """A head for each question, chosen and fitted on the training rows alone."""
+        settings = self.settings(cell.settings)
+        values, centre, fitted = {}, {}, {}
+        for question in self.questions:
+            head, centre[question], words = self._head(cell, question, settings)
+            columns = self._columns(question, settings)[0]
+            x = self.features[self.embedding[question]][cell.test][:, columns]
+            predicted = head.stored().answer(x)
+            ends = self.bounds[question]
+            predicted = predicted if ends is None else np.clip(predicted, *ends)
+            values[question] = tuple(float(value) for value in predicted)
+            fitted[question] = words
+        return CellResult(self.key(cell), cell.name, values, centre, fitted)
+
+    def _head(self, cell: Cell, question: str, settings: FrozenSettings) -> tuple[Head, float, str]:
+        labels = self.labels[cell.labels]
+        at = cell.train[np.isfinite(labels.label[question][cell.train])]
+        if at.size < LEAST_ROWS:
+            raise InputError(
+                f"'{cell.name}' has {at.size} training stimuli with a label under '{question}'; {LEAST_ROWS} are needed.",
+                "Use larger shares, fewer folds or more data.",
+            )
+        y = labels.label[question][at]
+        if cell.shuffled:
+            y = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled).permutation(y)
+        weight = labels.weight[question][at] if settings.weights == WEIGHTS[0] else np.ones(at.size)
+        centre = float(weight @ y / weight.sum())
+        columns, blocks = self._columns(question, settings)
+        rows = Rows(
+            self.features[self.embedding[question]][at][:, columns],
+            y,
+            weight,
+            self.spread[question][at],
+            blocks,
+            self.points[question],
+            cell.seed,
+        )
+        kinds = settings.heads or self.recipe.kinds
+        if settings.setting:
+            head = fit(kinds[0], View(rows), settings.setting)
+            return head, centre, f"{kinds[0]} {_words(settings.setting)}"
+        groups = self.groups[at]
+        if np.unique(groups).size < 2:
+            raise InputError(
+                f"All training stimuli of '{cell.name}' belong to one group, so no head can be chosen without leaks.",
+                "Group by a column with more values (--group), or use --group none.",
+            )
+        systems = self.systems[at]
+        chosen = choose(rows, None if (systems < 0).any() else systems, kinds, groups)
+        return chosen.head, centre, f"{chosen.kind} {_words(chosen.setting)}"
+
+    def _columns(self, question: str, settings: FrozenSettings) -> tuple[Ints, list[Block]]:
+        """The columns that are used, and the blocks they make up."""
+        blocks = self.blocks[self.embedding[question]]
+        used = [
+            block
+            for block in blocks
+            if (not settings.keep or block.name in settings.keep) and block.name not in settings.drop
+        ]
+        if not used:
+            raise InputError(
+                f"No feature is left for '{question}'.", "Keep at least one group, or drop fewer."
+            )
+        where = columns_of(blocks)
+        return np.concatenate([np.arange(w.start, w.stop) for w in (where[b.name] for b in used)]), used
+
+
+def _words(setting: Setting) -> str:
+    return ", ".join(f"{part:g}" for part in setting)
+
+
+def _joined(pool: Pool, column: str) -> dict[str, Floats]:
+    return {
+        name: np.concatenate([getattr(target, column) for target in targets])
+        for name, targets in pool.targets.items()
+    }
+
+
+def _spread(pool: Pool, question: str) -> Floats:
+    targets: Sequence[Target] = pool.targets[question]
+    return np.concatenate([np.full(target.label.size, target.spread) for target in targets])
+
+
+def _systems(pool: Pool) -> Ints:
+    names = [
+        None if system is None else f"{at}\x1f{system}"
+        for at, material in enumerate(pool.materials)
+        for system in material.system
+    ]
+    known = {name: place for place, name in enumerate(sorted({name for name in names if name is not None}))}
+    return np.array([-1 if name is None else known[name] for name in names], np.int64)

@@ -1,0 +1,315 @@
+"""The stimuli of an experiment: one or more sources side by side, in one order, with labels on one scale.
+
+*Parts.* Each source is a part of its own; ``by`` splits a single source by a column of its stimuli (its systems, say) instead.
+*Questions.* Those that every source has; ``same`` says which questions of different names ask for the same.
+*Scales.* Labels of a source whose scale has other ends than the first source's are mapped linearly onto the first's; correlations
+do not depend on it. *Near-duplicates* are detected within each source as in training, and across sources by equal content, close
+picture hashes, or embeddings that are close whichever source they are standardised by (standardised together, all stimuli of one of
+two unlike sources would look alike).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.experiments.results import SourceFacts
+from heartfelt.media.duplicates import Bits, duplicate_groups
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.stats.estimate import Estimate
+from heartfelt.training.evaluating import ceilings
+from heartfelt.training.fitting import Floats, Ints
+from heartfelt.training.grouping import connected, near_duplicates
+from heartfelt.training.material import Material, picture_hashes
+from heartfelt.training.targets import Target
+from heartfelt.wording import listed
+
+LEAST_STIMULI = 20
+"""Stimuli a part must have."""
+LEAST_CLUSTERS = 10
+"""Cells of system and intent that a part must have to be resampled by cell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """All stimuli, with what decides which of them may be trained on."""
+
+    materials: tuple[Material, ...]
+    """As gathered, in order: their stimuli one after the other are the rows."""
+    parts: tuple[str, ...]
+    part: Ints
+    """The part of each row; -1 for a row that belongs to none."""
+    groups: Ints
+    """Rows of one number stay in one fold."""
+    alike: Ints
+    """Rows of one number are near-duplicates."""
+    clusters: npt.NDArray[np.str_]
+    """What intervals resample: cells of system and intent, else groups."""
+    questions: tuple[str, ...]
+    targets: Mapping[str, tuple[Target, ...]]
+    """By question, the target in each material, labels on the first's scale."""
+    truth: Mapping[str, Floats]
+    """What predictions are scored against; NaN where there is no label."""
+    ceilings: Mapping[tuple[str, str], Estimate]
+    """By part and question."""
+    facts: tuple[SourceFacts, ...]
+    raters: str
+    notes: tuple[str, ...] = ()
+    stimuli: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def rows(self, part: str) -> Ints:
+        """The rows of a part."""
+        return np.flatnonzero(self.part == self.parts.index(part))
+
+    def labelled(self, at: Ints) -> Ints:
+        """Those rows that have a label under some question."""
+        known = np.zeros(len(self.stimuli), bool)
+        for targets in self.targets.values():
+            known |= np.isfinite(np.concatenate([target.label for target in targets]))
+        return at[known[at]]
+
+    def name_of(self, row: int) -> str:
+        """A row as part and stimulus."""
+        place = int(self.part[row])
+        return f"{self.parts[place]}: {self.stimuli[row]}" if place >= 0 else self.stimuli[row]
+
+
+def pool_of(
+    named: Sequence[tuple[str, Material]],
+    *,
+    by: str = "",
+    same: Mapping[str, str] | None = None,
+    questions: Sequence[str] = (),
+    raters: str = "screened",
+) -> Pool:
+    """The stimuli of the sources as one pool."""
+    names, materials = [name for name, _ in named], [material for _, material in named]
+    common = _common_questions(names, materials, same or {}, questions)
+    targets, notes = _on_one_scale(names, materials, common)
+    columns = [_split(names[at], material, by) for at, material in enumerate(materials)]
+    parts = sorted({value for value in columns[0] if value is not None}) if by else names
+    if by:
+        part = np.array([parts.index(value) if value is not None else -1 for value in columns[0]], np.int64)
+    else:
+        part = np.repeat(np.arange(len(materials)), [len(material.stimuli) for material in materials])
+    _check_sizes(parts, part, by)
+    alike = _alike(materials)
+    offsets = np.concatenate([[0], np.cumsum([len(material.stimuli) for material in materials])])
+    own = np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
+    first = {int(group): at for at, group in reversed(list(enumerate(own)))}
+    ties = [(at, first[int(group)]) for at, group in enumerate(own)]
+    groups = connected(own.size, [*ties, *enumerate(alike.tolist())])
+    split = {
+        name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
+        for at, name in enumerate(parts)
+    }
+    tops = {
+        (name, question): _ceiling(material, targets[question][0 if by else at], raters)
+        for at, (name, material) in enumerate(split.items())
+        for question in common
+    }
+    notes += [
+        f"Every group of '{name}' has one stimulus: its folds are by stimulus."
+        for name, material in named
+        if material.grouping.by and material.grouping.count == len(material.stimuli)
+    ]
+    return Pool(
+        tuple(materials),
+        tuple(parts),
+        part.astype(np.int64),
+        groups,
+        alike,
+        _clusters(names, materials, own, part),
+        tuple(common),
+        targets,
+        {name: np.concatenate([target.truth(raters) for target in targets[name]]) for name in common},
+        tops,
+        tuple(_facts(name, material) for name, material in split.items()),
+        raters,
+        tuple(notes),
+        stimuli=tuple(name for material in materials for name in material.stimuli),
+    )
+
+
+def _common_questions(
+    names: Sequence[str], materials: Sequence[Material], same: Mapping[str, str], asked: Sequence[str]
+) -> dict[str, list[str]]:
+    """The questions all sources have, each with its own name in every source."""
+    known = [{same.get(t.question, t.question): t.question for t in m.targets} for m in materials]
+    every = {target.question for material in materials for target in material.targets}
+    for name in same:
+        if name not in every:
+            raise InputError(f"No source has a question '{name}'.", suggestion(name, every, "Questions"))
+    common = [name for name in known[0] if all(name in other for other in known[1:])]
+    if not common:
+        have = "; ".join(f"{name} has {listed(list(own))}" for name, own in zip(names, known, strict=True))
+        raise InputError(
+            f"The sources have no question in common: {have}.",
+            "Say which ask for the same, such as --same appeal=valence, or choose sources that ask the same.",
+        )
+    for name in asked:
+        if name not in common:
+            raise InputError(
+                f"The sources do not share a question '{name}'.", suggestion(name, common, "Questions")
+            )
+    return {name: [own[name] for own in known] for name in common if not asked or name in asked}
+
+
+def _on_one_scale(
+    names: Sequence[str], materials: Sequence[Material], questions: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, tuple[Target, ...]], list[str]]:
+    """Every question's targets, labels mapped onto the scale of the first source; and notes on what was mapped."""
+    out: dict[str, tuple[Target, ...]] = {}
+    notes = []
+    for question, own in questions.items():
+        targets = [
+            next(target for target in material.targets if target.question == name)
+            for material, name in zip(materials, own, strict=True)
+        ]
+        ends = targets[0].bounds
+        mapped = [targets[0]]
+        for name, target in zip(names[1:], targets[1:], strict=True):
+            if target.bounds == ends:
+                mapped.append(target)
+                continue
+            if ends is None or target.bounds is None:
+                raise InputError(
+                    f"'{question}' is on a scale without ends in '{name}' or '{names[0]}', so its answers cannot be put on one.",
+                    "Give both questions a scale with a lowest and a highest value.",
+                )
+            mapped.append(_mapped(target, target.bounds, ends, targets[0]))
+            words = [" to ".join(f"{end:g}" for end in each) for each in (target.bounds, ends)]
+            notes.append(
+                f"Labels of '{question}' in '{name}' ({words[0]}) were mapped linearly onto {words[1]}."
+            )
+        out[question] = tuple(mapped)
+    return out, notes
+
+
+def _mapped(target: Target, old: tuple[float, float], new: tuple[float, float], onto: Target) -> Target:
+    factor = (new[1] - new[0]) / (old[1] - old[0])
+    columns = {
+        name: new[0] + factor * (getattr(target, name) - old[0]) for name in ("label", "screened", "everyone")
+    }
+    return replace(target, scale=onto.scale, spread=target.spread * factor, **columns)
+
+
+def _split(name: str, material: Material, by: str) -> tuple[str | None, ...]:
+    """The column a source is split by, in the order of its stimuli."""
+    if not by:
+        return ()
+    facts = _stimuli(material)
+    if by not in facts.columns:
+        raise InputError(
+            f"The stimuli of '{name}' have no column '{by}' to split by.",
+            suggestion(by, facts.columns, "They have"),
+        )
+    return tuple(facts[by].cast(pl.String).to_list())
+
+
+def _check_sizes(parts: Sequence[str], part: Ints, by: str) -> None:
+    counts = {name: int((part == at).sum()) for at, name in enumerate(parts)}
+    small = [f"{name} ({count})" for name, count in counts.items() if count < LEAST_STIMULI]
+    if small:
+        raise InputError(
+            f"A part needs {LEAST_STIMULI} stimuli with labels and media; too few have {listed(small)}.",
+            f"Choose a column with fewer values than '{by}'." if by else "Collect more ratings.",
+        )
+
+
+def _clusters(
+    names: Sequence[str], materials: Sequence[Material], groups: Ints, part: Ints
+) -> npt.NDArray[np.str_]:
+    """What is resampled: cells of system and intent where every part has enough of them, else groups."""
+    cells = _units(names, materials, groups, by_cell=True)
+    counts = [np.unique(cells[part == at]).size for at in np.unique(part[part >= 0])]
+    return cells if min(counts) >= LEAST_CLUSTERS else _units(names, materials, groups, by_cell=False)
+
+
+def _units(
+    names: Sequence[str], materials: Sequence[Material], groups: Ints, *, by_cell: bool
+) -> npt.NDArray[np.str_]:
+    out: list[str] = []
+    for name, material in zip(names, materials, strict=True):
+        cells = material.cells if by_cell else None
+        start = len(out)
+        own = (
+            cells
+            if cells is not None
+            else [str(group) for group in groups[start : start + len(material.stimuli)]]
+        )
+        out += [f"{name}\x1f{value}" for value in own]
+    return np.array(out)
+
+
+def _ceiling(material: Material, target: Target, raters: str) -> Estimate:
+    """The ceiling of a part's labels; the target may be longer than the part, so that the part's own is used."""
+    own = next(each for each in material.targets if each.question == target.question)
+    return ceilings(material, own, raters)["overall"]
+
+
+def _facts(name: str, material: Material) -> SourceFacts:
+    counts = material.panel.counts
+    return SourceFacts(
+        name,
+        len(material.stimuli),
+        material.grouping.count,
+        counts.raters,
+        counts.retained,
+        counts.ratings_retained,
+        material.snapshot.hash,
+        material.grouping.words,
+    )
+
+
+def _alike(materials: Sequence[Material]) -> Ints:
+    """A number for each row, the same for near-duplicates, within sources and across them."""
+    offset, ties, offsets = 0, [], []
+    hashes = [picture_hashes(material.snapshot, _stimuli(material)) for material in materials]
+    for material, pictures in zip(materials, hashes, strict=True):
+        name = material.recipe.embedding
+        limit = EMBEDDINGS[name].near_duplicate
+        own = near_duplicates(material.hashes, material.features[name], limit, pictures)
+        ties += [(offset + at, offset + int(other)) for at, other in enumerate(own)]
+        offsets.append(offset)
+        offset += len(material.stimuli)
+    contents: dict[str, int] = {}
+    every = [content for material in materials for content in material.hashes]
+    ties += [(contents.setdefault(content, at), at) for at, content in enumerate(every)]
+    if len(materials) > 1:
+        pictures_of_all: list[Bits | None] = [
+            bits
+            for material, own in zip(materials, hashes, strict=True)
+            for bits in (own or [None] * len(material.stimuli))
+        ]
+        ties += list(enumerate(duplicate_groups(pictures_of_all).tolist()))
+    for (first, start), (second, other) in combinations(zip(materials, offsets, strict=True), 2):
+        ties += [(start + a, other + b) for a, b in _close_across(first, second)]
+    return connected(offset, ties)
+
+
+def _stimuli(material: Material) -> pl.DataFrame:
+    """The table of the stimuli used, in their order."""
+    order = pl.DataFrame({"stimulus": list(material.stimuli)})
+    return order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
+
+
+def _close_across(first: Material, second: Material) -> list[tuple[int, int]]:
+    name = first.recipe.embedding
+    limit = EMBEDDINGS[name].near_duplicate
+    if limit is None or name != second.recipe.embedding:
+        return []
+    rows = [material.features[name].astype(np.float64) for material in (first, second)]
+    close = np.ones((len(rows[0]), len(rows[1])), bool)
+    for by in rows:
+        mean, spread = by.mean(axis=0), by.std(axis=0)
+        whole = [(side - mean) / np.where(spread > 1e-9, spread, 1.0) for side in rows]
+        length = [np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-9) for side in whole]
+        close &= (whole[0] / length[0]) @ (whole[1] / length[1]).T >= limit
+    return [(int(a), int(b)) for a, b in zip(*np.nonzero(close), strict=True)]

@@ -1,0 +1,1 @@
+"""Images: architectures, preprocessing and the recipes ``image-emotion`` and ``attributes``."""

@@ -1,0 +1,108 @@
+"""What ``heartfelt make`` would do: how many stimuli, how long, at what cost, under which licences. Nothing is built or made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from heartfelt.generation.ledger import MADE, read_ledger
+from heartfelt.generation.licences import LicenceNotice, notices
+from heartfelt.generation.make_file import load_make
+from heartfelt.generation.making import MakeOptions, chosen_systems
+from heartfelt.generation.state import SystemState, read_record, read_state
+from heartfelt.generation.system_run import surplus_words, waiting_words
+
+
+@dataclass(frozen=True, slots=True)
+class SystemForecast:
+    """What is left to do for one system."""
+
+    system: str
+    generator: str
+    texts: int
+    """Different texts."""
+    planned: int
+    complete: int
+    to_make: int
+    seconds: float | None
+    """Expected time in all; None where none was measured."""
+    seconds_each: float | None
+    """The median of what earlier stimuli of these settings took."""
+    cost: float | None
+    """None where the system has no ``cost_each``."""
+    missing: dict[str, str]
+    """Stimuli a folder has no file for, and why."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is left to do."""
+
+    study: str
+    folder: Path
+    systems: tuple[SystemForecast, ...]
+    spent: float
+    budget: float | None
+    licences: tuple[LicenceNotice, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def to_make(self) -> int:
+        """Stimuli still to make."""
+        return sum(each.to_make for each in self.systems)
+
+    @property
+    def seconds(self) -> float | None:
+        """Expected time, where it is known for every system that has something to make."""
+        times = [each.seconds for each in self.systems if each.to_make]
+        return None if any(each is None for each in times) else sum(each or 0.0 for each in times)
+
+    @property
+    def cost(self) -> float:
+        """What the first attempts cost."""
+        return sum(each.cost or 0.0 for each in self.systems)
+
+    @property
+    def within_budget(self) -> bool:
+        """Whether the first attempts can be paid for."""
+        return self.budget is None or self.spent + self.cost <= self.budget
+
+
+def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> Forecast:
+    """Read the folder and say what a run would do."""
+    options = options or MakeOptions()
+    plan = chosen_systems(load_make(folder), options.systems)
+    rows = read_ledger(plan.folder)
+    states = read_state(plan, rows, read_record(plan.folder))
+    systems = tuple(_forecast(state, options) for state in states)
+    spent = sum(row.cost for row in rows)
+    return Forecast(
+        plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), plan.notes
+    )
+
+
+def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
+    system = state.system
+    count = len(state.to_make(options.replace)[: options.limit])
+    times = [
+        row.seconds for row in state.rows if row.outcome == MADE and row.settings == system.settings_hash
+    ]
+    each = median(times) if times else None
+    at_once = int(getattr(system.settings, "at_once", None) or system.kind.at_once)
+    waiting = [] if options.replace else state.of("changed", "edited", "foreign")
+    price = system.settings.cost_each
+    return SystemForecast(
+        system=system.name,
+        generator=system.kind.name,
+        texts=len({planned.prompt.text for planned in system.stimuli}),
+        planned=len(state.stimuli),
+        complete=len(state.of("complete")),
+        to_make=count,
+        seconds=None if each is None else each * count / at_once,
+        seconds_each=each,
+        cost=None if price is None else price * count,
+        missing=dict(state.survey.missing),
+        notes=(*waiting_words(waiting), *surplus_words(state)),
+    )

@@ -1,0 +1,102 @@
+"""The study's list of stimuli, with the provenance of everything ``heartfelt make`` made.
+
+Rows of other stimuli and columns of the researcher's own stay. A row is written where a stimulus is new or was made again; one that
+was only found complete keeps what later steps, such as ``heartfelt prepare``, wrote into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import polars as pl
+
+from heartfelt.files import whole_file, write_text
+from heartfelt.formats.columns import PARQUET, Sheet
+from heartfelt.formats.delimited import csv_text
+from heartfelt.generation.ledger import MADE, LedgerRow
+from heartfelt.generation.make_file import MakePlan
+from heartfelt.generation.state import MakeRecord
+from heartfelt.serialization import dumps
+
+PROVENANCE = (
+    "generator", "model", "revision", "seed", "settings", "licence", "hardware", "source", "made_at", "sha256",
+)  # fmt: skip
+"""Columns of the manifest that say how a stimulus was made."""
+
+
+def write_manifest(
+    plan: MakePlan,
+    rows: Sequence[LedgerRow],
+    record: MakeRecord,
+    new: Collection[str],
+) -> None:
+    """Write the manifest: every stimulus of the plan that is in place, and whatever else it listed."""
+    latest = {row.stimulus: row for row in rows if row.outcome == MADE}
+    planned = [each for system in plan.systems for each in system.stimuli]
+    existing: list[dict[str, object]] = []
+    columns: list[str] = []
+    if plan.manifest.is_file():
+        sheet = Sheet.read(plan.manifest)
+        sheet.need("stimulus")
+        sheet = sheet.with_ids("stimulus")
+        sheet.unique("stimulus")
+        existing, columns = sheet.frame.to_dicts(), sheet.frame.columns
+    table = {str(row["stimulus"]): row for row in existing}
+    changed = False
+    for each in planned:
+        name, made = each.prompt.stimulus, latest.get(each.prompt.stimulus)
+        if made is None or not (plan.media_root / made.path).is_file():
+            continue
+        if name in table and name not in new:
+            continue
+        own = {key: table.get(name, {}).get(key) for key in columns if key not in _PREPARED}
+        table[name] = own | _row(each.prompt.text, each.prompt.intent, made, record)
+        changed = True
+    if not changed:
+        return
+    names = list(dict.fromkeys([*columns, *(key for row in table.values() for key in row)]))
+    frame = pl.DataFrame(
+        {
+            key: [None if (value := row.get(key)) is None else str(value) for row in table.values()]
+            for key in names
+        },
+        schema=dict.fromkeys(names, pl.String),
+    )
+    if plan.manifest.suffix.lower() in PARQUET:
+        with whole_file(plan.manifest) as file:
+            frame.with_columns(pl.col("seed").cast(pl.Int64)).write_parquet(file)
+    else:
+        write_text(plan.manifest, csv_text(frame))
+
+
+_PREPARED = frozenset(
+    {
+        "original", "original_sha256", "crop_start", "seconds", "gain_db", "loudness_before", "loudness",
+        "true_peak_db", "brightness", "duplicate_of", "checks",
+    }
+)  # fmt: skip
+"""What ``heartfelt prepare`` wrote about a file that is no longer the one."""
+
+
+def _row(text: str, intent: str, made: LedgerRow, record: MakeRecord) -> dict[str, object]:
+    facts = record.facts.get(made.settings)
+    given = {**record.settings.get(made.settings, {}), **(facts.settings if facts else {})}
+    if facts is not None and facts.weights_hash:
+        given["weights_hash"] = facts.weights_hash
+    return {
+        "stimulus": made.stimulus,
+        "system": made.system,
+        "intent": intent or None,
+        "prompt": text,
+        "path": made.path,
+        "generator": made.generator,
+        "model": made.model or None,
+        "revision": made.revision or None,
+        "seed": made.seed,
+        "settings": dumps(given, indent=None) if given else None,
+        "licence": made.licence or None,
+        "hardware": made.hardware or None,
+        "source": made.source or None,
+        "made_at": made.at,
+        "sha256": made.sha256,
+    }

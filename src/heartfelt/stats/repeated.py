@@ -1,0 +1,141 @@
+"""A metric averaged over repeats: the same labels predicted several times, as with several seeds.
+
+The value is the mean over repeats of the metric of each (not the metric of averaged predictions, which are better than any
+single one). Its interval resamples rows, or whole clusters of rows, the same ones in every repeat, so that differences between
+two sets of repeats are paired. It covers the choice of stimuli; what seeds add is the spread of the repeats' own values.
+With one repeat, value and interval are those of ``bootstrap_metric`` and ``bootstrap_difference``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heartfelt.errors import InputError
+from heartfelt.stats._bounds import Transform
+from heartfelt.stats._paired import Column, Units, units_of
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import full_value
+from heartfelt.stats.metrics import Metric, metric_called, rows
+from heartfelt.stats.resample import Sample, bounded_metric, chosen_interval, replicates
+from heartfelt.stats.triples import Floats, as_array
+
+RESAMPLES = 2_000
+
+
+class Repeats:
+    """Labels ``x`` and several predictions of them, on the rows that have all of them.
+
+    ``others`` are further predictions that a row must have, for a comparison on the same rows.
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        x: Column,
+        predictions: Sequence[Column],
+        *,
+        group: Column | None = None,
+        others: Sequence[Column] = (),
+    ) -> None:
+        if not predictions:
+            raise InputError(
+                "There are no repeats to average.", "Give at least one prediction of the labels."
+            )
+        self.metric: Metric = metric_called(metric)
+        label, columns = as_array(x), [as_array(column) for column in predictions]
+        used = np.logical_and.reduce(
+            [rows(self.metric, label, column).used for column in [*columns, *map(as_array, others)]]
+        )
+        self._sides = [rows(self.metric, label[used], column[used]) for column in columns]
+        self.units: Units = units_of(used, group)
+        self.counts: dict[str, int] = {
+            "pairs": int(used.sum()),
+            **({"left_out": int((~used).sum())} if not used.all() else {}),
+            **self.units.counts,
+            **({"repeats": len(columns)} if len(columns) > 1 else {}),
+        }
+        self.why_undefined: str = next(filter(None, map(self.metric.undefined, self._sides)), "") or ""
+
+    @property
+    def values(self) -> list[float]:
+        """The metric of every repeat."""
+        return [full_value(self.metric, side) for side in self._sides]
+
+    @property
+    def sample(self) -> Sample:
+        """What is resampled, with the rows of the first repeat."""
+        return Sample(self._sides[0], self.units)
+
+    def draws(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
+        """The mean over repeats in each resample; two sets of repeats on the same rows get the same resamples."""
+        parts = [replicates(self.metric, Sample(side, self.units), resamples, seed) for side in self._sides]
+        return np.asarray(np.mean(parts, axis=0))
+
+    @property
+    def pull(self) -> Floats:
+        """How much each unit moves the mean."""
+        return np.asarray(
+            np.mean([self.units.sums(self.metric.influence(side)) for side in self._sides], axis=0)
+        )
+
+
+def bootstrap_repeats(
+    metric: str,
+    x: Column,
+    predictions: Sequence[Column],
+    *,
+    group: Column | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The mean over repeats of a metric of labels ``x`` and each of the ``predictions``."""
+    own = Repeats(metric, x, predictions, group=group)
+    if own.why_undefined:
+        return Estimate.missing(own.why_undefined, own.metric.name, own.counts)
+    value = float(np.mean(own.values))
+    return _bounded(value, own, own.metric.name, own.metric.transform, own.pull, confidence, resamples, seed)
+
+
+def bootstrap_repeats_difference(
+    metric: str,
+    x: Column,
+    first: Sequence[Column],
+    second: Sequence[Column],
+    *,
+    group: Column | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The mean over the repeats ``first`` minus that over ``second``, on the rows that all of them have, resampled together."""
+    one_side = Repeats(metric, x, first, group=group, others=second)
+    other = Repeats(metric, x, second, group=group, others=first)
+    name = f"difference of {one_side.metric.name}"
+    if why := one_side.why_undefined or other.why_undefined:
+        return Estimate.missing(why, name, one_side.counts)
+    value = float(np.mean(one_side.values) - np.mean(other.values))
+    pull = one_side.pull - other.pull
+    return _bounded(value, one_side, name, "identity", pull, confidence, resamples, seed, other)
+
+
+def _bounded(
+    value: float,
+    own: Repeats,
+    name: str,
+    transform: Transform,
+    pull: Floats,
+    confidence: float,
+    resamples: int,
+    seed: int,
+    other: Repeats | None = None,
+) -> Estimate:
+    def drawn() -> Floats:
+        draws = own.draws(resamples, seed)
+        return draws if other is None else np.asarray(draws - other.draws(resamples, seed))
+
+    plain = Estimate(value, method=name, counts=own.counts)
+    how = chosen_interval("auto", own.sample, resamples)
+    return bounded_metric(plain, own.sample, how, pull, confidence, transform, drawn)
