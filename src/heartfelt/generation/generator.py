@@ -177,7 +177,6 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "stable-audio": "heartfelt.generation.pipelines",
         "text-to-image": "heartfelt.generation.text_to_image",
         "mustango": "heartfelt.generation.mustango",
-||||||| 9965dcca
     },
 )
 
