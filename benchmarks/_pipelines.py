@@ -528,7 +528,10 @@ def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     small |= {"cross_attention_dim": sizes["d_model"], "sample_size": [32, 2]}
     small |= {"down_block_types": ["CrossAttnDownBlock2DMusic", "DownBlock2D"]}
     small |= {"up_block_types": ["UpBlock2D", "CrossAttnUpBlock2DMusic"]}
-    published = {"block_out_channels": [320, 640, 1280, 1280], "attention_head_dim": [5, 10, 20, 20]}
+    published: dict[str, Any] = {
+        "block_out_channels": [320, 640, 1280, 1280],
+        "attention_head_dim": [5, 10, 20, 20],
+    }
     published |= {
         "layers_per_block": 2,
         "cross_attention_dim": 1024,
@@ -537,10 +540,16 @@ def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     }
     published |= {"down_block_types": [*["CrossAttnDownBlock2DMusic"] * 3, "DownBlock2D"]}
     published |= {"up_block_types": ["UpBlock2D", *["CrossAttnUpBlock2DMusic"] * 3], "upcast_attention": True}
-    unet = {"_class_name": "UNet2DConditionModelMusic", "in_channels": 8, "out_channels": 8}
+    unet: dict[str, Any] = {"_class_name": "UNet2DConditionModelMusic", "in_channels": 8, "out_channels": 8}
     unet |= {"mid_block_type": "UNetMidBlock2DCrossAttnMusic", "use_linear_projection": True}
     unet |= small if tiny else published
-    layers = {"double_z": True, "z_channels": 8, "resolution": 256, "in_channels": 1, "out_ch": 1}
+    layers: dict[str, Any] = {
+        "double_z": True,
+        "z_channels": 8,
+        "resolution": 256,
+        "in_channels": 1,
+        "out_ch": 1,
+    }
     layers |= {"ch": 32 if tiny else 128, "ch_mult": [1, 1, 1] if tiny else [1, 2, 4]}
     layers |= {"num_res_blocks": 1 if tiny else 2, "attn_resolutions": []}
     vae = {"ddconfig": layers, "embed_dim": 8, "scale_factor": 0.92, "subband": 1}

@@ -32,9 +32,9 @@ class ImageSampling(DiffusionSampling):
     width: Annotated[int | None, Field(ge=8, le=8192, description="pixels")] = None
     height: Annotated[int | None, Field(ge=8, le=8192, description="pixels")] = None
     more: Annotated[
-        dict[str, str | int | float | bool],
-        Field(default_factory=dict, description="further arguments of the pipeline's call, by name"),
-    ]
+        dict[str, str | int | float | bool] | None,
+        Field(description="further arguments of the pipeline's call, by name"),
+    ] = None
 
 
 class ImageSettings(ModelSettings):
@@ -67,7 +67,7 @@ class TextToImage(PipelineGenerator):
         for name in ("negative_prompt", "guidance_scale"):
             if getattr(sampling, name) is not None and name not in self._arguments:
                 raise InputError(f"{type(self._model).__name__} takes no {name}.", f"Leave {name} out.")
-        for name in sampling.more:
+        for name in sampling.more or {}:
             if name not in self._arguments or name in {"prompt", "generator", "output_type", "return_dict"}:
                 raise InputError(
                     f"{type(self._model).__name__} takes no '{name}'.",
@@ -89,7 +89,9 @@ class TextToImage(PipelineGenerator):
         return tuple(len(part(prompt.text)["input_ids"]) for part in tokenizers if part is not None)
 
     def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
-        arguments = self._shared(self.given.settings, prompts, seeds) | self.size | self.given.settings.more
+        arguments = (
+            self._shared(self.given.settings, prompts, seeds) | self.size | (self.given.settings.more or {})
+        )
         result = self._call(**arguments, output_type="np")
         flagged = getattr(result, "nsfw_content_detected", None) or [False] * len(prompts)
         return [_picture(pixels, bool(flag)) for pixels, flag in zip(result.images, flagged, strict=True)]

@@ -331,6 +331,7 @@ class ModelGenerator(ABC):
     def _alike(self, prompt: Prompt) -> Hashable:
         """Prompts that may share a batch have the same value: those that a model's padding would mix have different ones."""
         del prompt
+        return None
 
     @abstractmethod
     def _sampling(self) -> Mapping[str, object]:
