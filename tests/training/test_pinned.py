@@ -234,6 +234,7 @@ def test_near_duplicates_need_a_cosine_at_the_limit(material: Material) -> None:
     assert near_duplicates(["a", "b", "a", "c"], rows[:2], None, bits[:0]).tolist() == [0, 1, 0, 3]
 
 
+@pytest.mark.slow
 def test_parts_of_the_error_add_up(material: Material) -> None:
     """System offsets of -1, 1, -1, 1 and nothing else: all of the error lies between systems."""
     target = material.targets[0]
