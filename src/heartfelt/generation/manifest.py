@@ -17,7 +17,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.generation.ledger import MADE, LedgerRow
 from heartfelt.generation.make_file import MakePlan
 from heartfelt.generation.state import MakeRecord
-from heartfelt.make.preparing import PreparedStimulus
+from heartfelt.make.prepared import PreparedStimulus
 from heartfelt.serialization import dumps
 
 PROVENANCE = (
