@@ -68,8 +68,36 @@ class CellResult:
         return self.of(question) - self.centre[question]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSet:
+    """Labels that are trained on, by question, over all rows of a pool; NaN where there is none."""
+
+    label: Mapping[str, Floats]
+    weight: Mapping[str, Floats]
+
+
 class Fit(Protocol):
     """A way to train and predict. It holds the data, and travels to workers by pickling."""
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What is predicted."""
+
+    @property
+    def fields(self) -> list[str]:
+        """Groups of features, or annotation fields, that can be dropped or kept."""
+
+    def ablates(self, question: str, names: Sequence[str]) -> bool:
+        """Whether dropping, or keeping only, these fields changes what a question is predicted from and leaves something."""
+
+    def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
+        """The settings that go ``without`` some fields, or use ``only`` them."""
+
+    def check(self, settings: Mapping[str, str]) -> None:
+        """Raise for settings that a cell cannot have."""
+
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> Fit:
+        """The same with further sets of labels to train on."""
 
     def key(self, cell: Cell) -> str:
         """A hash of everything the cell's result depends on."""

@@ -8,16 +8,15 @@ their labels, made from all raters, are the same throughout, so that scores alon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.experiments.cells import Cell
+from heartfelt.experiments.cells import Cell, LabelSet
 from heartfelt.experiments.design import Condition, Removed, Scorer, outer_folds, shuffled_condition
-from heartfelt.experiments.frozen import LEAST_ROWS, LabelSet
+from heartfelt.experiments.frozen import LEAST_ROWS
 from heartfelt.experiments.results import Ahead, Curve
 from heartfelt.experiments.running import Plan, Setup, single_part
 from heartfelt.labels import LabelOptions, labels
@@ -59,7 +58,7 @@ def plan_learning_curve(
     else:
         conditions, sets = _by_labels(setup, part, unit, material, amounts, removed)
     conditions = [*conditions, shuffled_condition(setup.pool, part, setup.options, removed)]
-    fit = replace(setup.fit, labels={**setup.fit.labels, **sets})
+    fit = setup.fit.with_labels(sets)
     top = conditions[-2].name
     about = (
         f"The same fits to growing amounts of {UNITS[unit]}; larger amounts contain the smaller ones, and test stimuli and their"
