@@ -14,35 +14,51 @@ export REQUIRE_ALL
 # Compiled modules and rewritten assertions are stored, or each run of the tests would begin by making them again.
 unexport PYTHONDONTWRITEBYTECODE
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# Twice as many as there are cores: tests with browsers, sound and servers wait more than they work.
-WORKERS := $(shell expr $(CORES) \* 2)
+# More than there are cores: tests with browsers, sound and servers wait more than they work.
+WORKERS := $(shell expr $(CORES) \* 5 / 2)
 
 # The workers share the cores; threads of a linear-algebra library in each would only wait for one another.
 test check: export OPENBLAS_NUM_THREADS = 1
 test check: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test check lint mutants bench serve clean
+.PHONY: demo test check all-tests quick-tests lint mutants bench serve clean
 
-$(VENV)/base: pyproject.toml constraints.txt
+$(VENV)/pip:
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --upgrade pip
+	@touch $@
+
+$(VENV)/base: pyproject.toml constraints.txt | $(VENV)/pip
 	@$(PIP) install -c constraints.txt -e ".[all]"
 	@touch $@
 
-$(VENV)/dev: $(VENV)/base
+# Brings everything of the base too, in one resolution.
+$(VENV)/dev: pyproject.toml constraints.txt scripts/install-for-tests | $(VENV)/pip
 	@echo "Installing what the tests need ..."
 	@scripts/install-for-tests "$(BIN)/python"
+	@touch $(VENV)/base $@
+
+# The modules are compiled once, where each worker would begin by compiling all of them. Errors are left to the tests.
+$(VENV)/compiled: $(VENV)/dev
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
 	@touch $@
 
 demo: $(VENV)/base
 	@$(BIN)/heartfelt demo demo --replace
 
-test: $(VENV)/dev lint
+# Linters and tests run at the same time; what either finds fails the target.
+test: $(VENV)/dev
+	@$(MAKE) --no-print-directory -j2 lint all-tests
+
+check: $(VENV)/dev
+	@$(MAKE) --no-print-directory -j2 lint quick-tests
+
+all-tests: $(VENV)/compiled
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-check: $(VENV)/dev lint
-	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal --ignore tests/web -m "not (browser or server or slow or data or peer)"
+quick-tests: $(VENV)/dev
+	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -p no:schemathesis --ignore tests/web -m "not (browser or server or slow or data or peer)"
 
 mutants: $(VENV)/dev
 	@$(BIN)/python scripts/mutants.py

@@ -19,6 +19,7 @@ ONLY_IF_NAMED = {
     "score_intervals",
     "screening",
     "text_coverage",
+    "valence_arousal",
 }
 
 

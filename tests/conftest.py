@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -33,6 +33,31 @@ def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
         os.environ["HEARTFELT_CACHE"] = str(shared / "heartfelt-cache")
     return Path(os.environ["HEARTFELT_CACHE"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A worker that needs a kernel another one is compiling waits for it and reads the result from the cache on disk."""
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        yield
+        return
+    from filelock import FileLock
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
+
+    locks = tmp_path_factory.getbasetemp().parent
+    compile_here = Dispatcher.compile
+
+    def compile_or_wait(self: Any, signature: Any) -> Any:
+        kernel = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        if not kernel.startswith("heartfelt."):
+            return compile_here(self, signature)
+        with global_compiler_lock, FileLock(locks / f"{kernel}.lock"):
+            return compile_here(self, signature)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_or_wait)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +114,7 @@ MARKED_BY_FIXTURE = {
     "shared_data": "data",
     "postgres_server": "server",
     "cluster": "server",
+    "written": "slow",  # a whole analysis with its figures
 }
 
 

@@ -87,6 +87,7 @@ def test_tab_completes_the_public_names() -> None:
         getattr(heartfelt, "analy" + "se")
 
 
+@pytest.mark.slow
 def test_results_show_themselves_short(folder: Path) -> None:
     ratings = heartfelt.read(folder / "ratings.csv", scale="1-9")
     for result in (ratings, ratings.screen(), ratings.label(), ratings.bench(["constant"])):

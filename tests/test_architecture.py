@@ -100,11 +100,16 @@ OPEN = {
 UNTYPED = ("dict[str, Any]", "Mapping[str, Any]", "dict[Any, Any]")
 
 
+def modules() -> list[str]:
+    """Every module of heartfelt: its path below the package."""
+    paths = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+    return [path.relative_to(ROOT).as_posix() for path in paths]
+
+
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Every module of heartfelt by its path below the package."""
-    paths = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    """Every module parsed, which takes seconds; tests that need it are slow."""
+    return {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in modules()}
 
 
 def dotted(path: str) -> str:
@@ -183,7 +188,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 def test_no_module_is_called_by_a_word_that_says_nothing() -> None:
-    for path in trees():
+    for path in modules():
         assert not (BANNED_MODULES | DIALECT) & set(Path(path).with_suffix("").parts), path
 
 
@@ -238,7 +243,7 @@ def test_modules_finish_a_thought() -> None:
     """Long enough to be worth opening, short enough to be read: one-line packages and huge modules are neither."""
     sizes = {
         path: len((ROOT / path).read_text(encoding="utf-8").splitlines())
-        for path in trees()
+        for path in modules()
         if not path.endswith("__init__.py")
     }
     assert not {path: size for path, size in sizes.items() if size > 530}
@@ -340,6 +345,7 @@ def skips_without_reason(tree: ast.Module) -> Iterator[int]:
                 yield node.lineno
 
 
+@pytest.mark.slow
 def test_what_silences_a_check_says_why() -> None:
     wrong = []
     for path in sorted(path for top in ("src", "tests", "benchmarks") for path in (TOP / top).rglob("*.py*")):

@@ -69,6 +69,7 @@ def test_an_empty_table_keeps_its_contract(contract: object) -> None:
     assert contract.check(contract.empty(), "x").height == 0
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.one_of(

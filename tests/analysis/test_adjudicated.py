@@ -116,6 +116,7 @@ def test_without_decisions_there_is_nothing_to_say(snapshot: Snapshot) -> None:
     assert adjudicated_items(plain) is None
 
 
+@pytest.mark.slow
 def test_the_report_has_a_section_and_the_table(snapshot: Snapshot, tmp_path: Path) -> None:
     folder = write_analysis(analyze(snapshot), tmp_path / "report")
     page = (folder / "report.html").read_text(encoding="utf-8")

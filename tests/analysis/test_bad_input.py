@@ -129,6 +129,7 @@ def test_everyone_agrees_is_said() -> None:
     assert result["icc1"]["low"] is None
 
 
+@pytest.mark.slow
 def test_agreement_that_hangs_on_one_rating() -> None:
     votes = {"r1": {"s0": 4, "s1": 5, "s2": 2}, "r2": {"s0": 3, "s3": 3}, "r3": {"s4": 4, "s2": 2}}
     rows: list[Row] = [(r, s, "quality", float(v)) for r, given in votes.items() for s, v in given.items()]

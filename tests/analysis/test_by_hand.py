@@ -163,6 +163,7 @@ def test_nobody_left_out_leaves_nothing_to_cross_fit() -> None:
     assert crossfit(panel, nobody, 0) == "the default policy leaves nobody out"
 
 
+@pytest.mark.slow
 def test_a_cross_fit_needs_alpha_on_both_halves(monkeypatch: pytest.MonkeyPatch) -> None:
     made = snapshot("opinion", TABLE, answers("opinion", TABLE))
     someone = cast(Panel, SimpleNamespace(dropped=("r0",), source=made))
@@ -198,6 +199,7 @@ def test_held_out_alpha_needs_both_coefficients(
     assert alphas(monkeypatch, known) is None
 
 
+@pytest.mark.slow
 def test_each_half_has_its_own_rows_and_everything_known_of_raters() -> None:
     table = stimuli(8, 1)
     plain = snapshot("opinion", table, answers("opinion", table, raters=3, chance=1))

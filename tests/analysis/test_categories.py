@@ -204,6 +204,7 @@ def test_results_survive_json(made: Analysis) -> None:
     assert restored.field_agreement == made.summary.field_agreement
 
 
+@pytest.mark.slow
 def test_studies_without_categories_have_no_such_keys() -> None:
     snapshot = emotion_snapshot(2)
     study = snapshot.study.changed(
@@ -214,6 +215,7 @@ def test_studies_without_categories_have_no_such_keys() -> None:
     assert {"categories", "field_agreement"}.isdisjoint(to_json(plain.summary))  # type: ignore[arg-type]  # an object
 
 
+@pytest.mark.slow
 def test_few_ratings_are_missing_with_reasons() -> None:
     snapshot = emotion_snapshot(1)
     first = snapshot.ratings.filter(pl.col("stimulus").is_in(["image-000", "image-004"])).unique(
@@ -236,6 +238,7 @@ def test_paragraphs_for_a_paper_say_it(made: Analysis, result: Categories) -> No
     assert "Most confused: where one rater answers" in summary.results
 
 
+@pytest.mark.slow
 def test_a_balanced_study_without_mistakes_is_described_so() -> None:
     snapshot = emotion_snapshot(2)
     meant = snapshot.stimuli.select("stimulus", "intent")

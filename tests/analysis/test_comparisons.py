@@ -62,6 +62,7 @@ def test_pairs_hold_wins_and_corrected_tests(pairs: Analysis) -> None:
     assert 0.5 < float(made.ceilings["accuracy"]) < float(made.ceilings["majority_accuracy"]) < 1.0
 
 
+@pytest.mark.slow
 def test_the_share_of_first_choices_takes_raters_as_a_sample() -> None:
     snapshot = arena(raters=12, order=0.5)
     made = only(snapshot)
@@ -84,6 +85,7 @@ def test_majorities_count_every_pair(pairs: Analysis) -> None:
         assert row["majority"] == (leading[0] if len(leading) == 1 else None)
 
 
+@pytest.mark.slow
 def test_preferences_give_means_on_the_scale_of_the_grades() -> None:
     snapshot = arena(graded=True, raters=12)
     made = only(snapshot)
@@ -107,6 +109,7 @@ def test_sets_are_ranked(kind: str) -> None:
     assert all((each.score is not None) == (kind == "best-worst") for each in made.contestants)
 
 
+@pytest.mark.slow
 def test_abx_is_tested_by_pair_of_systems() -> None:
     made = only(abx(raters=12))
     by_pair = {(pair.a, pair.b): pair for pair in made.abx}
@@ -119,6 +122,7 @@ def test_abx_is_tested_by_pair_of_systems() -> None:
     assert "People can tell alpha and beta apart" in verdict
 
 
+@pytest.mark.slow
 def test_mushra_leaves_out_whom_the_recommendation_leaves_out() -> None:
     snapshot = mushra(careless=1)
     made = analyze(snapshot, AnalyzeOptions(resamples=100)).summary
@@ -152,6 +156,7 @@ def test_a_reference_graded_below_an_anchor_is_counted() -> None:
     assert result.listeners[0].reference_below_anchor == 4
 
 
+@pytest.mark.slow
 def test_ratings_next_to_a_reference_have_means_by_system() -> None:
     snapshot = referenced()
     made = only(snapshot)
@@ -164,6 +169,7 @@ def test_ratings_next_to_a_reference_have_means_by_system() -> None:
     )
 
 
+@pytest.mark.slow
 def test_traces_have_agreement_lags_and_ceilings() -> None:
     snapshot = traced(raters=6, clips=4)
     made = analyze(snapshot, AnalyzeOptions(resamples=100)).summary
@@ -196,6 +202,7 @@ def _rebuilt(snapshot: Snapshot, ratings: pl.DataFrame) -> Snapshot:
     return Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings)
 
 
+@pytest.mark.slow
 def test_bad_designs_are_explained_end_to_end() -> None:
     plain = arena(raters=4)
     tied = _rebuilt(plain, plain.ratings.with_columns(value=pl.lit(0.5)))
@@ -221,6 +228,7 @@ def test_bad_designs_are_explained_end_to_end() -> None:
     assert not any("failed" in text for text in texts.values())
 
 
+@pytest.mark.slow
 def test_strengths_with_and_without_the_raters_in_question() -> None:
     analysis = analyze(
         panel_of_pairs(12, 60, careless={"r00": "first"}, seed=3), AnalyzeOptions(resamples=100)
@@ -234,12 +242,14 @@ def test_strengths_with_and_without_the_raters_in_question() -> None:
     assert all(row.without != row.with_all for row in figures)
 
 
+@pytest.mark.slow
 def test_nobody_answered() -> None:
     plain = arena(raters=2)
     made = analyze(_rebuilt(plain, plain.ratings.clear()), AnalyzeOptions(resamples=100)).summary
     assert made.verdict[0] == "There are no ratings, so nothing can be concluded."
 
 
+@pytest.mark.slow
 def test_unknown_raters_still_give_strengths() -> None:
     plain = arena(raters=6)
     nameless = plain.ratings.with_columns(

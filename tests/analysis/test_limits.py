@@ -270,6 +270,7 @@ class TestChance:
         assert result.p is not None
         assert round(result.p * 2000) == pytest.approx(result.p * 2000)
 
+    @pytest.mark.slow
     def test_many_stimuli_get_the_normal_distribution(self) -> None:
         for size, normal in ((2000, False), (2001, True)):
             intended = ["a", "b"] * 1001

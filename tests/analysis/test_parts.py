@@ -220,6 +220,7 @@ def test_many_questions_are_taken_together() -> None:
     assert any("16 questions" in sentence for sentence in summary["verdict"])
 
 
+@pytest.mark.slow
 def test_items_below_the_minimum_are_left_out_everywhere() -> None:
     table = stimuli(24)
     rows = [row for row in answers("opinion", table, chance=1.1) if row[1] != "s3" or row[0] in ("r0", "r1")]
@@ -249,6 +250,7 @@ def test_covariates() -> None:
             analyze(made, AnalyzeOptions(covariates=(name,)))
 
 
+@pytest.mark.slow
 def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
     from heartfelt.analysis.effects import covariate_columns
     from heartfelt.media.audio import write_audio
@@ -264,6 +266,7 @@ def test_loudness_is_measured_from_the_media(tmp_path: Path) -> None:
     assert notes == ["1 of 3 stimuli have no loudness; models with it leave them out."]
 
 
+@pytest.mark.slow
 def test_the_default_panel_is_what_screening_by_default_gives() -> None:
     table = stimuli(48)
     rows = answers("conveyance", table, raters=12)
@@ -281,6 +284,7 @@ def test_the_default_panel_is_what_screening_by_default_gives() -> None:
     assert direct.dropped
 
 
+@pytest.mark.slow
 def test_raters_by_hand() -> None:
     """Two raters who agree but for a constant point, and one who goes the other way."""
     table = stimuli(9)
@@ -298,6 +302,7 @@ def test_raters_by_hand() -> None:
     assert by["odd"]["agreement"] < 0
 
 
+@pytest.mark.slow
 def test_questions_of_text_take_no_part() -> None:
     from heartfelt.study.scale import FreeText
 

@@ -51,6 +51,7 @@ def two_languages(
     return Snapshot.build(study("opinion"), stimuli=made_stimuli(items), ratings=ratings, raters=people)
 
 
+@pytest.mark.slow
 def test_groups_are_compared_on_the_same_stimuli() -> None:
     result = analyze(two_languages(higher=0.9), AnalyzeOptions(resamples=100, by="language"))
     by = summary_of(result)["by"]
@@ -180,6 +181,7 @@ def test_small_groups_and_raters_who_did_not_say() -> None:
     assert "The groups cannot be compared" in words
 
 
+@pytest.mark.slow
 def test_groups_that_rated_different_stimuli_are_not_compared() -> None:
     rows: list[Row] = [
         (f"r{r}", f"s{i}", "quality", float(1 + (i + r) % 5))

@@ -79,6 +79,7 @@ def test_the_worst_comes_before_a_significant_f(noise: Analysis) -> None:
     assert any("Systems differ" in sentence for sentence in result.systems)
 
 
+@pytest.mark.slow
 def test_only_some_questions_without_information() -> None:
     table = stimuli(24)
     rng = np.random.default_rng(2)
@@ -89,6 +90,7 @@ def test_only_some_questions_without_information() -> None:
     assert "the labels are" in first
 
 
+@pytest.mark.slow
 def test_answers_that_are_all_the_same() -> None:
     rows: list[Row] = [(f"r{r}", f"s{i}", "match", 1.0) for r in range(4) for i in range(8)]
     first = summary_of(analyze(snapshot("yes-no", stimuli(8), rows), QUICK))["verdict"][0]
@@ -257,6 +259,7 @@ def test_the_rise_in_alpha_is_cross_fitted(clips: Analysis) -> None:
     assert "on held-out stimuli" in words
 
 
+@pytest.mark.slow
 def test_raters_chosen_by_agreement_alone_gain_nothing_on_held_out_stimuli() -> None:
     """Everybody answers at random: leaving out the ten who agree least raises alpha in sample, and not on other stimuli."""
     from heartfelt.stats.agreement import alpha

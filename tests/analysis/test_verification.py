@@ -124,6 +124,7 @@ def test_tables_of_other_sources() -> None:
     assert verification(bare) is None
 
 
+@pytest.mark.slow
 def test_planted_effects_are_measured() -> None:
     panel = Panel(raters=16, images=60, fields=3, planted=0.1, hidden=0.2, stampers=2, miss=(0.1, 0.1))
     snapshot = verified_panel(panel, 7)
@@ -181,6 +182,7 @@ def test_a_row_knows_the_draft_behind_a_planted_one() -> None:
     assert rows.filter(pl.col("shown") != "planted")["wrong"].null_count() == rows.height - planted.height
 
 
+@pytest.mark.slow
 def test_an_analysis_says_who_stamped() -> None:
     snapshot = verified_panel(Panel(raters=10, images=30, fields=4, planted=0.1, stampers=2, answers=True), 5)
     made = analyze(snapshot, AnalyzeOptions(resamples=100))

@@ -200,6 +200,7 @@ def test_mistakes_are_two_lines(
     assert not (out / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_of_something_else_is_left_alone(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,6 +212,7 @@ def test_a_folder_of_something_else_is_left_alone(
     assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.slow
 def test_nothing_to_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     snapshot, _ = made.numbers(per_cell=1)
     empty = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings.clear())
@@ -266,6 +268,7 @@ def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "test" in words[1]
 
 
+@pytest.mark.slow
 def test_rays_resources_reach_the_engine(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

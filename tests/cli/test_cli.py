@@ -22,6 +22,7 @@ def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, st
     return code, answer.out, answer.err.strip().splitlines()
 
 
+@pytest.mark.slow
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--version", capsys=capsys)[:2] == (0, f"heartfelt {heartfelt.__version__}\n")
     code, text, _ = run("--help", capsys=capsys)

@@ -49,6 +49,7 @@ def test_a_study_nobody_has_rated(folder: Path) -> None:
     assert not (folder / "collected.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_a_snapshot_does_not_overwrite(folder: Path, tmp_path: Path) -> None:
     Collection.open(folder).close()
     target = tmp_path / "there"
@@ -58,6 +59,7 @@ def test_a_snapshot_does_not_overwrite(folder: Path, tmp_path: Path) -> None:
         run("snapshot", folder, target)
 
 
+@pytest.mark.slow
 def test_simulating_prints_the_histogram(folder: Path) -> None:
     answer = run("simulate-collection", folder)
     assert "4 raters" in answer
@@ -65,6 +67,7 @@ def test_simulating_prints_the_histogram(folder: Path) -> None:
     assert "█" in answer
 
 
+@pytest.mark.slow
 def test_studies_with_sets_count_sets(tmp_path: Path) -> None:
     folder = write_study(
         tmp_path / "study", "pairs", sets={"type": "pair", "rule": "table", "file": "sets.csv"},
@@ -77,6 +80,7 @@ def test_studies_with_sets_count_sets(tmp_path: Path) -> None:
     assert "gave 4 ratings of 2 sets" in run("simulate-collection", folder)
 
 
+@pytest.mark.slow
 def test_simulating_in_json(folder: Path) -> None:
     answer = run(
         "simulate-collection", folder, "--raters", 3, "--trials", 4, "--dropout", 0.2, "--seed", 7, "--json"
@@ -131,6 +135,7 @@ def test_participants_are_listed_and_one_is_erased(folder: Path, tmp_path: Path)
         run("erase", folder, "--yes")
 
 
+@pytest.mark.slow
 def test_the_quota_is_raised(folder: Path) -> None:
     assert "3 ratings per item from now on (before: 2)" in run("quota", folder, 3)
     with Collection.open(folder) as collection:
@@ -139,6 +144,7 @@ def test_the_quota_is_raised(folder: Path) -> None:
         run("quota", folder, 1)
 
 
+@pytest.mark.slow
 def test_senior_raters_are_admitted_listed_revoked_and_erased(tmp_path: Path) -> None:
     rules = {"rules": [{"type": "disagreement", "range_above": 2}], "after": 2}
     folder = write_study(tmp_path / "study", "small", 2, adjudication=rules)

@@ -31,6 +31,7 @@ def run(*arguments: str) -> str:
     return done.output
 
 
+@pytest.mark.slow
 def test_list_names_every_model_with_its_licence(cache: Path) -> None:
     text = run("list")
     for name in MODELS:
@@ -42,6 +43,7 @@ def test_list_names_every_model_with_its_licence(cache: Path) -> None:
     assert [model["name"] for model in message] == list(MODELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS.names())
 def test_show_says_where_a_model_comes_from(cache: Path, name: str) -> None:
     message = json.loads(run("show", name, "--json"))
@@ -101,6 +103,7 @@ def test_mistakes_are_told_with_a_fix(
     assert not [path for path in cache.rglob("*") if path.suffix in (".onnx", ".whl")]
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_by_looking(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.devnull)
     run("list")

@@ -12,6 +12,7 @@ from heartfelt.errors import InputError
 from tests.collect.people import Person, write_study
 
 
+@pytest.mark.slow
 def test_a_study_is_read_with_its_ratings(tmp_path: Path) -> None:
     folder = write_study(tmp_path / "study", "small", 4)
     before = read_source(folder)

@@ -47,6 +47,7 @@ def test_an_evaluation_alone(source: Path, tmp_path: Path) -> None:
     assert not (out / "model.json").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_there_and_an_unknown_head_are_refused(source: Path, tmp_path: Path) -> None:
     _, _, error = ask("train", str(source), "-o", str(source), "--recipe", "digits")
     assert isinstance(error, InputError)

@@ -74,6 +74,7 @@ def snapshot() -> Snapshot:
     return Snapshot.build(parse_study(STUDY), stimuli=stimuli, ratings=ratings, fields=fields)
 
 
+@pytest.mark.slow
 def test_a_table_next_to_other_texts(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = tmp_path / "chinese.txt"
     lines.write_text("一只猫走过明亮的街道\n\n两只狗在海边\n", encoding="utf-8")
@@ -101,6 +102,7 @@ def test_a_table_next_to_other_texts(table: Path, tmp_path: Path, capsys: pytest
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".csv", ".pdf", ".png", ".svg"}
 
 
+@pytest.mark.slow
 def test_references(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +120,7 @@ def test_references(
     assert close.cider.low is not None
 
 
+@pytest.mark.slow
 def test_a_snapshot_has_answers_fields_and_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

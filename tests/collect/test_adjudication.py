@@ -171,6 +171,7 @@ def history(collection: Collection, question: str = "emotion") -> tuple[dict[str
     return row, AdjudicationHistory.read(row["history"])
 
 
+@pytest.mark.slow
 def test_items_wait_are_decided_and_keep_their_history(
     make_study: Make, opened: Open, tmp_path: Path
 ) -> None:
@@ -221,6 +222,7 @@ def test_items_wait_are_decided_and_keep_their_history(
     assert collection.adjudicators()["note"].to_list() == ["the first"]
 
 
+@pytest.mark.slow
 def test_two_seniors_do_not_overwrite_each_other(make_study: Make, opened: Open) -> None:
     collection, _ = collected(opened, make_study(2, **STUDY))
     first, second = collection.do(AddAdjudicator()), collection.do(AddAdjudicator())
@@ -245,6 +247,7 @@ def test_a_decision_is_an_answer_on_the_questions_scale(make_study: Make, opened
     assert collection.adjudication().decided == 0
 
 
+@pytest.mark.slow
 def test_none_can_be_decided_where_raters_may_say_it(make_study: Make, collect: Open) -> None:
     questions = [{**STUDY["questions"][0], "none": True}, STUDY["questions"][1]]
     collection, _ = collected(collect, make_study(2, **{**STUDY, "questions": questions}))

@@ -61,6 +61,7 @@ def test_counts_never_drift_apart(make_study: Make, collect: Open, clock: Clock)
     assert dict(collection.coverage().histogram) == {4: 40}
 
 
+@pytest.mark.slow
 def test_people_who_come_together_are_spread(make_study: Make, collect: Open) -> None:
     """The first of thirty who arrive at once do not all get the first stimulus."""
     collection = collect(make_study(60, design={"ratings_per_item": 3}), ahead=0)
@@ -80,6 +81,7 @@ def test_people_who_come_together_are_spread(make_study: Make, collect: Open) ->
     assert firsts != sorted(firsts, key=lambda name: int(name[1:])), "ties are broken at random"
 
 
+@pytest.mark.slow
 def test_eighteen_raters_in_a_minute_with_a_fifth_leaving(
     make_study: Make, collect: Open, clock: Clock
 ) -> None:
@@ -311,6 +313,7 @@ def test_one_item_a_page(make_study: Make, collect: Open) -> None:
     assert asked == [("s0", "joy"), ("s1", "fear"), ("s1", "joy"), ("s2", "fear")]
 
 
+@pytest.mark.slow
 def test_the_adaptive_option_spends_where_raters_disagree(make_study: Make, collect: Open) -> None:
     collection = collect(
         make_study(

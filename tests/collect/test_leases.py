@@ -84,6 +84,7 @@ def test_an_answer_in_the_last_moment_is_in_time(make_study: Make, collect: Open
     assert late.answer().status == "late"
 
 
+@pytest.mark.slow
 def test_a_lease_lasts_four_times_what_a_trial_takes_and_three_minutes_at_least(
     make_study: Make, collect: Open
 ) -> None:

@@ -90,6 +90,7 @@ def test_trials_answered_offline_are_believed_once_the_time_has_passed(folder: P
         assert flags == [None, None, None, "impossible"], "no second is spent on two clips"
 
 
+@pytest.mark.slow
 def test_time_is_not_spent_twice_after_a_restart(folder: Path, clock: Clock) -> None:
     collection = Collection.open(folder, clock=clock)
     person = Person(collection)
@@ -123,6 +124,7 @@ def test_the_rule_flags_who_did_not_listen(folder: Path, clock: Clock) -> None:
     assert "18 of 18 trials" in row["words"]
 
 
+@pytest.mark.slow
 def test_images_and_free_listening_are_not_judged(tmp_path: Path, clock: Clock) -> None:
     home = write_study(tmp_path / "free")
     with Collection.open(home, clock=clock) as collection:

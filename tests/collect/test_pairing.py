@@ -64,6 +64,7 @@ def met(order: list[str]) -> Counter[str]:
     return Counter(stimulus.split("_")[0] for name in order for stimulus in name.split("|"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["choice", "preference"])
 def test_everybody_is_compared_first_and_the_sure_ones_less(
     scale: str, make_study: Make, opened: Open

@@ -135,6 +135,7 @@ def test_only_answers_in_time_earn_the_code(make_study: Make, collect: Open, clo
     assert receipt.next_step.ending == "partial"
 
 
+@pytest.mark.slow
 def test_ahead_is_how_many_trials_are_held_beyond_the_first(make_study: Make, collect: Open) -> None:
     for ahead in (0, 1, 3):
         collection = collect(make_study(6), ahead=ahead)

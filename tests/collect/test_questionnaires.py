@@ -100,6 +100,7 @@ def send(person: Person, answers: dict[str, Any]) -> None:
     person.step = person.collection.do(Questionnaire(person.id, step.time, step.questions, answers))
 
 
+@pytest.mark.slow
 def test_a_questionnaire_comes_page_by_page_and_is_stored_once(make_study: Make, opened: Open) -> None:
     folder = make_study(**STUDY)
     collection = opened(folder)

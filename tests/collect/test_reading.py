@@ -340,6 +340,7 @@ def test_verdicts(make_study: Make, opened: Open) -> None:
     assert {row["verified_by"] for row in fields.iter_rows(named=True)} == {person.id}
 
 
+@pytest.mark.slow
 def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: Open) -> None:
     """First answers, time and keys of every field, and where its draft came from: in the store and in the snapshot."""
     folder = machine_study(make_study, 3, 2)

@@ -86,6 +86,7 @@ def frozen(collection: Collection, folder: Path) -> Snapshot:
 # --- every type -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pair", "ab"])
 def test_a_choice_between_two(kind: str, make_study: Make, opened: Open, tmp_path: Path) -> None:
     collection = opened(study(make_study, kind, "choice"))
@@ -113,6 +114,7 @@ def test_a_preference_in_favour_of_the_second(make_study: Make, opened: Open) ->
     assert set(ratings.select("place", "value").iter_rows()) == {(1, -2.0), (2, 2.0)}
 
 
+@pytest.mark.slow
 def test_abx_has_one_row_about_x(make_study: Make, opened: Open, tmp_path: Path) -> None:
     collection = opened(study(make_study, "abx", "forced", design={"ratings_per_item": 8}))
     walk(collection, lambda _: 0, 8)
@@ -142,6 +144,7 @@ def test_a_reference_is_named_and_not_judged(make_study: Make, opened: Open) -> 
     assert [(member["place"], member["role"]) for member in stored] == [(0, "reference"), (1, "member")]
 
 
+@pytest.mark.slow
 def test_mushra(make_study: Make, opened: Open, tmp_path: Path) -> None:
     folder = study(make_study, "mushra", "grade", sets={"reference": "a", "anchors": ["c"]})
     collection = opened(folder)
@@ -251,6 +254,7 @@ def test_the_order_survives_a_reload_and_a_restart(make_study: Make, opened: Ope
     assert sorted(words) == sorted({f"{s}{words[0][1]}" for s in "abc"})
 
 
+@pytest.mark.slow
 def test_orders_are_balanced_over_raters_and_within_a_rater(make_study: Make, clock: Clock) -> None:
     with Collection.open(
         study(make_study, "pair", "choice", design={"ratings_per_item": 10}), clock=clock, options=SEEDED
@@ -265,6 +269,7 @@ def test_orders_are_balanced_over_raters_and_within_a_rater(make_study: Make, cl
     assert within["len"].max() <= 4  # type: ignore[operator]  # of three on average
 
 
+@pytest.mark.slow
 def test_the_first_answers_connect_all_systems(make_study: Make, clock: Clock) -> None:
     rows = ["stimulus,system,prompt", *(f"s{n},m{n},p" for n in range(30))]
     folder = study(make_study, "pair", "choice", rows=rows, design={"stimuli_per_rater": 10})
@@ -307,6 +312,7 @@ def test_practice_and_anchor_stimuli_set_their_sets_aside(make_study: Make, cloc
         assert set(collection.snapshot().ratings["set"]) == {"0", "2"}
 
 
+@pytest.mark.slow
 def test_distinct_prompts_and_blocks_of_sets(make_study: Make, clock: Clock) -> None:
     folder = study(make_study, "pair", "choice", design={"distinct": ["prompt"], "ratings_per_item": 3})
     with Collection.open(folder, clock=clock, options=SEEDED) as collection:
@@ -406,6 +412,7 @@ def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
 # --- versions ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_edits_to_sets_with_answers(make_study: Make, opened: Open) -> None:
     folder = study(make_study, "pair", "choice", sets={"rule": "table", "file": "sets.csv"})
     (folder / "sets.csv").write_text("set,stimulus\nx,a0\nx,b1\ny,b0\ny,c0\n", encoding="utf-8")

@@ -50,6 +50,7 @@ def test_aimoclips_at_the_same_cost(aimoclips: Path) -> None:
     assert 10 <= outcome.left <= 50
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_outcome(make_study: Make) -> None:
     folder = make_study(20, design={"ratings_per_item": 3, "stimuli_per_rater": 8})
     options = SimulationOptions(raters=7, dropout=0.3, seed=5)
@@ -58,6 +59,7 @@ def test_the_same_seed_gives_the_same_outcome(make_study: Make) -> None:
     assert simulate_collection(folder, SimulationOptions(raters=7, dropout=0.3, seed=6)) != first
 
 
+@pytest.mark.slow
 def test_as_many_raters_as_the_design_needs(make_study: Make) -> None:
     folder = make_study(20, design={"ratings_per_item": 3, "stimuli_per_rater": 10})
     outcome = simulate_collection(folder)

@@ -346,6 +346,7 @@ def spoil(path: Path) -> None:
         file.write(os.urandom(size - min(size // 4, 16_384)))
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_named_at_the_start(make_study: Make) -> None:
     folder = make_study(30, design={"ratings_per_item": 6})
     spoil(filled(folder))

@@ -41,6 +41,7 @@ def test_samples_are_packed_without_loss(samples: list[float | None]) -> None:
     assert np.array_equal(again, expected, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_traces_reach_the_snapshot(make_study: Make, opened: Open, tmp_path: Path) -> None:
     collection = opened(make_study(3, **PLANE, design=GRID))
     person = Person(collection)
@@ -68,6 +69,7 @@ def test_traces_reach_the_snapshot(make_study: Make, opened: Open, tmp_path: Pat
         assert connection.exec_driver_sql("SELECT count(*) FROM traces").scalar() == 0
 
 
+@pytest.mark.slow
 def test_ten_minutes_on_two_axes(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(1, **PLANE))
     person = Person(collection)

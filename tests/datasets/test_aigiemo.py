@@ -113,6 +113,7 @@ def test_what_a_machine_filled_in_are_fields_with_their_history(tmp_path: Path) 
     ]
 
 
+@pytest.mark.slow
 def test_the_example_comes_back_byte_for_byte_also_through_a_snapshot_folder(tmp_path: Path) -> None:
     source = FORMAT.example(tmp_path)
     snapshot = FORMAT.read(source, {})

@@ -121,6 +121,7 @@ def test_the_rubric_is_the_text_the_raters_read(tmp_path: Path) -> None:
     assert len(bare.asked) == 2
 
 
+@pytest.mark.slow
 def test_files_come_back_byte_for_byte_also_through_a_snapshot_folder(tmp_path: Path) -> None:
     source = FORMAT.example(tmp_path)
     snapshot = FORMAT.read(source, {})
@@ -148,6 +149,7 @@ def test_users_in_either_column_order_are_the_same_people(tmp_path: Path) -> Non
     assert (out / "users.csv").read_text() == two
 
 
+@pytest.mark.slow
 def test_an_item_may_have_several_flags(tmp_path: Path) -> None:
     flags = (
         ",".join(DIM.flag_columns)
@@ -227,6 +229,7 @@ def test_mistakes_in_the_other_files_are_told(name: str, text: str, problem: str
     assert problem in caught.value.problem
 
 
+@pytest.mark.slow
 def test_audio_is_found_below_the_media_folder(tmp_path: Path) -> None:
     root = FORMAT.example(tmp_path)
     place = root / "dataset" / DIM.name / "data" / "TEMP" / "5" / "positive"

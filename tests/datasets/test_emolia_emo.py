@@ -92,6 +92,7 @@ def test_nothing_vanishes(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_files_come_back_byte_for_byte_also_through_a_snapshot_folder(tmp_path: Path) -> None:
     source = FORMAT.example(tmp_path)
     snapshot = FORMAT.read(source, {})
@@ -158,6 +159,7 @@ def test_the_last_answer_counts_and_the_files_come_back(
         assert FORMAT.read(subset(folder / "shuffled", *rows), {}).hash == snapshot.hash
 
 
+@pytest.mark.slow
 def test_raters_who_are_no_users_are_kept_and_marked(tmp_path: Path) -> None:
     folder = subset(tmp_path / "in", row("a1", "7"), row("a2", "8"), users=USERS + "7.0,30\n9.0,40\n")
     snapshot = FORMAT.read(folder, {})
@@ -184,6 +186,7 @@ def test_marks_line_ends_and_column_order_change_nothing(tmp_path: Path) -> None
         assert (out / "annotations.csv").read_bytes() == other.removeprefix("\ufeff").encode()
 
 
+@pytest.mark.slow
 def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
     head = "device," + HEAD + ",session"
     folder = subset(tmp_path / "in", "phone," + row("a1", "u") + ",3", "," + row("a2", "u") + ",4", head=head)
@@ -248,6 +251,7 @@ def test_mistakes_are_told_with_file_and_line(
     assert fix in caught.value.fix
 
 
+@pytest.mark.slow
 def test_mistakes_in_the_users_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"users.csv, line 2: username 'u' is there more than once"):
         FORMAT.read(subset(tmp_path / "a", row(), users=USERS + "u,1\nu,2\n"), {})
@@ -267,6 +271,7 @@ def test_the_same_row_twice_counts_once(tmp_path: Path) -> None:
     assert (snapshot.ratings.height, snapshot.ledger.height) == (1, 1)
 
 
+@pytest.mark.slow
 def test_audio_is_looked_up_in_the_folder_of_its_emotion(tmp_path: Path) -> None:
     root = FORMAT.example(tmp_path)
     for folder in ("Joy___Glee_best", "Pain_best"):
@@ -289,6 +294,7 @@ def test_audio_is_looked_up_in_the_folder_of_its_emotion(tmp_path: Path) -> None
         FORMAT.read(root, {"media": "nowhere"})
 
 
+@pytest.mark.slow
 def test_flags_are_read_where_there_are_some(tmp_path: Path) -> None:
     flags = ",".join(EMO.flag_columns) + "\nf1,v,Awe,ultimate,EN_9.mp3,silence,2026-01-01 00:00:00\n"
     snapshot = FORMAT.read(subset(tmp_path / "in", row(), flags=flags), {})

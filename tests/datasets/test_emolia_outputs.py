@@ -293,6 +293,7 @@ def test_ties_as_published(tmp_path: Path) -> None:
     assert "contrastive_1,1,0,0.0,1.0,0.0,0.0" in slices
 
 
+@pytest.mark.slow
 def test_a_snapshot_folder_gives_the_same_files(out: Path, tmp_path: Path) -> None:
     dim(tmp_path / "dim").write(tmp_path / "snapshot")
     again = write_emolia(load(tmp_path / "snapshot"), tmp_path / "out")

@@ -92,6 +92,7 @@ def test_the_file_set(tmp_path: Path, make: Any, header: str, by: str) -> None:
     assert "Balanced accuracy on `majority_present` at threshold 0" in (folder / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_failed_rows_stay_and_count(tmp_path: Path) -> None:
     options = ScoreOptions(ceilings=False, resamples=200)
     folder = bench(emo(tmp_path / "in"), tmp_path / "out", options, failed=("f1.mp3",))
@@ -179,6 +180,7 @@ class Release:
         return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [False, True])
 def test_musicevals_eight_figures_from_an_answer_file(tmp_path: Path, given: bool) -> None:
     release = Release(tmp_path / "in")

@@ -269,6 +269,7 @@ def test_mistakes_are_told_with_file_and_line(
     assert fix in caught.value.fix
 
 
+@pytest.mark.slow
 def test_the_audio_is_found_and_a_missing_folder_named(tmp_path: Path) -> None:
     source = FORMAT.example(tmp_path)
     (source / "wav").mkdir()

@@ -46,7 +46,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
     (folder / "scripts" / "install-for-tests").chmod(0o755)
     (folder / ".venv").mkdir()
     (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
-    (folder / ".venv" / "base").touch()
+    for done in ("pip", "base"):
+        (folder / ".venv" / done).touch()
     (folder / "AImoclips").symlink_to(shared_data / "aimoclips")
     (folder / "oasis").symlink_to(shared_data / "oasis")
     for name in ("wide", "votes"):

@@ -72,6 +72,7 @@ def test_mistakes_are_two_lines(
     assert "Traceback" not in shown
 
 
+@pytest.mark.slow
 def test_an_example_study_has_drafts_and_check_says_which(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +100,7 @@ def test_an_example_study_has_drafts_and_check_says_which(
     )
 
 
+@pytest.mark.slow
 def test_check_of_a_study_whose_drafts_are_partial(
     folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

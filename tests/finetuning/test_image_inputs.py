@@ -41,7 +41,7 @@ def test_the_evaluation_crop_is_the_central_square(tmp_path: Path) -> None:
     assert seen.shape == (3, 40, 40)
     assert seen.dtype == np.uint8
     assert (seen[:, 1:-1, 1:-1] == 255).all()
-    assert seen.min() > 200  # interpolation at the edge
+    assert seen.min() > 180  # interpolation at the edge
     whole = Preparation(side=40, crop=1).evaluation(tmp_path / "square.png")
     assert whole[0, 20, 0] == 0
     assert whole[0, 20, 20] == 255

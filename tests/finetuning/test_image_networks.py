@@ -239,6 +239,8 @@ def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
         (NetworkSpec("wscnet", "resnet50", numbers=2), "needs a question with categories"),
         (NetworkSpec("mdan", "resnet50", categories=4), "needs the polarity"),
         (NetworkSpec("vgg16", "vgg16", {"width": 3}, categories=4), "configuration of vgg16"),
+        (NetworkSpec("swin-t", "swin-t", {"depth": [1]}, categories=4), "swin-t has no 'depth'"),
+        (NetworkSpec("stylenet", "efficientnet-lite2", numbers=2), "looks at feature maps"),
     ],
 )
 def test_what_cannot_be_built_says_why(spec: NetworkSpec, problem: str) -> None:

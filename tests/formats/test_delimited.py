@@ -95,6 +95,7 @@ _cell = st.text(
 )
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 4).flatmap(
         lambda n: st.lists(st.lists(_cell, min_size=n, max_size=n), min_size=1, max_size=6)

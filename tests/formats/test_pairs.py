@@ -158,6 +158,7 @@ def test_long_prompts_get_ids_and_keep_their_text(tmp_path: Path) -> None:
     assert snapshot.stimuli["prompt"].unique().to_list() == [text.strip()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["arena", "long"])
 def test_arena_logs_come_back_as_they_were(format: str, tmp_path: Path) -> None:
     rows = [
@@ -276,6 +277,7 @@ def test_votes_are_raters_nobody_knows() -> None:
         heartfelt.read(frame.with_columns(n_a=pl.Series([0.5, 1.0])), first="a", second="b", votes="n_a,n_b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["long"])
 def test_long_pairs_come_back_as_they_were(format: str, tmp_path: Path) -> None:
     frame = PAIRS.head(3).with_columns(better=pl.Series([2, -3, 0]), at=pl.Series(["2025-01-01 10:00"] * 3))

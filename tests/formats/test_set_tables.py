@@ -54,6 +54,7 @@ def test_best_and_worst_by_name_column_or_place(tmp_path: Path) -> None:
     again(snapshot, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_ranks_in_columns_and_by_order(tmp_path: Path) -> None:
     frame = pl.DataFrame({"user": ["u", "v"], "s1": ["a", "b"], "s2": ["b", "c"], "r1": [2, 1], "r2": [1, 2]})
     ranked = heartfelt.read(frame, members="s1,s2", ranks="r1,r2")
@@ -281,6 +282,7 @@ def test_moments_in_the_wrong_unit_are_an_error() -> None:
         heartfelt.read(frame, time="time")
 
 
+@pytest.mark.slow
 def test_abx_and_reference_trials_by_rows(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {

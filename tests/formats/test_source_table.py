@@ -177,6 +177,7 @@ def test_questions_are_renamed() -> None:
     assert [q.id for q in heartfelt.read(votes, "votes", rename={"category": "mood"}).study.asked] == ["mood"]
 
 
+@pytest.mark.slow
 def test_intents_get_their_references(tmp_path: Path) -> None:
     frame = pl.DataFrame(ROWS).with_columns(intent=pl.col("stimulus").replace({"a": "happy", "b": "sad"}))
     given: Any = {"happy": {"valence": 8.0}, "sad": {"valence": 2.0}}
@@ -316,6 +317,7 @@ def test_free_text_survives_export_and_import(tmp_path: Path) -> None:
     assert again.ratings.select(columns).sort(columns).equals(snapshot.ratings.select(columns).sort(columns))
 
 
+@pytest.mark.slow
 def test_coded_answers_survive_without_their_study(tmp_path: Path) -> None:
     frame = pl.DataFrame(ROWS).with_columns(value=pl.Series(["sad", "calm", "sad", "happy"]))
     snapshot = heartfelt.read(frame)

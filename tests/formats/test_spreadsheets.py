@@ -62,6 +62,7 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     assert read_delimited(path)["=name"].to_list() == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.text("=+-@'\t1a ,\"", min_size=1), min_size=1, max_size=6))
 def test_the_apostrophe_is_reversible(texts: list[str]) -> None:
     frame = pl.DataFrame({"text": texts})

@@ -61,6 +61,7 @@ def test_items_carry_the_labels(made: Snapshot) -> None:
         result.part("tets")
 
 
+@pytest.mark.slow
 def test_the_hash_does_not_depend_on_order_but_on_content(made: Snapshot) -> None:
     result = freeze(made)
     shuffled = Snapshot.build(
@@ -81,6 +82,7 @@ def test_the_hash_does_not_depend_on_order_but_on_content(made: Snapshot) -> Non
     assert len(hashes) == 4
 
 
+@pytest.mark.slow
 def test_new_stimuli_do_not_move_old_ones(made: Snapshot) -> None:
     half = made.stimuli.filter(pl.int_range(pl.len()) % 2 == 0)
     fewer = Snapshot.build(
@@ -94,6 +96,7 @@ def test_new_stimuli_do_not_move_old_ones(made: Snapshot) -> None:
         assert old.join(new, on=["stimulus", "question", "split"], how="anti").height == 0
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31), st.sampled_from([None, 4]))
 @settings(deadline=None, max_examples=25)
 def test_shares_are_met_over_many_groups(seed: int, folds: int | None) -> None:

@@ -85,6 +85,7 @@ def test_each_prompt_by_itself_gives_stimuli_no_common_scale() -> None:
     assert result.ledger.filter(pl.col("what") == "item").height == 32
 
 
+@pytest.mark.slow
 def test_connected_stimuli_have_strengths_as_labels() -> None:
     result = labels(arena(across=True, each=200, prompts=4))
     assert result.table["value"].is_not_null().all()
@@ -95,6 +96,7 @@ def test_connected_stimuli_have_strengths_as_labels() -> None:
     assert result.table["n"].sum() == 2 * 2000
 
 
+@pytest.mark.slow
 def test_grades_of_preferences_are_strengths_on_their_scale() -> None:
     made = systems(arena(graded=True, raters=20, each=60))
     for name in SYSTEMS:
@@ -121,6 +123,7 @@ def test_sets_give_strengths_and_the_pairs_that_follow(kind: str) -> None:
         assert row["value"] == float(better)
 
 
+@pytest.mark.slow
 def test_bad_comparisons_are_explained() -> None:
     winner = [
         row
@@ -207,6 +210,7 @@ def test_traces_with_other_starts_and_rates_are_aligned() -> None:
     assert np.ptp(data.values, axis=0).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_benchmark_stores_comparisons_without_names(tmp_path: Path) -> None:
     snapshot = arena(raters=4, each=20)
     bench = freeze(snapshot, split=SplitOptions(by="prompt", folds=2))
@@ -233,6 +237,7 @@ def test_comparisons_across_parts_belong_to_none() -> None:
     assert any(f"{apart} of 80 comparisons are in no part" in note for note in bench.notes)
 
 
+@pytest.mark.slow
 def test_a_benchmark_stores_courses(tmp_path: Path) -> None:
     bench = freeze(traced(clips=6), split=SplitOptions(folds=2))
     assert bench.courses.height == 6

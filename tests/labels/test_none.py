@@ -77,6 +77,7 @@ def test_a_label_is_none_where_half_of_the_raters_say_so(snapshot: Snapshot) -> 
     assert left_out["c", "much"] == "no ratings: the question is asked only under a condition"
 
 
+@pytest.mark.slow
 def test_analyses_and_texts_leave_none_out(snapshot: Snapshot) -> None:
     result = heartfelt.analyze(snapshot)
     assert result.labels.filter(question="look", answer=NONE).height == 2

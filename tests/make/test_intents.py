@@ -126,6 +126,7 @@ def test_notes_on_words_without_norms_forms_and_confounding() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_a_study_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["intents", "--to", str(tmp_path / "intents.yaml")]) == 0
     assert (

@@ -64,6 +64,7 @@ def test_traces_need_no_sets(tmp_path: Path) -> None:
     assert opened.study.design.affect_grid == ("valence", "arousal")
 
 
+@pytest.mark.slow
 def test_check_warns_of_what_will_not_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two groups that never meet, a stimulus in no set, too few raters, one answer per set."""
     folder = tmp_path / "s"
@@ -123,6 +124,7 @@ def test_anchors_are_low_passed(hertz: int, heard: int, lost: int) -> None:
             assert np.corrcoef(out[2000:-2000], sound[2000:-2000])[0, 1] > 0.999
 
 
+@pytest.mark.slow
 def test_versions_are_of_the_same_music_and_length() -> None:
     maker = Versions(seconds=1.0)
     asked = {

@@ -72,6 +72,7 @@ def originals(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_clips_are_cropped_levelled_and_described(study: Path) -> None:
     before = originals(study)
     done = prepare(study, PrepareOptions(seconds=2.0, channels="stereo", format=".flac"))
@@ -104,6 +105,7 @@ def test_clips_are_cropped_levelled_and_described(study: Path) -> None:
     assert json.loads((study / "prepare.json").read_text())["options"]["loudness"] == -23.0
 
 
+@pytest.mark.slow
 def test_preparing_again_begins_with_the_originals_and_gives_the_same_bytes(study: Path) -> None:
     first = prepare(study, PrepareOptions(seconds=2.0, format=".wav"))
     table = (study / "stimuli.csv").read_bytes()
@@ -136,6 +138,7 @@ def test_files_of_one_name_stay_apart_and_a_parquet_manifest_stays_one(study: Pa
     assert pl.read_parquet(study / "stimuli.parquet")["original"].to_list() == [row[2] for row in rows]
 
 
+@pytest.mark.slow
 def test_differences_between_systems_are_tested_before_and_after(study: Path) -> None:
     done = prepare(study, PrepareOptions(format=".wav"))
     tests = {each.measure: each for each in done.differences}
@@ -158,6 +161,7 @@ def test_other_crops(study: Path, crop: str) -> None:
     }[crop]
 
 
+@pytest.mark.slow
 def test_a_clip_that_would_pass_the_peak_stays_quieter(study: Path) -> None:
     done = prepare(study, PrepareOptions(loudness=-5.0, format=".wav"))
     assert all(
@@ -248,6 +252,7 @@ def test_instrumental_clips_need_something_that_listens(study: Path) -> None:
         prepare(study, PrepareOptions(content="speech"))
 
 
+@pytest.mark.slow
 def test_a_study_with_ratings_keeps_the_media_they_are_about(
     study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -261,6 +266,7 @@ def test_a_study_with_ratings_keeps_the_media_they_are_about(
     assert (study / "stimuli.csv").read_bytes() == table
 
 
+@pytest.mark.slow
 def test_the_command_reports_and_says_what_failed(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

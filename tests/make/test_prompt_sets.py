@@ -44,6 +44,7 @@ def test_lengths_aspects_and_duplicates() -> None:
     assert coverage(FEW, {"beings": ["nobody"]}).aspects == {"beings": 0}
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8), min_size=2, max_size=12))
 def test_near_duplicates_are_those_of_comparing_every_pair(texts: list[list[str]]) -> None:
     prompts = {f"p{place}": " ".join(letters) for place, letters in enumerate(texts)}
@@ -110,6 +111,7 @@ def test_prompts_are_read_from_lines_tables_and_studies(tmp_path: Path) -> None:
         read_prompts(tmp_path / "absent.csv")
 
 
+@pytest.mark.slow
 def test_the_command_and_its_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, lists = tmp_path / "p.csv", tmp_path / "aspects.yaml"
     source.write_text("id,prompt\n" + "".join(f'{name},"{text}"\n' for name, text in FEW.prompts.items()))

@@ -105,6 +105,7 @@ def test_the_planted_arousal_gain_is_recovered_from_the_sound(system: str) -> No
     assert slope == pytest.approx(convey.gain["arousal"], abs=4 * spread)
 
 
+@pytest.mark.slow
 def test_valence_is_heard() -> None:
     # A displeased voice is rough: one period is less like the next.
     def clearness(valence: float, name: str) -> float:
@@ -213,6 +214,7 @@ def test_means_can_be_asked_for() -> None:
         spoken(tempo=1.5)
 
 
+@pytest.mark.slow
 def test_the_asked_for_range_is_in_the_sound() -> None:
     spreads = []
     for share in (0.0, 0.6):

@@ -49,6 +49,7 @@ def test_silence_is_told_by_its_share() -> None:
     assert check_sound(clip, RATE).problems == ("silent for 67% of its length",)
 
 
+@pytest.mark.slow
 def test_clipping_needs_runs_at_a_high_level() -> None:
     """A second of 100 Hz has 200 tops, of which the fades lower four at either end."""
     t = np.arange(RATE) / RATE
@@ -75,6 +76,7 @@ def bits(first: Samples, rate: int, second: Samples, other_rate: int) -> int:
     return int((np.unpackbits(a) != np.unpackbits(b)).sum())
 
 
+@pytest.mark.slow
 def test_copies_are_recognised_and_strangers_are_not() -> None:
     import soundfile
 

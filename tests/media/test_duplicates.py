@@ -54,6 +54,7 @@ def test_groups_are_those_of_every_pair(seed: int) -> None:
     assert duplicate_groups(hashes).tolist() == every_pair(hashes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "same"), [(HASH_BITS, True), (HASH_BITS + 1, False)])
 def test_the_limit_is_exact_wherever_the_bits_are(bits: int, same: bool) -> None:
     rng = stream(1, "limit")
@@ -71,6 +72,7 @@ def test_nothing_and_blank_images() -> None:
     assert duplicate_groups([None, *[blank] * 50_000])[-1] == 1
 
 
+@pytest.mark.slow
 def test_unrelated_hashes_are_compared_with_few_others() -> None:
     """20,000 hashes are 200 million pairs; in bands it is a matter of a fraction of a second, and nothing is joined."""
     hashes: list[Bits | None] = list(stream(2, "many").integers(0, 256, (20_000, 32), dtype=np.uint8))

@@ -218,6 +218,7 @@ def test_sixteen_bits_are_measured_or_refused_with_a_reason() -> None:
         measure_image(deep_png(0))
 
 
+@pytest.mark.slow
 def test_a_side_of_20_000_pixels(tmp_path: Path) -> None:
     """A wide one is measured; a square of that side is refused by its header, before it fills the memory."""
     Image.new("RGB", (20_000, 60), "white").save(tmp_path / "wide.png")

@@ -66,6 +66,7 @@ def test_the_graph_is_the_published_architecture(other_weights: dict[str, npt.ND
         np.testing.assert_allclose(result[name], expected, atol=2e-5 * np.abs(expected).max(), err_msg=name)
 
 
+@pytest.mark.slow
 def test_other_weights_are_found_out(other_weights: dict[str, npt.NDArray[Any]]) -> None:
     other = Model("musicnn-msd", "other", {"model.onnx": converted.build(other_weights)})
     with pytest.raises(DamagedError, match="does not give its reference outputs"):

@@ -91,6 +91,7 @@ def test_more_ratings_and_more_clips_find_more_and_cost_more(made: Plan) -> None
     assert few.design.raters < many.design.raters
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_plan(music: Path, made: Plan) -> None:
     again = plan_study(music, made.options)
     assert dumps(again) == dumps(made)
@@ -121,6 +122,7 @@ def test_time_and_cost_by_hand(made: Plan) -> None:
     assert price(design, PlanOptions(pay_per_rating=0.1), 20, 300).cost == pytest.approx(30)
 
 
+@pytest.mark.slow
 def test_plan_files_round_trip_and_the_page_says_what_to_do(made: Plan, tmp_path: Path) -> None:
     folder = write_plan(made, tmp_path / "plan")
     assert dumps(read_json(folder / "plan.json", Plan)) == (folder / "plan.json").read_text().rstrip("\n")
@@ -132,6 +134,7 @@ def test_plan_files_round_trip_and_the_page_says_what_to_do(made: Plan, tmp_path
         assert f'data-figure="{name}"' in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "question", "alpha"),
     [
@@ -158,6 +161,7 @@ def test_opinion_and_presence_designs(
     assert 0 < (forecast.ceiling.value or 0) < 1
 
 
+@pytest.mark.slow
 def test_comparison_designs_go_through_the_real_strengths(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "arena", 2)
     opened = open_study(folder)
@@ -179,6 +183,7 @@ def test_comparison_designs_go_through_the_real_strengths(tmp_path: Path) -> Non
     assert few.design.sets > 0
 
 
+@pytest.mark.slow
 def test_a_pilot_carries_its_uncertainty_into_the_ranges(music: Path) -> None:
     options = fast(ratings=(6,), studies=60)
     pilot = estimate_pilot(simulated_pilot(music, 20))
@@ -195,6 +200,7 @@ def test_a_pilot_carries_its_uncertainty_into_the_ranges(music: Path) -> None:
     assert width(unsure) > 1.2 * width(sure)
 
 
+@pytest.mark.slow
 def test_screening_is_the_real_one(music: Path) -> None:
     options = fast(ratings=(12,), careless=0.2, policy="default")
     [each] = [one for one in plan_study(music, options).designs if one.design.ratings == 12]
@@ -226,6 +232,7 @@ def test_bad_input_is_explained(music: Path, given: dict[str, Any], words: str) 
         plan_study(music, PlanOptions(**given))
 
 
+@pytest.mark.slow
 def test_a_pilot_of_three_raters_is_refused(music: Path) -> None:
     with pytest.raises(InputError, match="A pilot of 3 raters does not show how raters differ"):
         plan_study(music, PlanOptions(), pilot=simulated_pilot(music, 3))
@@ -256,6 +263,7 @@ def test_the_built_in_pilot_follows_the_scale(music: Path) -> None:
     assert "CC BY 4.0" in known.credit
 
 
+@pytest.mark.slow
 def test_preregistration_and_deviations(made: Plan, music: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
     folder.mkdir()
@@ -287,6 +295,7 @@ def test_preregistration_and_deviations(made: Plan, music: Path, tmp_path: Path)
     assert "registered" not in json.loads(dumps(plain.summary))
 
 
+@pytest.mark.slow
 def test_the_command(music: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["plan", str(music), "--studies", "20", "--policy", "flag-only", "--ratings", "6"]
     assert main([*common, "--expect", "Sinewood=1", "-o", str(tmp_path / "out")]) == 0
@@ -320,6 +329,7 @@ def test_two_processes_give_what_one_gives(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_pilots_of_comparisons_and_of_categories() -> None:
     snapshot = compared.arena(raters=16, seed=3)
     known = comparison_pilot(snapshot.study, snapshot)
@@ -342,6 +352,7 @@ def test_pilots_of_comparisons_and_of_categories() -> None:
     assert any("fewer than 15" in note for note in categories.notes)
 
 
+@pytest.mark.slow
 def test_a_pilot_without_a_difference_says_that_power_is_false_alarms(music: Path) -> None:
     pilot = BUILT_IN["aimoclips"]
     flat = {

@@ -34,6 +34,7 @@ def design(raters: int = 20, ratings: int = 5, per_cell: int = 4) -> PlannedDesi
     return PlannedDesign(SYSTEMS, INTENTS, per_cell, 12 * per_cell, ratings, 12, raters, own=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minimum", [1, 4])
 def test_the_fast_figures_are_those_of_the_analysis(minimum: int) -> None:
     """Kernel figures on one simulated study equal what ``heartfelt.analysis`` reports of the same snapshot."""
@@ -93,6 +94,7 @@ def test_dropped_raters_count_as_if_they_had_never_come() -> None:
         np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_assignment_in_memory_spreads_ratings_like_a_collection(tmp_path: Path, dropout: float) -> None:
     folder = tmp_path / "study"
@@ -160,6 +162,7 @@ def test_effects_have_variance_one_whatever_their_arrangement() -> None:
     assert standardised(3, 1, np.random.default_rng(0)).tolist() == [[0.0]] * 3
 
 
+@pytest.mark.slow
 def test_simulated_studies_have_the_planned_components() -> None:
     """Components estimated from simulated studies are those that were planted, on average."""
     wanted = Components(0.6, 0.5, 0.2, 0.4, 0.5, 1.8)
@@ -182,6 +185,7 @@ def test_simulated_studies_have_the_planned_components() -> None:
     assert (apart[:6] < 4 * error[:6] + 0.04 * scaled.total).all(), (mean, scaled)
 
 
+@pytest.mark.slow
 def test_a_pilot_gives_back_what_was_planted_with_draws_around_it() -> None:
     about = material(per_cell=8)
     layout = layout_of(about, design(40, 5, 8))
@@ -207,6 +211,7 @@ def test_a_pilot_gives_back_what_was_planted_with_draws_around_it() -> None:
     assert 0 < shares.mean() < 0.3
 
 
+@pytest.mark.slow
 def test_no_difference_gives_false_alarms_at_their_rate() -> None:
     known = BUILT_IN["aimoclips"].questions["valence"]
     none = replace(known, components=replace(known.components, system=0.0))

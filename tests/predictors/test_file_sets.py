@@ -143,6 +143,7 @@ def test_heartfelts_own_predictions_of_sets_are_read_again(pairs: Snapshot, tmp_
         assert again.table[column].to_list() == first.table[column].to_list()
 
 
+@pytest.mark.slow
 def test_strengths_by_stimulus_by_axis_and_by_system(pairs: Snapshot, tmp_path: Path) -> None:
     long = asked(pairs, written(tmp_path, "stimulus,value\nA00,1\nB00,2\nC00,3\n"))
     assert long.table["value"].to_list() == [1.0, 2.0, 3.0]
@@ -156,6 +157,7 @@ def test_strengths_by_stimulus_by_axis_and_by_system(pairs: Snapshot, tmp_path: 
     assert system.table["note"][0] == "the value of A"
 
 
+@pytest.mark.slow
 def test_traces_by_time_by_sample_and_as_lists(tmp_path: Path) -> None:
     snapshot, truth = courses(stimuli=2, raters=2, seconds=5)
     lines = [f"{name},{0.5 * k},{v}" for name, course in truth.items() for k, v in enumerate(course)]

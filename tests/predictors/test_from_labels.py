@@ -82,6 +82,7 @@ def test_an_items_own_label_stays_out_of_its_prediction(name: str) -> None:
     assert before.table["value"].to_list() != after.table["value"].to_list()
 
 
+@pytest.mark.slow
 def test_the_constant_is_the_mean_of_the_other_half_and_tells_nothing() -> None:
     data = random_study(400)
     done = learnt("constant", data, ["valence", "fits"])
@@ -97,6 +98,7 @@ def test_the_constant_is_the_mean_of_the_other_half_and_tells_nothing() -> None:
     assert done.counts["failed"] == 0
 
 
+@pytest.mark.slow
 def test_the_cell_and_the_system_by_hand() -> None:
     data = random_study(40)
     table = labels(data).table.filter(pl.col("question") == "valence").join(data.stimuli, on="stimulus")
@@ -145,6 +147,7 @@ def test_questions_of_one_kind_count_together_for_the_constant(tmp_path: Path) -
     assert done.table["note"].str.contains("of the other half").all()
 
 
+@pytest.mark.slow
 def test_a_given_constant() -> None:
     data = random_study(4)
     assert learnt("constant:3.5", data, ["valence"]).table["value"].to_list() == [3.5] * 4

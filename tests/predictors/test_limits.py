@@ -304,6 +304,7 @@ def test_a_run_is_given_up_after_exactly_so_many_lost_cases_in_a_row(
     assert all(text.startswith("not asked: 5 cases in a row had failed") for text in left["problem"])
 
 
+@pytest.mark.slow
 def test_by_default_fifty_lost_cases_end_a_run(tmp_path: Path) -> None:
     assert RunOptions().give_up_after == 50
     path = tmp_path / "clip.wav"

@@ -141,6 +141,7 @@ def test_a_missing_member_is_that_sets_problem(tmp_path: Path) -> None:
     assert done.table["attempts"].sum() == 0
 
 
+@pytest.mark.slow
 def test_a_bench_of_baselines(tmp_path: Path) -> None:
     snapshot = with_media(tmp_path, prompts=4)
     models = ["first", "constant", "system-mean", "measure:duration", "human"]

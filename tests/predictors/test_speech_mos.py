@@ -62,6 +62,7 @@ def test_every_score_of_dnsmos_can_be_asked(pulled: Pulled, judge: str, tmp_path
     assert result.value == pytest.approx(scored(judge, media, pulled("dnsmos")), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
     pulled("distillmos")
     (tmp_path / "text.wav").write_text("no sound")

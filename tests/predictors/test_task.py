@@ -42,6 +42,7 @@ def test_emolia_levels_ask_with_their_text(tmp_path: Path) -> None:
     assert texts["LANG/European/positive"] == "Speech audio. Does this voice match level European of LANG?"
 
 
+@pytest.mark.slow
 def test_only_what_can_be_scored_is_asked_and_ties_of_ordered_answers_are(tmp_path: Path) -> None:
     data = emo(tmp_path / "emo")
     assert len(asked(data)) == 7  # f2, f3 and f7 are tied on three levels and not on present or absent

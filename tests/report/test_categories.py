@@ -55,6 +55,7 @@ def test_balance_has_a_bar_for_every_category(emotional: Analysis, result: Categ
     assert all("intended for 6 (12%)" in row.words for row in panel.rows)
 
 
+@pytest.mark.slow
 def test_the_map_has_every_category_and_stimulus(emotional: Analysis, result: Categories) -> None:
     chart = made("category-map", emotional)
     panels = [panel for panel in chart.panels if isinstance(panel, Map)]
@@ -154,6 +155,7 @@ def test_the_contact_sheet_has_pictures_of_each_category(
     assert html.count('src="data:image/jpeg;base64,') == sum(int(sheet[1]) for sheet in sheets)
 
 
+@pytest.mark.slow
 def test_pictures_are_bounded(emotional: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
     names = emotional.snapshot.stimuli["stimulus"].to_list()
     everything = thumbnails(emotional.snapshot, names)
@@ -163,6 +165,7 @@ def test_pictures_are_bounded(emotional: Analysis, monkeypatch: pytest.MonkeyPat
     assert 0 < len(few) < len(everything)
 
 
+@pytest.mark.slow
 def test_other_studies_have_no_such_sections(conveyance: Analysis) -> None:
     charts = charts_of(conveyance)
     assert all(isinstance(charts[name], Absent) for name in NAMES)

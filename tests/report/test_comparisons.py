@@ -47,6 +47,7 @@ def test_every_cell_of_the_win_matrix_is_a_share(compared: Analysis) -> None:
         assert panel.cells[a][a].value is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "section", "words"),
     [

@@ -115,6 +115,7 @@ def test_a_ranking_lies_in_order_with_bars_beside_ties(opinion: Analysis) -> Non
         near(alongside, [(first - 0.3, last + 0.3) for first, last in panel["ties"]])
 
 
+@pytest.mark.slow
 def test_a_map_has_dots_crosses_stars_and_ellipses_in_place(conveyance: Analysis) -> None:
     figure = drawn("perceived-maps", conveyance)
     labels = conveyance.labels

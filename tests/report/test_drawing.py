@@ -68,6 +68,7 @@ def test_the_same_chart_gives_the_same_bytes(conveyance: Analysis, tmp_path: Pat
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
 
 
+@pytest.mark.slow
 def test_files_carry_no_dates_and_fonts_that_can_be_edited(tmp_path: Path) -> None:
     save(bars("a"), tmp_path, "a")
     svg, pdf = (tmp_path / "a.svg").read_text(), (tmp_path / "a.pdf").read_bytes()
@@ -87,6 +88,7 @@ def test_names_of_any_kind_are_drawn_as_they_are(label: str, tmp_path: Path) -> 
         assert "$x_1$ &amp; \\alpha" in svg
 
 
+@pytest.mark.slow
 def test_a_reader_s_own_settings_neither_matter_nor_change(tmp_path: Path) -> None:
     import matplotlib
 

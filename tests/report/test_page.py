@@ -123,6 +123,7 @@ def test_large_media_are_linked_from_where_the_page_will_lie(
         ).resolve() == conveyance.snapshot.source.media_root / f"{name}.wav"  # type: ignore[operator]  # there is one
 
 
+@pytest.mark.slow
 def test_the_page_is_light_without_media(conveyance: Analysis) -> None:
     page = analysis_page(conveyance, charts_of(conveyance), Path("report.html"))
     bare = replace(page, media={})
@@ -184,6 +185,7 @@ def test_script_json_refuses_what_json_has_no_word_for() -> None:
     assert "<" not in script_json("</script>")
 
 
+@pytest.mark.slow
 def test_the_overview_of_a_snapshot(tmp_path: Path) -> None:
     target = write_overview(studies.conveyance(tmp_path / "tones"), tmp_path / "new" / "overview.html")
     html = target.read_text(encoding="utf-8")

@@ -70,6 +70,7 @@ def test_a_bounded_choice_runs_from_most_to_least_agreement(traced: Analysis) ->
     assert {row["stimulus"] for row in chart.rows} == {each.stimulus for each in question.stimuli}
 
 
+@pytest.mark.slow
 def test_long_traces_of_many_raters_are_thinned() -> None:
     base = some_traces(raters=30, clips=1)
     longer = base.traces.with_columns(pl.col("samples").list.eval(pl.element().repeat_by(20).explode()))
@@ -80,6 +81,7 @@ def test_long_traces_of_many_raters_are_thinned() -> None:
     assert panel.moments[-1] == pytest.approx(1195 / 2)
 
 
+@pytest.mark.slow
 def test_two_raters_have_no_band_and_one_no_agreement() -> None:
     two = analyze(some_traces(raters=2, clips=2), AnalyzeOptions(resamples=100))
     assert all(panel.low == () and panel.high == () for panel in panels_of(two))

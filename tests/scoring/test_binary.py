@@ -167,6 +167,7 @@ def test_probabilities_are_calibrated_or_there_is_a_reason(
     assert sum(bin_.count for bin_ in details.calibration.bins) == rows.height
 
 
+@pytest.mark.slow
 def test_the_best_threshold_is_the_best() -> None:
     draw = np.random.default_rng(2)
     for _ in range(12):

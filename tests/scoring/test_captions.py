@@ -72,6 +72,7 @@ def stand_in(folder: Path, body: str) -> None:
     (folder / "java").chmod(0o755)
 
 
+@pytest.mark.slow
 def test_spice_reads_what_its_program_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = """import json, sys
 rows = json.load(open(sys.argv[4]))
@@ -83,6 +84,7 @@ json.dump(made, open(sys.argv[6], "w"))
     assert spice(TEXTS, REFERENCES, tmp_path).tolist() == [0.5, 0.25, 0.25]
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, "import sys; sys.exit('Unsupported class file')\n")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")

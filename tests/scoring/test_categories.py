@@ -121,6 +121,7 @@ def test_without_shares_there_is_a_reason(snapshot: Snapshot, told: list[dict[st
     assert "No model predicts 'caption'." in result.notes
 
 
+@pytest.mark.slow
 def test_degrees() -> None:
     snapshot, _ = made.presence(raters=5)
     held = labels(snapshot).table.filter(pl.col("value").is_not_null())

@@ -111,6 +111,7 @@ def test_labels_with_standard_errors_have_a_ceiling_without_single_ratings() -> 
     assert "without spread" in str(gone.ceiling.why_missing)
 
 
+@pytest.mark.slow
 def test_tied_items_count_for_the_vote_model_but_not_for_the_score() -> None:
     """Leaving tied items out of the votes would make items look clearer than they are."""
     snapshot, chance = made.chances(stimuli=300, seed=4)

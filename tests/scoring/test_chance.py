@@ -87,6 +87,7 @@ def test_a_model_that_does_not_beat_chance_has_no_rank(both: Scores) -> None:
     assert mine["best"] is None
 
 
+@pytest.mark.slow
 def test_alone_it_is_not_called_best_either(both: Scores) -> None:
     snapshot, _ = made.presence(stimuli=80)
     scores = score(snapshot, sham(snapshot, 5), ScoreOptions(slices=()))
@@ -135,6 +136,7 @@ def test_every_metric_says_what_chance_is_or_why_there_is_none(metric: str) -> N
     assert METRICS[metric].chance_rule
 
 
+@pytest.mark.slow
 def test_errors_are_measured_from_the_constant_predictor() -> None:
     snapshot, truth = made.numbers(per_cell=5)
     held = labels(snapshot).table

@@ -80,6 +80,7 @@ def test_a_number_per_stimulus_decides_pairs_by_the_sign_of_the_difference() -> 
     assert details.position_bias is None
 
 
+@pytest.mark.slow
 def test_log_loss_and_brier_are_those_of_the_probabilities() -> None:
     snapshot, truth = data()
     scores = score(snapshot, probable(snapshot, truth), QUICK)
@@ -105,6 +106,7 @@ def test_log_loss_and_brier_are_those_of_the_probabilities() -> None:
     assert from_json(Scores, as_json(scores)).details["better"].models["probable"] == details
 
 
+@pytest.mark.slow
 def test_the_order_of_names_does_not_matter() -> None:
     """Pairs are named by their stimuli in the order of names; raters met them in either order."""
     snapshot, truth = data()
@@ -155,6 +157,7 @@ def test_a_prediction_that_is_not_a_number_is_a_failure() -> None:
     assert list(coverage.problems) == ["B00: what was given cannot be scored on this task"]
 
 
+@pytest.mark.slow
 def test_pairs_that_were_never_predicted_are_failures_and_named() -> None:
     snapshot, truth = data()
     scores = score(snapshot, probable(snapshot, truth).head(10), QUICK)
@@ -175,6 +178,7 @@ def test_equal_numbers_are_half_right_and_have_no_rank() -> None:
     assert rank.why_none == "it does not beat chance"
 
 
+@pytest.mark.slow
 def test_all_ties() -> None:
     snapshot, truth = arena(prompts=4, raters=4, ties=1.0)
     scores = score(snapshot, pl.concat([scalar(truth), probable(snapshot, truth)], how="diagonal"))
@@ -192,6 +196,7 @@ def test_all_ties() -> None:
     assert {rank.place for rank in scores.ranked("better")} == {None}
 
 
+@pytest.mark.slow
 def test_always_the_first() -> None:
     snapshot, _ = arena(prompts=8, raters=6, first=1.5)
     rows = [
@@ -206,6 +211,7 @@ def test_always_the_first() -> None:
     assert details.decided_by == "the order of presentation"
 
 
+@pytest.mark.slow
 def test_always_the_first_of_a_ranking() -> None:
     snapshot, _ = rankings(prompts=3)
     rows = [
@@ -218,6 +224,7 @@ def test_always_the_first_of_a_ranking() -> None:
     )
 
 
+@pytest.mark.slow
 def test_position_bias_of_a_judge() -> None:
     snapshot, _ = data()
     rows = []
@@ -243,6 +250,7 @@ def test_position_bias_of_a_judge() -> None:
     assert bias.p_value == pytest.approx(2 * 0.5**12)
 
 
+@pytest.mark.slow
 def test_two_models_are_compared_answer_by_answer() -> None:
     snapshot, truth = data()
     wrong = {name: -number for name, number in truth.items()}
@@ -292,6 +300,7 @@ def test_the_ceilings_hold_what_a_perfect_model_reaches() -> None:
     assert np.mean(one) < np.mean(tops) - 0.05
 
 
+@pytest.mark.slow
 def test_a_frozen_benchmark_is_scored_like_its_snapshot() -> None:
     snapshot, truth = data()
     frozen = freeze(snapshot, split=SplitOptions(by="prompt"))
@@ -315,6 +324,7 @@ def test_a_sample_of_pairs() -> None:
     assert scores.ledger.filter(pl.col("reason").str.contains("not in the sample")).height == 26
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("best_worst", [False, True])
 def test_rankings_count_as_the_pairs_that_follow(best_worst: bool) -> None:
     snapshot, truth = rankings(best_worst=best_worst)

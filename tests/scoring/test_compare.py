@@ -88,6 +88,7 @@ def test_pairs_are_compared_on_the_items_both_answered() -> None:
     assert pair.difference.value == pytest.approx(expected[0] - expected[1])
 
 
+@pytest.mark.slow
 def test_a_left_out_rater_is_shown_but_not_ranked() -> None:
     snapshot, truth = made.numbers(per_cell=3)
     held = labels(snapshot).table

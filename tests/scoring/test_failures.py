@@ -56,6 +56,7 @@ def test_eight_of_120_do_not_rank_first() -> None:
     assert covered.problems == {"not sure": 52, "no prediction was given": 60}
 
 
+@pytest.mark.slow
 def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
     result, table = numbers()
     answer = made.as_json(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.scoring.details import BinaryDetails, NumberDetails
@@ -17,6 +18,7 @@ KEYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_scores_are_restored_from_their_file(tmp_path: Path) -> None:
     snapshot, truth = made.presence(stimuli=20)
     rows = [{"stimulus": s, "question": q, "value": min(v, 1.0)} for (s, q), v in truth.items()]

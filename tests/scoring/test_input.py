@@ -32,6 +32,7 @@ def test_constant_predictions_have_errors_but_no_correlation() -> None:
     assert json.loads(json.dumps(made.as_json(result), allow_nan=False))["ranks"][0]["why_none"]
 
 
+@pytest.mark.slow
 def test_one_item_and_no_answer() -> None:
     snapshot, _ = made.numbers(per_cell=1)
     options = ScoreOptions(resamples=200, selection=Selection(limit=1))
@@ -79,6 +80,7 @@ def test_a_study_without_labels() -> None:
         truth_of(empty)
 
 
+@pytest.mark.slow
 def test_labels_need_their_snapshot() -> None:
     snapshot, truth = made.numbers(per_cell=2)
     answer = made.predictions(
@@ -121,6 +123,7 @@ def test_a_selection_leaves_rows_in_the_ledger() -> None:
     assert sum(row["count"] for row in why) == 35
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_scores() -> None:
     snapshot, truth = made.numbers(per_cell=2)
     answer = made.predictions(
@@ -132,6 +135,7 @@ def test_the_same_seed_gives_the_same_scores() -> None:
     assert json.dumps(made.as_json(other)) != first
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_speak_of_a_task_is_no_failure() -> None:
     snapshot, truth = made.presence(stimuli=20)
     keys = [{"stimulus": s, "question": q} for s, q in truth]

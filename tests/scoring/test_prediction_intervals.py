@@ -114,6 +114,7 @@ def test_failures_count_against_intervals(pairs: pl.DataFrame) -> None:
         assert two.estimate.counts["pairs"] == pairs.height - 40
 
 
+@pytest.mark.slow
 def test_the_models_own_confidence_is_used(pairs: pl.DataFrame) -> None:
     wide = scored(pairs, interval_confidence=0.5)
     assert facts(wide).confidence == 0.5

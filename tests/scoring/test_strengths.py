@@ -52,6 +52,7 @@ def scalar(truth: dict[str, float], model: str = "scalar") -> pl.DataFrame:
     return predictions(model, [{"stimulus": s, "question": "better", "value": v} for s, v in truth.items()])
 
 
+@pytest.mark.slow
 def test_the_correlation_is_with_the_labels() -> None:
     snapshot, truth = round_robin()
     scores = score(snapshot, scalar(truth))
@@ -71,6 +72,7 @@ def test_the_correlation_is_with_the_labels() -> None:
     assert by_system is not None
 
 
+@pytest.mark.slow
 def test_a_model_that_predicts_pairs_has_the_strengths_of_its_choices() -> None:
     snapshot, truth = round_robin()
     rows = []

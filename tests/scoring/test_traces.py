@@ -54,6 +54,7 @@ def headline(scores: Scores, model: str = "m", at: str | None = None) -> float:
     return float(found.with_failures)
 
 
+@pytest.mark.slow
 def test_the_score_is_the_mean_concordance_after_the_lag() -> None:
     snapshot, truth = data()
     scores = score(snapshot, given(truth))
@@ -74,6 +75,7 @@ def test_the_score_is_the_mean_concordance_after_the_lag() -> None:
     assert from_json(Scores, as_json(scores)).details[TASK].models["m"] == details
 
 
+@pytest.mark.slow
 def test_a_prediction_at_another_rate_is_read_off_between_its_samples() -> None:
     snapshot, truth = data()
     sparse = {name: course[::4] for name, course in truth.items()}
@@ -81,6 +83,7 @@ def test_a_prediction_at_another_rate_is_read_off_between_its_samples() -> None:
     assert coarse == pytest.approx(full, abs=0.03)
 
 
+@pytest.mark.slow
 def test_a_constant_course_scores_nothing_and_has_no_rank() -> None:
     snapshot, truth = data()
     flat = {name: [0.2] * len(course) for name, course in truth.items()}
@@ -92,6 +95,7 @@ def test_a_constant_course_scores_nothing_and_has_no_rank() -> None:
     assert pair.apart
 
 
+@pytest.mark.slow
 def test_failures_count_as_a_constant_course() -> None:
     snapshot, truth = data()
     some = {name: course for name, course in truth.items() if name not in {"c0", "c1"}}
@@ -127,6 +131,7 @@ def test_traces_that_do_not_fit_are_failures(
     assert scores.coverage["m"][TASK].problems == {problem: 1}
 
 
+@pytest.mark.slow
 def test_without_a_rate_samples_are_the_moments_of_the_raters() -> None:
     snapshot, truth = data()
     assert headline(score(snapshot, given(truth, rate=None, start=None))) == pytest.approx(
@@ -134,6 +139,7 @@ def test_without_a_rate_samples_are_the_moments_of_the_raters() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_frozen_benchmark_holds_courses() -> None:
     snapshot, truth = data()
     scores = score(freeze(snapshot), given(truth), ScoreOptions())

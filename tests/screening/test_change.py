@@ -61,6 +61,7 @@ def test_careless_throughout_is_no_change() -> None:
     assert sum(seen) <= 1
 
 
+@pytest.mark.slow
 def test_without_an_order_nobody_is_judged_unless_rows_may_stand_for_it() -> None:
     snap = changing_study(DESIGN, 3, "constant", 0.5)
     bare = Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=snap.ratings.drop("position"))
@@ -69,6 +70,7 @@ def test_without_an_order_nobody_is_judged_unless_rows_may_stand_for_it() -> Non
     assert table(bare, order="rows").select("rater", "flagged").equals(table(snap).select("rater", "flagged"))
 
 
+@pytest.mark.slow
 def test_moments_of_answers_give_the_order() -> None:
     snap = changing_study(DESIGN, 3, "constant", 0.5)
     at = pl.datetime(2026, 1, 1, time_zone="UTC") + pl.duration(seconds=20 * pl.col("position"))

@@ -125,6 +125,7 @@ def test_copies_are_found_and_named() -> None:
     assert wrong == 0
 
 
+@pytest.mark.slow
 def test_the_table_describes_a_copy() -> None:
     snap, raters = planted(
         {"colluder": 0.05}, n=40, seed=3, design=DesignOptions(copy_gap=0.0, copy_shift=0.0)
@@ -143,6 +144,7 @@ def test_the_table_describes_a_copy() -> None:
     assert names.group_by("group").len()["len"].to_list() == [2] * raters["colluder_of"].count()
 
 
+@pytest.mark.slow
 def test_three_who_share_a_sheet_are_one_group() -> None:
     snap, raters = planted(n=30, seed=4)
     names = raters["rater"].to_list()
@@ -244,6 +246,7 @@ def copies_of_one_sequence(raters: int) -> Snapshot:
     )
 
 
+@pytest.mark.slow
 def test_twenty_pairs_a_rater_are_examined_and_the_others_counted() -> None:
     rule = RULES["collusion"]
     options = rule.complete(RuleOptions(seed=1, settings={"draws": 20}))

@@ -112,6 +112,7 @@ def test_mushra_listeners_are_judged_by_the_recommendation() -> None:
     assert not any("BS.1534" in reason for reason in panel.ledger["reason"])
 
 
+@pytest.mark.slow
 def test_rules_for_sets_are_not_applied_elsewhere() -> None:
     plain, _ = planted(n=8, seed=1)
     assert not set(screen(plain).flags["rule"]) & {*SETS, "away", "flat-trace"}

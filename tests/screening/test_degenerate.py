@@ -177,6 +177,7 @@ def test_nobody_is_left_out_of_data_that_say_nothing(case: Callable[[], Snapshot
     assert panel.snapshot() is panel.source
 
 
+@pytest.mark.slow
 def test_ratings_without_a_rater_are_kept_and_mentioned() -> None:
     panel = screen(some_unknown_raters(), exclude=["r0"])
     assert panel.ratings["rater"].null_count() == 30

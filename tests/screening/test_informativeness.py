@@ -61,6 +61,7 @@ def test_the_test_counts_pairings_that_depend_as_much() -> None:
     assert p == pytest.approx(exact, abs=0.01)
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_for_raters_who_do_not_look() -> None:
     values = []
     for seed in range(4):
@@ -90,6 +91,7 @@ def test_honest_raters_are_not_flagged_and_careless_ones_are() -> None:
     assert result / careless > 0.93
 
 
+@pytest.mark.slow
 def test_extreme_and_biased_raters_look_and_are_not_flagged() -> None:
     snap, _ = planted({"extreme": 0.2}, n=50, seed=3, mix={"bias_sd": 2.0})
     assert not RULE.apply(snap)["flagged"].any()
@@ -159,6 +161,7 @@ def test_cells_lend_strength_where_answers_are_few() -> None:
     assert result[True] > result[False]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_in_any_order_of_rows() -> None:
     snap, _ = planted({"random": 0.2}, n=20, seed=9)
     first = RULE.apply(snap, RuleOptions(seed=3)).sort("rater")

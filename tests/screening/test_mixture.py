@@ -41,6 +41,7 @@ def test_the_posterior_is_calibrated() -> None:
     assert np.mean(given) - 0.04 < np.mean(true) < np.mean(given) + 0.1
 
 
+@pytest.mark.slow
 def test_without_the_kind_nobody_is_sure_to_be_of_it() -> None:
     rng = noise(3)
     for centre in (0.2, 0.5, 1.0):

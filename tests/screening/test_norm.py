@@ -64,6 +64,7 @@ def _beyond(value: Floats, limit: Floats, side: str, centre: float) -> Bools:
     return np.asarray(np.abs(value - centre) > np.abs(limit - centre))
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=30), st.sampled_from(["low", "high", "both"]))
 @settings(deadline=None, max_examples=50)
 def test_p_is_a_probability_whatever_the_values(values: list[float], side: Side) -> None:

@@ -142,6 +142,7 @@ def test_restore_and_exclude_by_hand() -> None:
         screen(snap, exclude=["nobody"])
 
 
+@pytest.mark.slow
 def test_a_policy_that_would_empty_the_panel_drops_nobody() -> None:
     snap, _ = planted({"random": 0.3}, n=40, seed=14)
     panel = screen(snap, "default, at_most_dropped=0.1")
@@ -169,6 +170,7 @@ def test_nothing_is_applied_under_none() -> None:
     assert panel.to_json()["flagged"] == {}
 
 
+@pytest.mark.slow
 def test_ratings_in_a_file_stay_there() -> None:
     snap, _ = planted({"random": 0.2}, n=30, seed=17, design=DesignOptions(per_rater=20))
     lazy = Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=snap.ratings.lazy())

@@ -38,6 +38,7 @@ def test_figures_are_what_they_were(name: str) -> None:
     same(mine, pl.read_csv(golden(name), schema=mine.schema))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["careless", "one_order", "parallel"])
 def test_pairs_are_what_they_were(name: str) -> None:
     mine = screened(name).pairs
@@ -53,6 +54,7 @@ def test_a_pattern_that_matches_elsewhere_is_not_joined() -> None:
     assert not row["copies"]
 
 
+@pytest.mark.slow
 def test_raters_who_met_the_same_cells_are_not_joined_without_what_the_stimuli_predict() -> None:
     panel = screen(PANELS["parallel"](), "flag-only, level=0.3", seed=3)
     row = panel.pairs.filter(pl.col("rater") == "alike1").row(0, named=True)

@@ -61,6 +61,7 @@ def test_a_rater_who_turns_to_one_answer_has_too_long_a_run() -> None:
     assert flagged("longest-run", snapshot(ratings, snap.stimuli)) == {"rater_03"}
 
 
+@pytest.mark.slow
 def test_a_straightliner_is_flagged_by_spread_and_left_to_the_rule_made_for_it() -> None:
     snap = changed("rater_03", pl.lit(6.0))
     for name in ("straight-lining", "spread"):

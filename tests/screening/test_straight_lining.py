@@ -31,6 +31,7 @@ def test_straight_liners_are_left_out_however_many_they_are(many: int, answer: f
     assert panel.counts.retained == 24 - many
 
 
+@pytest.mark.slow
 def test_a_panel_of_straight_liners_and_careless_raters_keeps_to_its_limit_for_the_others() -> None:
     snap = constant_study(Design(24, 60, 24), 2, 12)
     rng = np.random.default_rng(5)

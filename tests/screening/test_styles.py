@@ -30,6 +30,7 @@ def test_no_style_is_taken_for_carelessness(style: str) -> None:
     assert max(counts.values()) <= 3, counts
 
 
+@pytest.mark.slow
 def test_rules_that_report_a_standard_are_not_counted_as_findings() -> None:
     assert {name for name in RULES if not RULES[name].error_controlled} == {
         "anchor",

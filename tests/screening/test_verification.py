@@ -29,6 +29,7 @@ def test_the_tail_is_that_of_independent_draws() -> None:
     assert at_least(np.zeros(0)).tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_who_accepts_everything_is_found_and_who_looks_is_not() -> None:
     """At the usual design: forty images, seven fields, a draft in twenty planted. docs/screening.md has more."""
     found = careful = 0
@@ -41,11 +42,13 @@ def test_who_accepts_everything_is_found_and_who_looks_is_not() -> None:
     assert careful <= 2, "nearly none, by Bonferroni's correction"
 
 
+@pytest.mark.slow
 def test_honest_misses_of_a_field_that_is_hard_to_judge_are_tolerated() -> None:
     """Everybody accepts nine in ten errors in one field of two: those who accept them all in it are not flagged for it."""
     assert not any(flagged(Panel(fields=2, images=100, hard=0.9, stampers=0), seed) for seed in range(5))
 
 
+@pytest.mark.slow
 def test_power_is_the_share_that_is_found() -> None:
     assert detection_power(0.05, 140, 24) == pytest.approx(0.92, abs=0.01)
     assert detection_power(0.05, 280, 24) > 0.99
@@ -66,6 +69,7 @@ def test_too_few_planted_drafts_are_no_evidence() -> None:
     assert none["why_missing"].to_list() == ["no rater met a planted draft"]
 
 
+@pytest.mark.slow
 def test_two_hundred_drafts_in_a_minute_are_noticed() -> None:
     """By the time for each draft, or by the clock of the server where that was not recorded."""
     panel = Panel(raters=10, images=30, planted=0.0, stampers=1)
@@ -88,6 +92,7 @@ def test_two_hundred_drafts_in_a_minute_are_noticed() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_screening_reports_without_dropping() -> None:
     snapshot = verified_panel(Panel(raters=12, images=40, planted=0.1), 8)
     panel = screen(snapshot)

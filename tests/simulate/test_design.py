@@ -13,6 +13,7 @@ from heartfelt.simulate.design import assign, stay_lengths
 from heartfelt.streams import stream
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     sizes=st.lists(st.integers(1, 7), min_size=1, max_size=6),

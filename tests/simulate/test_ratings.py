@@ -144,6 +144,7 @@ def test_kinds_come_in_their_shares() -> None:
     assert counts == {kind: (80 - 7 * PER_KIND if kind == "honest" else PER_KIND) for kind in KINDS}
 
 
+@pytest.mark.slow
 def test_honest_raters_follow_the_truth_and_careless_do_not() -> None:
     sim = mixed()
     honest = [agreement(sim, name) for name in sim.raters.filter(kind="honest")["rater"]]

@@ -25,6 +25,7 @@ def test_the_formula_is_exact_without_noise() -> None:
     assert planted.height == 2 * 12 * 2
 
 
+@pytest.mark.slow
 def test_planted_spreads_are_there() -> None:
     stimuli = simulate.stimuli([f"S{k}" for k in range(40)], per_cell=40)
     options = replace(WIDE, gain=0.7, gain_sd=0.15, shift_sd=0.4, cell_sd=0.3, stimulus_sd=0.5)

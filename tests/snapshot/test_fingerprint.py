@@ -37,6 +37,7 @@ def check(texts: list[str | None]) -> None:
         assert text is None or bits == by_hand(text)
 
 
+@pytest.mark.slow
 @given(st.lists(st.none() | st.text(max_size=80), max_size=40))
 def test_any_texts(texts: list[str | None]) -> None:
     check(texts)
@@ -79,6 +80,7 @@ def test_a_column_without_rows() -> None:
     assert text_bits(pl.Series([], dtype=pl.String)).size == 0
 
 
+@pytest.mark.slow
 def test_no_other_library_is_loaded_to_hash() -> None:
     code = (
         "import sys, polars as pl; from heartfelt.snapshot.fingerprint import table_hash;"

@@ -161,6 +161,7 @@ class TestHash:
             "t", pl.DataFrame({"a": [1.0, 2.0]})
         )
 
+    @pytest.mark.slow
     @given(st.lists(st.text(max_size=4), min_size=2, max_size=6, unique=True))
     @settings(deadline=None, max_examples=60)
     def test_different_texts_have_different_bits(self, texts: list[str]) -> None:

@@ -87,6 +87,7 @@ def test_intervals_cover(measure: Correlate, slope: float, truth: float) -> None
     assert 0.91 <= hits / 400 <= 0.985
 
 
+@pytest.mark.slow
 def test_kendall_interval_covers_with_ties() -> None:
     big = _data(400_000, 0.75, True, 5)
     truth = association.kendall(*big).value
@@ -143,6 +144,7 @@ def test_columns_of_different_length_are_refused() -> None:
         association.pearson([1, 2, 3], [1, 2])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.integers(-5, 5), min_size=4, max_size=30),

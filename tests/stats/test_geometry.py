@@ -73,6 +73,7 @@ def test_cross_of_two_ellipses() -> None:
     assert result == pytest.approx(4 * a * b * math.atan(b / a))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     st.tuples(st.floats(-2, 2), st.floats(-2, 2), st.floats(0.3, 2), st.floats(0.3, 2), st.floats(-1.5, 1.5)),

@@ -416,6 +416,7 @@ def test_means_with_spread_and_count_have_the_ceiling_of_their_ratings() -> None
     assert ceiling_from_means(mean, sd * 0, n).value == 1.0
 
 
+@pytest.mark.slow
 def test_intervals_of_published_means_cover() -> None:
     rng = np.random.default_rng(12)
     inside = []

@@ -75,12 +75,14 @@ def test_good_predictions_cover_the_truth_and_narrow_the_interval() -> None:
     assert widths.mean() < 0.6
 
 
+@pytest.mark.slow
 def test_useless_predictions_cost_almost_nothing() -> None:
     covered, widths = _planted(15, 200, 0.0, 300)
     assert covered.min() > 0.92, covered
     assert 0.9 < widths.mean() < 1.1
 
 
+@pytest.mark.slow
 def test_raters_count_as_a_sample_too() -> None:
     """Few raters with levels of their own: items alone miss the truth, items and raters do not."""
     rng = stream(6, "raters")

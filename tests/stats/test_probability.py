@@ -71,6 +71,7 @@ def test_a_calibrated_predictor_is_not_called_miscalibrated() -> None:
     assert 0.02 <= rejected / 300 <= 0.09
 
 
+@pytest.mark.slow
 def test_error_of_a_calibrated_predictor_is_expected_to_be_above_zero() -> None:
     rng = np.random.default_rng(4)
     p = rng.uniform(size=500)
@@ -94,6 +95,7 @@ def test_empty_bins_say_so() -> None:
     assert result.bins[4].mean_probability is None
 
 
+@pytest.mark.slow
 def test_the_public_name_is_the_function_whatever_was_imported_before() -> None:
     code = (
         "from heartfelt import stats; import heartfelt.stats.association; stats.accuracy; "

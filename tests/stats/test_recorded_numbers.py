@@ -104,9 +104,12 @@ def _reliability() -> dict[str, Callable[[], Any]]:
     for metric in ("correlation", "rmse", "mae"):
         for name, columns in published.items():
             out[f"means {name} {metric}"] = _of_means(columns, metric)
-    single = reliability.icc(*designs()["ragged"], confidence=0.9).icc2
-    out["needed"] = lambda: [reliability.raters_needed(single, t) for t in (0.5, 0.8, 0.95)]
-    out["growth"] = lambda: [reliability.reliability_with(single, k) for k in (1, 3, 10)]
+
+    def single() -> Estimate:
+        return reliability.icc(*designs()["ragged"], confidence=0.9).icc2
+
+    out["needed"] = lambda: [reliability.raters_needed(single(), t) for t in (0.5, 0.8, 0.95)]
+    out["growth"] = lambda: [reliability.reliability_with(single(), k) for k in (1, 3, 10)]
     return out
 
 

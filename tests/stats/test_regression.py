@@ -66,6 +66,7 @@ def test_cr2_equals_the_dense_calculation() -> None:
     assert result.df == pytest.approx(spread.sum() ** 2 / np.sum(spread**2))
 
 
+@pytest.mark.slow
 def test_few_clusters_still_cover() -> None:
     # Twelve intents whose own deviations are shared by all their clips, as in a real study.
     hits = 0

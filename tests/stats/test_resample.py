@@ -168,6 +168,7 @@ def test_intervals_cover(name: str) -> None:
     assert 0.90 <= hits / 300 <= 0.985
 
 
+@pytest.mark.slow
 def test_clusters_widen_the_interval_and_cover() -> None:
     # Clips of one system share an error: rows are not independent, clusters are.
     plain_hits = cluster_hits = 0

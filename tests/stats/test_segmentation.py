@@ -42,6 +42,7 @@ def test_the_share_of_characters_is_stated() -> None:
     assert character_share(["コーヒー"]) == 0.0, "a run of katakana is a word"
 
 
+@pytest.mark.slow
 def test_a_long_text_is_cut_like_a_short_one() -> None:
     def lengths(size: int) -> list[int]:
         return [len(word) for word in words("é'" * size + " " + "वि " * size)]

@@ -53,6 +53,7 @@ class Digits(Embedding):
 if "digits" not in EMBEDDINGS:
     EMBEDDINGS.add(Digits.name, Digits)
     RECIPES.add("digits", Recipe("digits", "numbers", "digits", ("valence",)))
+    RECIPES.add("digits-raters", Recipe("digits-raters", "numbers", "digits", ("valence",), raters=True))
 
 
 def value_of(estimate: Estimate) -> float:

@@ -34,8 +34,9 @@ def plain(value: Any) -> Any:
 def figures_of(score: Score) -> dict[str, Any]:
     """The fields of a score that were written before, without its words."""
     values = {each.name: getattr(score, each.name) for each in fields(score) if each.name != "reading"}
-    if values["unlike_training"] is None:
-        del values["unlike_training"]
+    for later in ("unlike_training", "answers"):
+        if values[later] is None:
+            del values[later]
     return values | {"heads": list(score.heads)}
 
 
@@ -233,6 +234,7 @@ def test_near_duplicates_need_a_cosine_at_the_limit(material: Material) -> None:
     assert near_duplicates(["a", "b", "a", "c"], rows[:2], None, bits[:0]).tolist() == [0, 1, 0, 3]
 
 
+@pytest.mark.slow
 def test_parts_of_the_error_add_up(material: Material) -> None:
     """System offsets of -1, 1, -1, 1 and nothing else: all of the error lies between systems."""
     target = material.targets[0]

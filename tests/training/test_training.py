@@ -126,6 +126,7 @@ def test_a_label_of_few_ratings_weighs_less(made: Trained) -> None:
     assert (target.weight > 0).all()
 
 
+@pytest.mark.slow
 def test_files_that_are_not_there_are_rows_with_reasons(tmp_path: Path) -> None:
     snapshot = planted(tmp_path / "media", 3)
     (tmp_path / "media" / "A_happy_0.wav").unlink()

@@ -49,7 +49,10 @@ def valence_arousal(files: _Files, as_json: _Json = False, model: TrainedFolder 
         if not each.ok:
             _complain(f"{each.problem} {each.fix}")
             continue
-        numbers = ", ".join(f"{name} {_bounded(**value)}" for name, value in each.values.items())
+        bounded = {
+            name: _bounded(value["value"], value["low"], value["high"]) for name, value in each.values.items()
+        }
+        numbers = ", ".join(f"{name} {words}" for name, words in bounded.items())
         say(f"{each.file}: {numbers}" + (f" ({each.flag})" if each.flag else ""))
         say(*(f"    {remark}" for remark in (*each.warnings, each.note) if remark))
         for point in each.curve:

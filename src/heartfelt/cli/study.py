@@ -54,15 +54,20 @@ def check(
 
     opened = open_study(folder)
     notes = check_languages(opened.study, opened.folder)
+    planned = _to_make(opened.folder)
     lost, stimuli = opened.missing_media, opened.stimuli.height
     if lost:
         raise InputError(
             f"{folder}: study.yaml is valid, but {len(lost):,} of {stimuli:,} media files are missing or unreadable:"
             f" {', '.join(lost[:5])}{' …' if len(lost) > 5 else ''}.",
-            "Put the files where the stimuli's paths say, or correct the paths.",
+            "Run 'heartfelt make' to make them, or put the files where the stimuli's paths say."
+            if planned
+            else "Put the files where the stimuli's paths say, or correct the paths.",
         )
     units = f"{opened.items.height} items" if opened.sets is None else f"{len(opened.sets.sets)} sets"
     say(f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {units}.")
+    if planned:
+        say(f"  make.yaml asks for {planned:,} further stimuli: run 'heartfelt make {folder}'.")
     if opened.sets is not None and (unused := opened.sets.left_out):
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
@@ -76,6 +81,14 @@ def check(
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
+
+
+def _to_make(folder: Path) -> int:
+    """How many stimuli a make.yaml asks for that are not made yet; its mistakes are errors."""
+    from heartfelt.generation import forecast_make
+    from heartfelt.generation.make_file import MAKE_FILE
+
+    return forecast_make(folder).to_make if (folder / MAKE_FILE).is_file() else 0
 
 
 def _drafted(opened: OpenStudy) -> Iterator[str]:

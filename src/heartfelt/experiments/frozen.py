@@ -22,7 +22,8 @@ from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, columns_o
 from heartfelt.predictors.trained.model import KINDS, Head
 from heartfelt.streams import stream
 from heartfelt.training.fitting import Floats, Ints, Rows, Setting, View, choose, fit
-from heartfelt.training.material import Recipe, Target
+from heartfelt.training.material import Recipe
+from heartfelt.training.targets import Target
 
 WEIGHTS = ("reliability", "equal")
 LEAST_ROWS = 10

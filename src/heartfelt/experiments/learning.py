@@ -25,7 +25,8 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
 from heartfelt.streams import stream
 from heartfelt.training.fitting import Ints
-from heartfelt.training.material import Material, target_of
+from heartfelt.training.material import Material
+from heartfelt.training.targets import target_of
 from heartfelt.wording import number
 
 UNITS = {
@@ -236,7 +237,7 @@ def _labels(setup: Setup, material: Material, screened: Snapshot, ratings: pl.Da
     for question, (target,) in setup.pool.targets.items():
         made = target_of(
             target.question,
-            material.recipe,
+            target.embedding,
             fewer,
             material.stimuli,
             table,

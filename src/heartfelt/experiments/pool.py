@@ -30,7 +30,8 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.training.evaluating import ceilings
 from heartfelt.training.fitting import Floats, Ints
 from heartfelt.training.grouping import connected, near_duplicates
-from heartfelt.training.material import Material, Target, picture_hashes
+from heartfelt.training.material import Material, picture_hashes
+from heartfelt.training.targets import Target
 from heartfelt.wording import listed
 
 LEAST_STIMULI = 20

@@ -36,7 +36,8 @@ from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.fitting import Floats
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, near_duplicates
-from heartfelt.training.material import LEAST_RATINGS, LEAST_STIMULI, TRAIN, reliability_weights
+from heartfelt.training.material import LEAST_RATINGS, LEAST_STIMULI, TRAIN
+from heartfelt.training.targets import reliability_weights
 
 if TYPE_CHECKING:
     from heartfelt.training.fitting import Ints

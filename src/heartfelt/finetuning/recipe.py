@@ -41,11 +41,12 @@ Tensors: TypeAlias = "dict[str, torch.Tensor]"
 """Tensors by name: the inputs of a module, its outputs, or one sample."""
 
 
-def _listed(value: object) -> object:
+def listed(value: object) -> object:
+    """Text with commas as a list, anything else as it is: what a setting with several values is read with."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
 """Several names; in text they are separated by commas."""
 
 
@@ -222,6 +223,8 @@ class OnnxExport:
     module: Any
     inputs: Tensors
     outputs: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    """Inputs whose second dimension, the length of a text, may differ too."""
 
 
 @runtime_checkable
@@ -247,7 +250,11 @@ class FineTuneRecipe(Protocol):
         ...
 
 
-_HOMES: dict[str, str] = dict.fromkeys(("image-emotion", "attributes"), "heartfelt.finetuning.images.recipe")
+_HOMES: dict[str, str] = {
+    "clap-mos": "heartfelt.finetuning.clap_mos",
+    "soft-mos": "heartfelt.finetuning.soft_mos",
+    **dict.fromkeys(("image-emotion", "attributes"), "heartfelt.finetuning.images.recipe"),
+}
 """The module that registers each recipe."""
 FINE_TUNE_RECIPES: Registry[FineTuneRecipe] = Registry("fine-tuning recipe", homes=_HOMES)
 _OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -309,9 +316,13 @@ def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> Settings
         return kind.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "settings"
+        place, why = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
+        if not place:
+            raise InputError(
+                f"The settings of '{recipe.name}' do not fit together: {why}.", "Change one of them."
+            ) from error
         about = kind.model_fields[place].description if place in kind.model_fields else None
         raise InputError(
-            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {first['msg']}.",
+            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {why}.",
             f"{place} is: {about}." if about else "See docs/training.md.",
         ) from error

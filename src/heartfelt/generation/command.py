@@ -39,9 +39,10 @@ class CommandSettings(GeneratorSettings):
     command: Annotated[list[str], Field(min_length=1, description="the program and its arguments")]
     timeout: Annotated[float, Field(gt=0, description="seconds one stimulus may take")] = 600.0
     at_once: Annotated[int, Field(ge=1, le=64, description="commands that run at the same time")] = 1
-    in_folder: Annotated[str, Field(description="where the command runs; the study's folder if left out")] = (
-        "."
-    )
+    in_folder: Annotated[
+        str,
+        Field(validate_default=True, description="where the command runs; the study's folder if left out"),
+    ] = "."
 
     @field_validator("command")
     @classmethod

@@ -1,7 +1,7 @@
 """One process per device, each with the generator loaded once; batches go to whichever is free.
 
-A process that dies, because the system was out of memory for example, is started again; a batch that has taken its process with it
-three times is settled with that as its problem.
+A process that dies, because the system was out of memory for example, is started again, and its batch is made one by one; a
+stimulus that takes its process with it again has that as its problem.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from heartfelt.errors import InputError
 from heartfelt.generation.work import GenerateWork, Outcome, Request
 
-_LOSSES = 3
+_LOSSES = 2
 _work: GenerateWork | None = None
 """The work of this process, where it is one of ours."""
 
@@ -124,5 +124,5 @@ def _finish(worker: _Device, work: GenerateWork, again: deque[_Batch]) -> Sequen
         batch.losses += 1
         if batch.losses >= _LOSSES:
             return work.lost(batch.requests, batch.losses)
-        again.append(batch)
+        again.extend(_Batch([each], batch.losses) for each in batch.requests)
         return None

@@ -170,6 +170,7 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "synth-image": "heartfelt.generation.synth",
         "folder": "heartfelt.generation.folder",
         "command": "heartfelt.generation.command",
+        "http": "heartfelt.generation.http",
     },
 )
 

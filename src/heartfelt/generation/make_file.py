@@ -342,7 +342,9 @@ def safe_name(text: str) -> str:
     name = re.sub(r"^[. -]|[. ]$", "_", name)
     while len(name.encode()) > _LONGEST_NAME:
         name = name[:-1]
-    return name if name == text and not _RESERVED.match(name) else f"{name}-{_short_hash(text)}"
+    return (
+        name if name and name == text and not _RESERVED.match(name) else f"{name or '_'}-{_short_hash(text)}"
+    )
 
 
 def _short_hash(text: str) -> str:

@@ -359,7 +359,12 @@ class _Runner:
         self.scratch.mkdir(parents=True, exist_ok=True)
         aside, target = self.scratch / f"{made.sha256[:32]}{made.suffix}", self.plan.media_root / path
         write_bytes(aside, made.content)
-        self._add(replace(row, outcome=MADE, path=path, sha256=made.sha256, fingerprint=made.fingerprint))
+        done = replace(row, outcome=MADE, path=path, sha256=made.sha256, fingerprint=made.fingerprint)
+        try:
+            self._add(done)
+        except BaseException:  # what is not recorded is not left behind, and it is raised again
+            aside.unlink(missing_ok=True)
+            raise
         target.parent.mkdir(parents=True, exist_ok=True)
         aside.replace(target)
         if state.row is not None and state.row.path != path:

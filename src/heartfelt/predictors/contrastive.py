@@ -68,9 +68,9 @@ class Matcher(Predictor):
         self._media: Recent[Vector] = Recent()
         library = transformers_library()
         self.device = _device_of(options.get("device", "auto"))
-        self._model: Any = _model_of(where, getattr(library, self.model_class)).to(self.device)
+        self._model: Any = model_of(where, getattr(library, self.model_class)).to(self.device)
         self.temperature = temperature_of(options, self._model)
-        self._identity = _identity_of(where, self._model)
+        self._identity = identity_of(where, self._model)
         self._longest = int(self._model.config.text_config.max_position_embeddings)
         """How many tokens of a text are read."""
         self._tokenize = self._open(library, where)
@@ -300,7 +300,7 @@ def loaded_from(where: str, load: Callable[[str], T]) -> T:
         raise InputError(problem, fix) from error
 
 
-def _model_of(where: str, kind: Any) -> Any:
+def model_of(where: str, kind: Any) -> Any:
     """The model of one class, ready to answer; a folder that lacks some of its weights is refused."""
 
     def load(place: str) -> Any:
@@ -330,7 +330,7 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _identity_of(where: str, model: Any) -> str:
+def identity_of(where: str, model: Any) -> str:
     """What decides a model's answers: the content of its folder, or its name and revision on the hub."""
     folder = Path(where).expanduser()
     if not folder.is_dir():

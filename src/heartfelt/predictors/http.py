@@ -17,12 +17,13 @@ import threading
 import time
 import zlib
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,6 +56,7 @@ class Response:
     body: bytes
     location: str | None = None
     """Where a redirect points to."""
+    content_type: str = ""
 
     @property
     def text(self) -> str:
@@ -70,21 +72,33 @@ class Response:
 
 
 class Connections:
-    """Connections to one address that is posted to. ``timeout`` is the seconds a request may take from start to end.
+    """Connections to one server. ``timeout`` is the seconds a request may take from start to end.
 
-    ``key`` is sent as a bearer token.
+    ``key`` is sent as a bearer token, ``headers`` as they are. ``secrets``, the key among them, are replaced by stars in whatever
+    the server sends back. An answer longer than ``longest`` bytes is a failure.
     """
 
-    def __init__(self, url: str, timeout: float, key: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        timeout: float,
+        key: str | None = None,
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        secrets: Sequence[str] = (),
+        longest: int = LONGEST_ANSWER,
+    ) -> None:
         self._url = url
         self._timeout = timeout
-        self._key = key.encode() if key else b""
-        headers = {
+        self._longest = longest
+        self._secrets = [each.encode() for each in (key, *secrets) if each]
+        plain = {
             "host": urlsplit(url).netloc,
             "content-type": "application/json",
             "accept": "application/json",
         }
-        self._headers = list({**headers, **({"authorization": f"Bearer {key}"} if key else {})}.items())
+        own = {"authorization": f"Bearer {key}"} if key else {}
+        self._headers = {**plain, **own, **{name.lower(): value for name, value in headers.items()}}
         self._sockets = _DeadlineBackend()
         self._context = ssl.create_default_context()
         self._idle: list[httpcore.HTTPConnection] = []
@@ -92,32 +106,43 @@ class Connections:
 
     def post(self, content: bytes) -> Response:
         """Send ``content`` and return what comes back; raise where the same request may be answered differently later."""
-        self._sockets.deadline.at = time.monotonic() + self._timeout
+        return self.request("POST", self._url, content)
+
+    def request(
+        self, method: str, url: str, content: bytes | None = None, timeout: float | None = None
+    ) -> Response:
+        """Ask for an address of this server, with less time than usual where ``timeout`` is given."""
+        seconds = self._timeout if timeout is None else min(timeout, self._timeout)
+        self._sockets.deadline.at = time.monotonic() + seconds
         try:
-            answer, body = self._exchanged(content)
+            answer, body = self._exchanged(method, url, content)
         except (httpcore.TimeoutException, TimeoutError):
-            raise TransientError(f"the server did not answer within {self._timeout:g} s") from None
+            raise TransientError(f"the server did not answer within {round(seconds, 2):g} s") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError, UnicodeError) as error:
             raise TransientError(f"the server cannot be reached: {_cause(error)}") from None
         headers = {name.lower(): self._clean(value).decode("latin-1") for name, value in answer.headers}
-        body = self._clean(_decompressed(body, headers.get(b"content-encoding", "")))
-        response = Response(answer.status, body, headers.get(b"location"))
+        body = self._clean(_decompressed(body, headers.get(b"content-encoding", ""), self._longest))
+        kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
+        response = Response(answer.status, body, headers.get(b"location"), kind)
         if is_transient(answer.status):
             wait = wait_of(headers.get(b"retry-after"))
             raise TransientError(response.refusal, after=wait, status=answer.status)
         return response
 
-    def _exchanged(self, content: bytes) -> tuple[httpcore.Response, bytes]:
-        url = httpcore.URL(self._url)
+    def _exchanged(self, method: str, address: str, content: bytes | None) -> tuple[httpcore.Response, bytes]:
+        url = httpcore.URL(address)
         connection = self._unused() or httpcore.HTTPConnection(
             url.origin, self._context, network_backend=self._sockets
         )
-        headers = [*self._headers, ("content-length", str(len(content)))]
+        skipped = {"content-type"} if content is None else set()
+        headers = [(name, value) for name, value in self._headers.items() if name not in skipped]
+        if content is not None:
+            headers.append(("content-length", str(len(content))))
         try:
             response = connection.handle_request(
-                httpcore.Request("POST", url, headers=headers, content=content)
+                httpcore.Request(method, url, headers=headers, content=content)
             )
-            body = _body(response)
+            body = _body(response, self._longest)
             response.close()
         except BaseException:  # the connection is in an unknown state; raised again
             connection.close()
@@ -135,7 +160,9 @@ class Connections:
         return None
 
     def _clean(self, content: bytes) -> bytes:
-        return content.replace(self._key, b"***") if self._key else content
+        for secret in self._secrets:
+            content = content.replace(secret, b"***")
+        return content
 
     def close(self) -> None:
         """Close every connection."""
@@ -226,19 +253,19 @@ class _DeadlineStream(httpcore.NetworkStream):
         return self._plain.get_extra_info(info)
 
 
-def _body(response: httpcore.Response) -> bytes:
+def _body(response: httpcore.Response, longest: int) -> bytes:
     """The whole body; too long a body is an error."""
     parts: list[bytes] = []
     size = 0
     for part in response.iter_stream():
         size += len(part)
-        if size > LONGEST_ANSWER:
-            raise _too_long()
+        if size > longest:
+            raise _too_long(longest)
         parts.append(part)
     return b"".join(parts)
 
 
-def _decompressed(body: bytes, encoding: str) -> bytes:
+def _decompressed(body: bytes, encoding: str, longest: int) -> bytes:
     """The body without the compression a server used although none was asked for; httpx itself sets no limit."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
@@ -250,21 +277,21 @@ def _decompressed(body: bytes, encoding: str) -> bytes:
         )
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32 if name != "deflate" else zlib.MAX_WBITS)
     try:
-        out = unpacker.decompress(body, LONGEST_ANSWER + 1)
+        out = unpacker.decompress(body, longest + 1)
     except zlib.error as error:
         raise UnusableAnswer(
             f"the server's answer says it is compressed with {name} and is not: {error}"
         ) from error
-    if len(out) > LONGEST_ANSWER:
-        raise _too_long()
+    if len(out) > longest:
+        raise _too_long(longest)
     if not unpacker.eof:
         raise UnusableAnswer(f"the server's answer is compressed with {name} and cut off")
     return out
 
 
-def _too_long() -> UnusableAnswer:
+def _too_long(longest: int) -> UnusableAnswer:
     return UnusableAnswer(
-        f"the server's answer is longer than {LONGEST_ANSWER // 1024**2} MiB and was not read to its end",
+        f"the server's answer is longer than {longest / 1024**2:g} MiB and was not read to its end",
         "Check that the address is that of the model.",
     )
 

@@ -10,11 +10,19 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.training.evaluating import LEAST_SYSTEMS, PANELS, Score
 from heartfelt.wording import MISSING, interval, number, percent
 
+_SINGLE = (
+    "Single answers, predicted as a distribution (continuous ranked probability score, in points of the scale; smaller is"
+    " better). The ceiling is expected of whoever knows what each stimulus conveys and how raters differ; blind is the"
+    " distribution of all answers. Spreads are standard deviations of single answers about the predicted value."
+)
+
 
 def card(model: TrainedModel) -> str:
     """The card as Markdown."""
     facts = model.facts
     panel = facts.panel
+    scores = [from_json(Score, row) for row in facts.evaluation]
+    single = answers_table(scores)
     lines = [
         f"# {model.name}",
         "",
@@ -34,8 +42,9 @@ def card(model: TrainedModel) -> str:
         "Every stimulus predicted by a head that was chosen and fitted without it.",
         *([facts.grouping.words] if facts.grouping else []),
         "",
-        *evaluation_table([from_json(Score, row) for row in facts.evaluation]),
+        *evaluation_table(scores),
         "",
+        *([_SINGLE, "", *single, ""] if single else []),
         "## Intervals",
         "",
     ]
@@ -75,6 +84,29 @@ def evaluation_table(scores: Sequence[Score]) -> list[str]:
         ]
         out.append(f"| {' | '.join(cells)} |")
     return out
+
+
+def answers_table(scores: Sequence[Score]) -> list[str]:
+    """How well single answers are predicted, as lines of a Markdown table; nothing for heads that learned from means."""
+    rows = [
+        [
+            score.question,
+            PANELS[score.raters],
+            score.reading,
+            interval(answers.crps, 2),
+            number(answers.ceiling.value, 2),
+            number(answers.blind.value, 2),
+            number(answers.spread, 2),
+            number(answers.observed, 2),
+        ]
+        for score in scores
+        if (answers := score.answers) is not None
+    ]
+    heads = [
+        "| question | answers of | reading | CRPS | ceiling | blind | predicted spread | observed spread |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    return [*heads, *(f"| {' | '.join(row)} |" for row in rows)] if rows else []
 
 
 def _cell(estimate: Estimate) -> str:

@@ -28,9 +28,11 @@ from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
+from heartfelt.training.answer_scores import AnswerScore, score_answers
 from heartfelt.training.calibrating import Domains, foreign_to, width_of
 from heartfelt.training.fitting import Floats, Ints, choose, folds
-from heartfelt.training.material import Material, Target, answers_of
+from heartfelt.training.material import Material, answers_of
+from heartfelt.training.targets import Target, answers_in_order
 
 FOLDS = 5
 PANELS = {"screened": "screened raters", "everyone": "all raters"}
@@ -76,6 +78,8 @@ class Score:
     unlike_training: float | None = field(default=None, kw_only=True, metadata={"omit": True})
     """The share of stimuli unlike those trained on."""
     heads: tuple[str, ...]
+    answers: AnswerScore | None = field(default=None, kw_only=True, metadata={"omit": True})
+    """How well the answers of single people are predicted; None for heads that learned from means."""
 
     def __post_init__(self) -> None:
         if not self.reading:
@@ -94,6 +98,8 @@ class LeftOut:
     fold: Ints
     chosen: tuple[str, ...]
     foreign: npt.NDArray[np.bool_]
+    answer_sd: Floats | None = None
+    """The predicted standard deviation of single answers; None for heads that learned from means."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -120,7 +126,8 @@ def evaluate(
     for target in material.targets:
         for name, plan in plans.items():
             size, heads = plan.size, []
-            into = LeftOut(np.empty(size), np.empty(size), plan, (), np.zeros(size, bool))
+            empty = (np.empty(size), np.empty(size), plan, (), np.zeros(size, bool))
+            into = LeftOut(*empty, None if target.answers is None else np.full(size, np.nan))
             for fold in np.unique(plan):
                 heads.append(_predict(material, target, plan == fold, kinds, confidence, domains, into))
                 done += 1
@@ -154,7 +161,8 @@ def with_published(
         for target, output in zip(material.targets, outputs, strict=True):
             value = target.on_scale(output.head.answer(material.features[target.embedding]))
             half = output.half_width * growth(output.slope, distance)
-            predicted = LeftOut(value, half, np.zeros(value.size, np.int64), (output.head.kind,), foreign)
+            sd = None if output.answers is None else output.answers.sd(value)
+            predicted = LeftOut(value, half, np.zeros(value.size, np.int64), (output.head.kind,), foreign, sd)
             own[target.question, name] = predicted
             for side in _panels(material):
                 top = ceilings(material, target, side)
@@ -189,6 +197,8 @@ def _predict(
     errors = np.abs(target.on_scale(chosen.left_out) - target.screened[at])
     into.half_width[out] = width_of(errors, places, confidence).at(distance)
     into.foreign[out] = foreign_to(places.domain, distance, beyond)
+    if into.answer_sd is not None and chosen.answers is not None:
+        into.answer_sd[out] = chosen.answers.sd(into.value[out])
     return f"{chosen.kind} {', '.join(f'{part:g}' for part in chosen.setting)}"
 
 
@@ -227,7 +237,18 @@ def _score(
         tuple(sorted(set(predicted.chosen))),
         reading=reading_of(name, material.grouping.unit),
         unlike_training=float(predicted.foreign[known].mean()) if known.any() and name != WITHIN else None,
+        answers=None if name == WITHIN else _answers(material, target, side, predicted),
     )
+
+
+def _answers(material: Material, target: Target, side: str, predicted: LeftOut) -> AnswerScore | None:
+    if predicted.answer_sd is None or not np.isfinite(predicted.answer_sd).all():
+        return None
+    table = answers_of(material, side, target.question)
+    answers = answers_in_order(table, material.stimuli)
+    if answers is None:
+        return None
+    return score_answers(answers, predicted.value, predicted.answer_sd, predicted.fold, target.points)
 
 
 def _pearson(truth: Floats, value: Floats, groups: npt.ArrayLike, seed: int) -> Estimate:

@@ -13,7 +13,7 @@ leaves: a stronger penalty pulls predictions together, which a line undoes. The 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.embeddings import Block
 from heartfelt.predictors.trained.model import Head, radial, softmax
 from heartfelt.streams import stream
@@ -51,12 +52,17 @@ class Rows:
     blocks: Sequence[Block]
     points: Floats
     seed: int = 0
+    ignored: tuple[str, ...] = ()
+    """Blocks the head does not look at."""
+    variance: Floats | None = None
+    """The variance of each label, where the raters were modelled."""
+    answers: AnswerSpread | None = None
+    """How single answers spread, likewise."""
 
     def take(self, at: npt.NDArray[Any]) -> Rows:
         """Some of the rows."""
-        return Rows(
-            self.x[at], self.y[at], self.weight[at], self.spread[at], self.blocks, self.points, self.seed
-        )
+        own = {name: getattr(self, name)[at] for name in ("x", "y", "weight", "spread")}
+        return replace(self, variance=None if self.variance is None else self.variance[at], **own)
 
 
 class View:
@@ -71,6 +77,8 @@ class View:
         size = np.concatenate([np.full(block.size, block.size, np.float64) for block in rows.blocks])
         # A column that hardly varies carries nothing and would be blown up by its own scale.
         useful = spread > 1e-5 * np.maximum(np.abs(self.mean), 1.0)
+        seen = [np.full(block.size, block.name not in rows.ignored) for block in rows.blocks]
+        useful &= np.concatenate(seen)
         self.factor: Floats = np.where(useful, 1.0 / (np.where(useful, spread, 1.0) * np.sqrt(size)), 0.0)
         self.z: Floats = (x - self.mean) * self.factor
         # A margin keeps rounding from moving the rows that made the edge.
@@ -259,6 +267,8 @@ class Chosen:
     """By system where there are systems, else by stimulus; along the line, as the head predicts."""
     plan: Ints
     """The inner fold of each row in which it was left out."""
+    answers: AnswerSpread | None = None
+    """How single answers spread around what the head predicts, its own error included; None where raters were not modelled."""
 
 
 def folds(groups: Ints, count: int, seed: int, *name: str) -> Ints:
@@ -300,7 +310,17 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints 
     )
     rooted = {name: float(np.sqrt(error)) for name, error in tried.items()}
     head = fit(kind, view, setting).along(offset, slope)
-    return Chosen(head, kind, setting, rooted, offset + slope * predicted[-1][kind, setting], plans[-1])
+    left_out = offset + slope * predicted[-1][kind, setting]
+    return Chosen(head, kind, setting, rooted, left_out, plans[-1], _answers(rows, left_out))
+
+
+def _answers(rows: Rows, left_out: Floats) -> AnswerSpread | None:
+    """The spread of answers with the head's own error: what it is off by, less what the labels are."""
+    if rows.answers is None or rows.variance is None:
+        return None
+    share = rows.weight / rows.weight.sum()
+    error = float(share @ ((left_out - rows.y) ** 2 - rows.variance))
+    return replace(rows.answers, error=float(np.sqrt(max(error, 0.0))))
 
 
 def _left_out(kinds: Sequence[str], view: View, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:

@@ -1,16 +1,14 @@
 """What a model is trained on: a recipe, and stimuli with their embedding and labels, weighted by reliability.
 
-The weight of a label is ``t / (t + s / n)``: ``s`` is the variance of single ratings about their item, ``n`` the item's number
-of ratings, ``t`` the part of the labels' true variance (a third) that a head is expected to leave. So a label of two ratings
-counts, but less than one of nine. Labels need two ratings here; what is evaluated keeps to the study's own minimum.
+Labels need two ratings here; what is evaluated keeps to the study's own minimum.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,15 +27,14 @@ from heartfelt.registry import Registry
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT, published_parts
-from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.calibrating import Domains
-from heartfelt.training.fitting import Floats, Ints, Rows
+from heartfelt.training.fitting import Ints, Rows
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, picture_hash
+from heartfelt.training.targets import Target, target_of
 
 LEAST_RATINGS = 2
 LEAST_STIMULI = 20
-_UNEXPLAINED = 0.35
 STAGE = "train"
 TRAIN = "train"
 """The part of a published split that a model is fitted to."""
@@ -58,17 +55,37 @@ class Recipe:
     with_text: tuple[str, ...] = ()
     text_embedding: str | None = None
     kinds: tuple[str, ...] = ("ridge", "kernel")
+    raters: bool = False
+    """Whether heads learn from single answers by way of a model of the raters, instead of from means."""
+    ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Blocks of the embedding that a question's head does not look at, by a part of the question's id."""
 
     def embedding_of(self, question: str) -> str:
         """The embedding used by a question's head."""
         about_text = any(part in question.casefold() for part in self.with_text)
         return self.text_embedding if about_text and self.text_embedding else self.embedding
 
+    def ignored_by(self, question: str) -> tuple[str, ...]:
+        """The blocks that a question's head does not look at."""
+        return next((names for part, names in self.ignored.items() if part in question.casefold()), ())
 
+
+_WITH_LEVEL = ("signal", "rhythm", "roughness")
+"""What changes with the level of a recording. A louder one is more arousing, but no more pleasant."""
 RECIPES: Registry[Recipe] = Registry("training recipe")
 for _recipe in (
-    Recipe("va-audio", "valence and arousal of music", "music", ("valence", "arousal"), kinds=("kernel",)),
-    Recipe("va-image", "valence and arousal of pictures", "picture", ("valence", "arousal")),
+    Recipe(
+        "va-audio",
+        "valence and arousal of music",
+        "music-levelled",
+        ("valence", "arousal"),
+        kinds=("kernel",),
+        raters=True,
+        ignored={"valence": _WITH_LEVEL, "": tuple(f"{name}, levelled" for name in _WITH_LEVEL)},
+    ),
+    Recipe(
+        "va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal"), raters=True
+    ),
     Recipe(
         "mos-audio",
         "opinion of music: impression from the sound, alignment from the sound and its prompt together",
@@ -80,48 +97,6 @@ for _recipe in (
     ),
 ):
     RECIPES.add(_recipe.name, _recipe)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """The labels of one question, in the order of the stimuli; NaN where there is none."""
-
-    question: str
-    embedding: str
-    scale: Scale
-    label: Floats
-    weight: Floats
-    spread: float
-    screened: Floats
-    """Labels of the screened raters under the study's own minimum: what is scored against."""
-    everyone: Floats
-    """The same from all raters."""
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The ends of the scale."""
-        return self.scale.bounds()
-
-    def truth(self, raters: str) -> Floats:
-        """The labels of the ``screened`` raters or of ``everyone``."""
-        return self.screened if raters == "screened" else self.everyone
-
-    def on_scale(self, value: Floats) -> Floats:
-        """Predictions held on the scale."""
-        return value if self.bounds is None else np.clip(value, *self.bounds)
-
-    def part(self, at: Ints) -> Target:
-        """Only the stimuli at these places."""
-        columns = ("label", "weight", "screened", "everyone")
-        return replace(self, **{name: getattr(self, name)[at] for name in columns})
-
-    @property
-    def points(self) -> Floats:
-        """Points for soft labels: the scale's own where they are few, else nine evenly spread."""
-        known = self.label[np.isfinite(self.label)]
-        low, high = self.bounds or (float(known.min()), float(known.max()))
-        whole = high - low <= 12 and float(low).is_integer() and float(high).is_integer()
-        return np.arange(low, high + 0.5) if whole and high - low >= 2 else np.linspace(low, high, 9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +173,19 @@ class Material:
         blocks = EMBEDDINGS[target.embedding].blocks
         x = self.features[target.embedding]
         spread = np.full(len(at), target.spread)
-        return Rows(x[at], target.label[at], target.weight[at], spread, blocks, target.points, self.seed)
+        learned = target.learned(at)
+        return Rows(
+            x[at],
+            learned.label,
+            learned.weight,
+            spread,
+            blocks,
+            target.points,
+            self.seed,
+            self.recipe.ignored_by(target.question),
+            learned.variance,
+            learned.spread,
+        )
 
 
 def gather(
@@ -238,6 +225,7 @@ def gather(
             "Point to data whose media are available (see --map media=FOLDER), or collect more ratings.",
         )
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
+    answers = first_answers(screened).filter("known") if recipe.raters else None
     features = {name: np.stack([embedded[each][0][name] for each in stimuli]) for name in sorted(wanted)}
     hashes = tuple(embedded[name][1] for name in stimuli)
     ledger = [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
@@ -250,7 +238,10 @@ def gather(
         features,
         _texts(facts, "system"),
         _texts(facts, "intent"),
-        tuple(target_of(name, recipe, snapshot, stimuli, trained, tables) for name in questions),
+        tuple(
+            target_of(name, recipe.embedding_of(name), snapshot, stimuli, trained, tables, answers)
+            for name in questions
+        ),
         pl.DataFrame(ledger, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
         grouping_of(
             facts,
@@ -337,56 +328,6 @@ def _embed(
             if progress is not None:
                 progress("embedding the stimuli", done, len(names))
     return embedded, problems
-
-
-def target_of(
-    question: str,
-    recipe: Recipe,
-    snapshot: Snapshot,
-    stimuli: Sequence[str],
-    trained: pl.DataFrame,
-    tables: Mapping[str, pl.DataFrame],
-) -> Target:
-    """The labels of one question: ``trained`` are those a head is fitted to, ``tables`` those it is scored against."""
-    mine = trained.filter(pl.col("question") == question)
-    n = _aligned(mine, "n", stimuli)
-    label, sd = _aligned(mine, "value", stimuli), _aligned(mine, "sd", stimuli)
-    weight, single = reliability_weights(label, sd, n)
-    scored = {
-        side: _aligned(table.filter(pl.col("question") == question), "value", stimuli)
-        for side, table in tables.items()
-    }
-    return Target(
-        question,
-        recipe.embedding_of(question),
-        snapshot.study.scale_of(question),
-        label,
-        weight,
-        float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
-        scored["screened"],
-        scored["everyone"],
-    )
-
-
-def reliability_weights(label: Floats, sd: Floats, n: Floats) -> tuple[Floats, float]:
-    """The weight of each label (0 where it is NaN, 1 on average), and the variance of single ratings about their item.
-
-    ``sd`` and ``n`` are the spread and number of each label's ratings, NaN where they are not known.
-    """
-    known = np.isfinite(sd) & np.isfinite(n) & (n > 1)
-    single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
-    noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
-    has = np.isfinite(label)
-    whole = float(label[has].var())
-    left = max(_UNEXPLAINED * (whole - float(noise[has].mean())), 0.1 * whole, 1e-9)
-    weight = np.where(has, left / (left + noise), 0.0)
-    return weight / weight[has].mean(), single
-
-
-def _aligned(table: pl.DataFrame, column: str, stimuli: Sequence[str]) -> Floats:
-    """A column in the order of the stimuli; NaN where there is no number."""
-    known = dict(table.select("stimulus", pl.col(column).cast(pl.Float64)).iter_rows())
-    return np.array([np.nan if known.get(name) is None else known[name] for name in stimuli])
 
 
 def answers_of(material: Material, side: str, question: str) -> pl.DataFrame:

@@ -29,7 +29,8 @@ from heartfelt.training.card import card
 from heartfelt.training.evaluating import Evaluation, LeftOut, evaluate, with_published
 from heartfelt.training.fitting import choose
 from heartfelt.training.grouping import AUTO
-from heartfelt.training.material import RECIPES, TRAIN, Material, Target, gather
+from heartfelt.training.material import RECIPES, TRAIN, Material, gather
+from heartfelt.training.targets import Target
 
 PUBLISHED_SPLIT = "published"
 
@@ -134,6 +135,7 @@ def _fitted(
                 confidence,
                 error_parts(material, target, left),
                 width.slope,
+                best.answers,
             )
         )
     return outputs, chosen, places.domain

@@ -81,6 +81,7 @@ def test_the_tempo_of_clicks(beats: int) -> None:
     assert 0.7 * beats / 60 < result["pulse_density"] < 2 * beats / 60
 
 
+@pytest.mark.slow
 def test_major_leads_in_major_and_minor_in_minor() -> None:
     for root in (220.0, 246.94, 311.13):
         scale = {"major": (0, 4, 7, 12, 7, 4), "minor": (0, 3, 7, 12, 7, 3)}
@@ -214,6 +215,7 @@ def test_what_musicnn_sees_does_not_depend_on_the_level() -> None:
     assert loud[level] - soft[level] == pytest.approx(20.0, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_a_file_is_heard_at_its_own_rate_and_seen_at_sixteen_thousand(tmp_path: Path) -> None:
     time = np.arange(44_100 * 4) / 44_100

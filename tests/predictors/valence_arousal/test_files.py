@@ -59,6 +59,7 @@ def test_odd_files_are_answered_with_a_warning_or_as_they_are(tmp_path: Path) ->
     )
 
 
+@pytest.mark.slow
 def test_bad_files_say_why_and_do_not_stop_the_rest(tmp_path: Path) -> None:
     broken = TONE.copy()
     broken[100] = np.nan
@@ -91,6 +92,7 @@ def test_a_long_file_is_a_curve_too(tmp_path: Path) -> None:
     assert result.seconds == pytest.approx(23.0)
 
 
+@pytest.mark.slow
 def test_a_few_samples_get_an_answer_or_a_reason(tmp_path: Path) -> None:
     for count, rate in ((1, 192_000), (5, 192_000), (1, 48_000), (2, 8_000), (9_600, 192_000)):
         soundfile.write(tmp_path / f"{count}-{rate}.wav", np.full(count, 0.3, np.float32), rate)

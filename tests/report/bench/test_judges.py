@@ -91,6 +91,7 @@ def test_a_leaderboard_compares_choices_over_pairs(pairs: Path, tmp_path: Path) 
     assert len([row for row in board["comparisons"] if row["task"] == "better"]) == 3
 
 
+@pytest.mark.slow
 def test_the_page_shows_traces_and_their_lag(tmp_path: Path) -> None:
     snapshot, truth = courses(stimuli=5)
     rows = [

@@ -35,6 +35,7 @@ def answers(snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
+@pytest.mark.slow
 def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path, tmp_path: Path) -> None:
     spec = f"file:{answers}"
     options = BenchOptions(ScoreOptions(seed=7, ceilings=False, interval_confidence=0.8))

@@ -59,6 +59,7 @@ def rank_range(rank: dict[str, Any]) -> str:
     return str(rank["best"]) if rank["best"] == rank["worst"] else f"{rank['best']}–{rank['worst']}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["numbers", "sides"])
 def test_the_leaderboard_table(which: str, request: pytest.FixtureRequest) -> None:
     bench: Bench = request.getfixturevalue(which)
@@ -308,6 +309,7 @@ def test_the_layout_of_scores_is_checked(folder: Path, tmp_path: Path) -> None:
         write_leaderboard(tmp_path)
 
 
+@pytest.mark.slow
 def test_hidden_folders_and_the_site_itself_are_not_runs(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "run")
     shutil.copytree(folder, tmp_path / ".hidden")

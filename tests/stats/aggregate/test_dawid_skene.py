@@ -113,6 +113,7 @@ ratings = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(ratings, st.sampled_from([0.0, 0.1, 1.0]))
 @settings(deadline=None, max_examples=50)
 def test_likelihood_never_falls(rows: list[tuple[int, int, int]], smoothing: float) -> None:

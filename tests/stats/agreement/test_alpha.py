@@ -321,6 +321,7 @@ def test_items_with_very_many_ratings(level: str, many: int) -> None:
     assert short.counts["ratings"] == 3 * many
 
 
+@pytest.mark.slow
 def test_many_raters_and_many_categories() -> None:
     rater, item, value = Design(400, 60, 20).draw(np.random.default_rng(14))
     names = np.round(200 * value).astype(np.int64)

@@ -61,6 +61,7 @@ def test_alpha_covers(design: Design) -> None:
     assert LEAST <= result <= 0.995
 
 
+@pytest.mark.slow
 def test_leaving_out_items_alone_does_not() -> None:
     design = Design(5, 150, 5, by_rater=0.6)
 

@@ -81,6 +81,7 @@ def test_prior_against_majority_by_hand() -> None:
     assert "raters unknown" in unknown.accuracy.interval
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=7), min_size=1, max_size=6))
 def test_equal_a_plain_count(cast: list[list[int]]) -> None:

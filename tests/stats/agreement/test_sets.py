@@ -135,6 +135,7 @@ def test_the_jackknife_is_by_leaving_out() -> None:
             assert by_item[place] == pytest.approx(float(expected), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_sample_of_sets_stands_for_all_where_there_are_too_many_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

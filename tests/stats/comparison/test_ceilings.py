@@ -54,6 +54,7 @@ def _truth(q: Floats, answers: int, draws: int = 400) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tie", [0.0, 0.8])
 def test_ceilings_of_choices_meet_the_truth(tie: float) -> None:
     rng = np.random.default_rng(1)
@@ -66,6 +67,7 @@ def test_ceilings_of_choices_meet_the_truth(tie: float) -> None:
         assert estimate.counts["pairs"] == 1_500
 
 
+@pytest.mark.slow
 def test_the_scores_of_the_true_shares_reach_the_ceilings() -> None:
     """One definition of each score: somebody who knows the shares scores what the ceiling says."""
     rng = np.random.default_rng(2)
@@ -79,6 +81,7 @@ def test_the_scores_of_the_true_shares_reach_the_ceilings() -> None:
         assert float(getattr(scores, name)) == pytest.approx(number, abs=0.012), name
 
 
+@pytest.mark.slow
 def test_without_raters_every_answer_is_another_persons() -> None:
     rng = np.random.default_rng(3)
     rater, *rest = _answers(rng, _shares(rng.normal(0, 1, 100), 0.0), 5, 10)
@@ -88,6 +91,7 @@ def test_without_raters_every_answer_is_another_persons() -> None:
     assert "raters" not in unknown.accuracy.counts
 
 
+@pytest.mark.slow
 def test_a_larger_majority_is_easier_to_predict() -> None:
     rng = np.random.default_rng(3)
     columns = _answers(rng, _shares(rng.normal(0, 1, 400), 0.0), 7, 30)
@@ -123,6 +127,7 @@ def test_pairs_judged_once_say_nothing_about_agreement() -> None:
         choice_ceilings(["r", "s"], ["a", "a"], ["b", "b"], [1, 0], answers=0)
 
 
+@pytest.mark.slow
 def test_the_same_systems_on_different_prompts_are_different_pairs() -> None:
     rng = np.random.default_rng(4)
     rater, first, _, value = _answers(rng, _shares(rng.normal(0, 2, 100), 0.0), 5, 20)
@@ -160,6 +165,7 @@ def _values(result: Strengths) -> Floats:
     return np.array([float(each) for each in result.strengths])
 
 
+@pytest.mark.slow
 def test_ceilings_of_strengths_meet_the_truth() -> None:
     rng = np.random.default_rng(5)
     strengths = rng.normal(0, 0.5, 20)

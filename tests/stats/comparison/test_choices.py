@@ -80,6 +80,7 @@ def _best_worst(seed: int, trials: int) -> tuple[np.ndarray, list[list[int]]]:
     return truth, rows
 
 
+@pytest.mark.slow
 def test_best_worst_recovers_simulated_truth() -> None:
     truth, rows = _best_worst(1, 4000)
     result = best_worst(*map(list, zip(*rows, strict=True)))

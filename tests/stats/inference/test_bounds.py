@@ -94,6 +94,7 @@ def test_a_grouping_without_variance_is_reported_as_zero_without_bounds() -> Non
     assert result.notes == ("the variance of day is estimated as 0",)
 
 
+@pytest.mark.slow
 def test_tukey_bounds_are_those_of_the_studentized_range() -> None:
     rng = np.random.default_rng(1)
     y, g = rng.normal(size=22), np.repeat(["a", "b", "c"], [10, 7, 5])

@@ -54,6 +54,7 @@ def test_welch_statistic_equals_scipy() -> None:
     assert result.p.value == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_paired_exact_equals_scipy() -> None:
     rng = np.random.default_rng(3)
     a = rng.normal(size=10)
@@ -125,6 +126,7 @@ def test_no_drawn_p_value_is_zero() -> None:
     assert result.p.low == 0
 
 
+@pytest.mark.slow
 def test_levels_hold_and_blocks_matter() -> None:
     # Two blocks with different means in both columns: a correlation between blocks, none inside them.
     block = np.repeat([0, 1], 15)
@@ -138,6 +140,7 @@ def test_levels_hold_and_blocks_matter() -> None:
     assert 0.015 <= inside / 200 <= 0.095
 
 
+@pytest.mark.slow
 def test_welch_holds_its_level_where_the_mean_does_not() -> None:
     mean = welch = 0
     for seed in range(300):

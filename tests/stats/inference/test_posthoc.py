@@ -73,6 +73,7 @@ def test_studentized_range_equals_scipy(q: float, groups: int, df: float) -> Non
     assert upper_tail(q, groups, df) == pytest.approx(stats.studentized_range.sf(q, groups, df), abs=1e-10)
 
 
+@pytest.mark.slow
 def test_tukey_equals_scipy_on_unequal_groups() -> None:
     y, group = _groups()
     result = tukey(y, group)

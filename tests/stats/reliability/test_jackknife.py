@@ -67,6 +67,7 @@ def test_moments_give_the_components_of_complete_data() -> None:
     assert log_f(sums)[0] == pytest.approx(np.log(5 * rows.var(ddof=1) / within))
 
 
+@pytest.mark.slow
 def test_variance_meets_simulation() -> None:
     rng = np.random.default_rng(0)
     design = Crossed(80, 16, 6, 1.0, 0.8, 1.0)
@@ -87,6 +88,7 @@ def test_spread_of_a_mean_is_its_squared_standard_error() -> None:
     assert TwoWaySpread(variance, 0.0, variance, 30, 5).variance == pytest.approx(variance)
 
 
+@pytest.mark.slow
 def test_groups_left_out_give_the_same_size_of_error() -> None:
     rng = np.random.default_rng(2)
     design = Crossed(200, 40, 5, 1.0, 0.5, 1.0)

@@ -79,6 +79,7 @@ def test_planted_reliability_is_met_and_agrees_with_icc(per_item: int) -> None:
     assert float(result) == pytest.approx(float(icc(rater, item, value).icc2k), abs=0.02)
 
 
+@pytest.mark.slow
 def test_interval_covers() -> None:
     rng = np.random.default_rng(4)
     design = Crossed(60, 20, 5, 1.0, 0.4, 1.6)

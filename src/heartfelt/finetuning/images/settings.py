@@ -83,9 +83,8 @@ class ImageSettings(Settings):
     @classmethod
     def _known(cls, name: str) -> str:
         if name and name not in ARCHITECTURES:
-            raise ValueError(
-                f"no image architecture has that name. {suggestion(name, ARCHITECTURES, 'Known')}"
-            )
+            known = suggestion(name, ARCHITECTURES, "Known").rstrip(".")
+            raise ValueError(f"no image architecture has that name. {known}")
         return name
 
     @field_validator("backbone")

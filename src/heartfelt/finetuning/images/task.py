@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
 CONFIG = "config.json"
+VGG_SIDE = 224
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +66,31 @@ class ImageTask(Task):
         self.numbers = tuple(output for output in outputs if not output.categories)
         self._values: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
         self._cache = FeatureCache()
+        self._frozen: dict[str, dict[str, Any]] = {}
+        """What frozen networks see in a file, by its content."""
 
     @property
     def _embedded(self) -> bool:
-        return bool(self.module.backbone.reads == "embedding")
+        return bool(self.config.network.backbone == "efficientnet-lite2")
+
+    @property
+    def _needs_stimuli(self) -> bool:
+        return ARCHITECTURES[self.config.network.architecture].needs_stimuli
 
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
         """Pixels or the frozen network's numbers, and the further inputs."""
         import torch
 
         out: dict[str, Any] = {}
-        if self._embedded:
-            from heartfelt.finetuning.images.stimuli import embedding_of
-
-            out["embedding"] = embedding_of(example.path, self._cache)
-        elif training:
+        if self._embedded or self._needs_stimuli:
+            out |= self._frozen.get(example.content) or self._look(example)
+        if not self._embedded and training:
             out["pixels"] = self.config.preparation.training(example.path, generator)
-        else:
+        elif not self._embedded:
             out["pixels"] = self.config.preparation.evaluation(example.path)
         if self.config.attributes:
             rows = [each.encode(self._attribute(example, each.name)) for each in self.config.attributes]
             out["attributes"] = np.concatenate(rows)
-        if ARCHITECTURES[self.config.network.architecture].needs_stimuli:
-            from heartfelt.finetuning.images.stimuli import stimulus_inputs
-
-            out |= stimulus_inputs(example.path, self.config.stimuli, self._cache)._asdict()
         return {name: torch.as_tensor(value) for name, value in out.items()}
 
     def _attribute(self, example: Example, name: str) -> tuple[str, ...]:
@@ -114,15 +117,30 @@ class ImageTask(Task):
         return used.hexdigest()[:16] if self.config.attributes else ""
 
     def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
-        """Compute what frozen networks see, once per file."""
+        """Compute what frozen networks see, once per file, several files at a time."""
         del device
-        frozen = self._embedded or ARCHITECTURES[self.config.network.architecture].needs_stimuli
-        if not frozen:
+        if not (self._embedded or self._needs_stimuli):
             return
-        for done, example in enumerate(examples, 1):
-            self.sample(example, training=False, generator=np.random.default_rng(0))
-            if progress is not None:
-                progress("looking at the images", done, len(examples))
+        # Only what is asked for now stays in memory: a predictor may be asked for any number of files.
+        wanted = {example.content: example for example in examples}
+        self._frozen = {content: seen for content, seen in self._frozen.items() if content in wanted}
+        todo = [example for content, example in wanted.items() if content not in self._frozen]
+        with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+            for done, (example, seen) in enumerate(zip(todo, pool.map(self._look, todo), strict=True), 1):
+                self._frozen[example.content] = seen
+                if progress is not None:
+                    progress("looking at the images", done, len(todo))
+
+    def _look(self, example: Example) -> dict[str, Any]:
+        """What frozen networks see in an image, from the cache or computed."""
+        from heartfelt.finetuning.images.stimuli import embedding_of, stimulus_inputs
+
+        out: dict[str, Any] = {}
+        if self._embedded:
+            out["embedding"] = embedding_of(example.path, self._cache)
+        if self._needs_stimuli:
+            out |= stimulus_inputs(example.path, self.config.stimuli, self._cache)._asdict()
+        return out
 
     def loss(self, outputs: Tensors, batch: Batch) -> torch.Tensor:
         """The sum of the parts that the architecture has."""
@@ -199,12 +217,14 @@ class ImageTask(Task):
         import torch
 
         spec, side = self.config.network, self.config.preparation.side
+        if spec.backbone == "vgg16" and side % VGG_SIDE:
+            return None  # ONNX has no pooling from other maps to 7 x 7 cells
         inputs: dict[str, Any] = {"pixels": torch.zeros((2, 3, side, side), dtype=torch.uint8)}
         if self._embedded:
             inputs = {"embedding": torch.zeros(2, self.module.backbone.network[1].in_features)}
         if spec.attributes:
             inputs["attributes"] = torch.zeros(2, sum(spec.attributes))
-        if ARCHITECTURES[spec.architecture].needs_stimuli:
+        if self._needs_stimuli:
             inputs |= {"faces": torch.zeros(2, 4, 9), "face_mask": torch.zeros(2, 4)}
             inputs |= {"objects": torch.zeros(2, 1000), "objects_known": torch.zeros(2)}
         names = [name for name, size in (("logits", spec.categories), ("values", spec.numbers)) if size]

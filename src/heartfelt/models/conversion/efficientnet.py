@@ -8,7 +8,7 @@ Source: M. Tan and Q. V. Le, EfficientNet (ICML 2019); the Lite variants of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,9 +27,14 @@ SIDES = {0: 224, 1: 240, 2: 260}
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
     """The state dictionary as one ONNX model; the variant is in its file's name."""
+    return converted(members)
+
+
+def converted(members: Mapping[str, bytes], stages: Sequence[int] = ()) -> dict[str, bytes]:
+    """The same, with the means of inner stages where asked."""
     name, weights = next((name, content) for name, content in members.items() if name.endswith(".pth"))
     variant = int(name.rpartition("lite")[2][0])
-    return {"model.onnx": build(read_torch(weights), variant)}
+    return {"model.onnx": build(read_torch(weights), variant, stages)}
 
 
 def answers(model: Model) -> Tensors:
@@ -38,14 +43,23 @@ def answers(model: Model) -> Tensors:
     return model.run({"pictures": network_input(picture(side, side))[None]})
 
 
-def build(tensors: Tensors, variant: int) -> bytes:
-    """The graph: pictures as (value - 127) / 128 in; the mean over the last maps and the class logits out."""
+def build(tensors: Tensors, variant: int, stages: Sequence[int] = ()) -> bytes:
+    """The graph: pictures as (value - 127) / 128 in; the mean over the last maps and the class logits out.
+
+    ``stages`` adds the mean over the maps of these stages, counted from 1, as ``stage5`` and the like.
+    """
     graph = Graph(f"efficientnet-lite{variant}")
     side = SIDES[variant]
     value = graph.input("pictures", ["n", 3, side, side])
     value, side = _convolved(graph, tensors, value, ("_conv_stem", "_bn0"), side, stride=2)
-    for number, stride in enumerate(_strides(variant)):
-        value, side = _block(graph, tensors, value, f"_blocks.{number}.", side, stride)
+    number = 0
+    for stage, strides in enumerate(_strides(variant), 1):
+        for stride in strides:
+            value, side = _block(graph, tensors, value, f"_blocks.{number}.", side, stride)
+            number += 1
+        if stage in stages:
+            mean = graph("ReduceMean", value, axes=[2, 3], keepdims=0)
+            graph.output(mean, f"stage{stage}", ["n", "channels"])
     value, _ = _convolved(graph, tensors, value, ("_conv_head", "_bn1"), side)
     embedding = graph("ReduceMean", value, axes=[2, 3], keepdims=0)
     logits = graph("Gemm", embedding, tensors["_fc.weight"], tensors["_fc.bias"], transB=1)
@@ -54,12 +68,13 @@ def build(tensors: Tensors, variant: int) -> bytes:
     return graph.content()
 
 
-def _strides(variant: int) -> list[int]:
-    out: list[int] = []
+def _strides(variant: int) -> list[list[int]]:
+    """The strides of the blocks of each stage."""
+    out: list[list[int]] = []
     for place, (repeats, stride) in enumerate(_STAGES):
         deepened = 0 < place < len(_STAGES) - 1
         count = int(np.ceil(repeats * _DEPTHS[variant])) if deepened else repeats
-        out += [stride] + [1] * (count - 1)
+        out.append([stride] + [1] * (count - 1))
     return out
 
 

@@ -1,7 +1,8 @@
 """Frozen embeddings: what a head is trained on. A file becomes rows of numbers, one per window of time.
 
 ``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models, which hear
-every window at the same level, and at the sound itself; ``picture`` at an image through EfficientNet-Lite; ``music-words``
+every window at the same level, and at the sound itself; ``music-levelled`` also at the sound brought to one level; ``picture``
+at an image through EfficientNet-Lite; ``music-words``
 adds the sentence the stimulus was made from, through MiniLM. A long file is never held whole.
 """
 
@@ -151,24 +152,31 @@ class Music(Embedding):
         heard = resample(samples, rate, RATE)
         if not len(heard):
             raise no_sound()
+        loud = max(float(np.sqrt(np.mean(heard.astype(np.float64) ** 2))), _QUIET)
+        levelled = heard * np.float32(_LEVEL / loud)
+        levelled_mel = musicnn.log_mel(levelled)
         mel = musicnn.log_mel(heard).astype(np.float64)
         strength = sound.strengths(heard)
         tones = sound.chroma(strength)
         parts: list[npt.NDArray[Any]] = [
-            *self._seen(heard),
+            *self._seen(levelled_mel),
             sound.signal_features(heard, mel, tones),
             sound.rhythm(mel),
             sound.harmony(tones),
             sound.roughness(strength),
             sound.bandwidth(samples, rate),
+            *self._further(levelled, levelled_mel),
         ]
         row: Array = np.concatenate(parts).astype(np.float32)
         return row
 
-    def _seen(self, heard: Array) -> list[Array]:
+    def _further(self, levelled: Array, mel: Array) -> list[npt.NDArray[Any]]:
+        """More blocks, from the sound brought to one level and its spectrogram."""
+        del levelled, mel
+        return []
+
+    def _seen(self, mel: Array) -> list[Array]:
         """What the two models see: the first in all patches, the second in the middle patch, which costs hardly any accuracy."""
-        loud = max(float(np.sqrt(np.mean(heard.astype(np.float64) ** 2))), _QUIET)
-        mel = musicnn.log_mel(heard * np.float32(_LEVEL / loud))
         count = len(mel) // musicnn.PATCH
         if count:
             patches = mel[: count * musicnn.PATCH].reshape(count, musicnn.PATCH, musicnn.BANDS)
@@ -182,6 +190,39 @@ class Music(Embedding):
         other = mtt.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"])
         tags = np.log(np.concatenate([means["tags"], other["tags"][0]]) + 1e-3)
         return [means["penultimate"], *(means[part] for part in _POOLS), other["penultimate"][0], tags]
+
+
+class MusicLevelled(Music):
+    """Music as above, and level-free: what the sound itself is like once it was brought to one level.
+
+    A head that looks at the last three blocks instead of the three they repeat gives the same answer however loud a file is.
+    """
+
+    name = "music-levelled"
+    about = (
+        "MusicNN (MSD and MTT) and the level, brightness, rhythm, harmony, roughness and bandwidth of the sound,"
+        " brightness, rhythm and roughness also of the sound brought to one level"
+    )
+    blocks: ClassVar[tuple[Block, ...]] = (
+        *Music.blocks,
+        Block("signal, levelled", len(sound.SIGNAL_NAMES)),
+        Block("rhythm, levelled", len(sound.RHYTHM_NAMES)),
+        Block("roughness, levelled", len(sound.ROUGHNESS_NAMES)),
+    )
+
+    @property
+    def identity(self) -> str:
+        """That of the music embedding and the version of what is added."""
+        return f"{super().identity}; levelled 1"
+
+    def _further(self, levelled: Array, mel: Array) -> list[npt.NDArray[Any]]:
+        strength = sound.strengths(levelled)
+        wide = mel.astype(np.float64)
+        return [
+            sound.signal_features(levelled, wide, sound.chroma(strength)),
+            sound.rhythm(wide),
+            sound.roughness(strength),
+        ]
 
 
 class Picture(Embedding):
@@ -204,6 +245,30 @@ class Picture(Embedding):
         del text
         output = efficientnet.look([Path(path)], model=self.model, view="whole")
         row = np.concatenate([output["embedding"][0], output["logits"][0]]).astype(np.float32)
+        return Features(row[None], np.zeros(1), 0.0)
+
+
+class PictureStages(Embedding):
+    """A photograph or drawing through EfficientNet-Lite, with two inner stages."""
+
+    name = "picture-stages"
+    about = "EfficientNet-Lite 2 (ImageNet): its embedding, its classes and the means of two inner stages"
+    media = "image"
+    blocks: ClassVar[tuple[Block, ...]] = (*Picture.blocks, Block("stage6", 208), Block("stage5", 120))
+    model = "efficientnet-lite2-stages"
+    near_duplicate: ClassVar[float | None] = Picture.near_duplicate
+    _parts: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
+
+    @property
+    def identity(self) -> str:
+        """The model's identity and the version of this reading."""
+        return f"picture stages 1; {MODELS[self.model].identity}"
+
+    def of(self, path: Path | str, text: str | None = None) -> Features:
+        """One row."""
+        del text
+        output = efficientnet.look([Path(path)], model=self.model, view="whole")
+        row = np.concatenate([output[part][0] for part in self._parts]).astype(np.float32)
         return Features(row[None], np.zeros(1), 0.0)
 
 
@@ -234,7 +299,7 @@ class MusicWords(Embedding):
         )
 
 
-for _embedding in (Music, Picture, MusicWords):
+for _embedding in (Music, MusicLevelled, Picture, PictureStages, MusicWords):
     EMBEDDINGS.add(_embedding.name, _embedding)
 
 

@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
+from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.domain import Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, Features
 from heartfelt.serialization import from_json, write_json
@@ -132,6 +133,8 @@ class Output:
     errors: Mapping[str, float] = field(default_factory=dict)
     slope: float = 0.0
     """How fast the interval grows with the distance from what was trained on; ``half_width`` is that at distance 0."""
+    answers: AnswerSpread | None = field(default=None, metadata={"omit": True})
+    """How the answers of single people spread around the predicted value; None in models that learned from means."""
 
     def half(self, place: Place) -> float:
         """The half-width of the interval of a stimulus that is not foreign."""

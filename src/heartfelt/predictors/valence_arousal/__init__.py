@@ -51,7 +51,8 @@ class ValenceArousal(TrainedPredictor):
 class FilePrediction:
     """The prediction for one file, or why there is none (``problem`` and ``fix``).
 
-    ``values`` holds ``value``, ``low`` and ``high`` by question; ``curve`` has one entry per window where a file has several.
+    ``values`` holds ``value``, ``low`` and ``high`` by question, and ``spread``, the standard deviation of single people's
+    answers, where the model learned from single answers; ``curve`` has one entry per window where a file has several.
     """
 
     file: str
@@ -151,6 +152,8 @@ def from_features(
         value = (left_out or {}).get(out.question, float(answers.mean()))
         low, high = interval(out, value, doubt)
         values[out.question] = {"value": round(value, 4), "low": round(low, 4), "high": round(high, 4)}
+        if out.answers is not None:
+            values[out.question]["spread"] = round(float(out.answers.sd(value)), 4)
         for point, number in zip(curve, answers.tolist(), strict=True):
             point[out.question] = round(number, 4)
     return FilePrediction(

@@ -239,14 +239,14 @@ def _shrunk(squares: Floats, free: Floats, several: Bools, bias: Floats) -> tupl
     usable = several & (free > 0.5) & (squares > 0)
     if np.count_nonzero(usable) < 3 or float(free[several].mean()) < LEAST_FREEDOM:
         return np.where(several, pooled, lone), float("inf")
-    prior_freedom, scale = _prior(squares[usable] / free[usable], free[usable])
+    prior_freedom, scale = variance_prior(squares[usable] / free[usable], free[usable])
     if not np.isfinite(prior_freedom):
         return np.where(several, pooled, lone), prior_freedom
     own = (prior_freedom * scale + squares) / (prior_freedom + np.maximum(free, 0.0))
     return np.where(several, own, lone), prior_freedom
 
 
-def _prior(variances: Floats, freedom: Floats) -> tuple[float, float]:
+def variance_prior(variances: Floats, freedom: Floats) -> tuple[float, float]:
     """Degrees of freedom and scale of the distribution of the true variances, by moments of their logs."""
     from scipy.special import digamma, polygamma
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
 from heartfelt.finetuning.images.architectures import IMAGENET_MEAN, IMAGENET_SPREAD
 from heartfelt.finetuning.images.networks.densenet import BLOCKS, FIRST, GROWTH, DenseNet121, current_names
 from heartfelt.finetuning.images.networks.vgg import VGG16, WIDTHS
@@ -202,8 +202,13 @@ def random_backbone(name: str, config: Mapping[str, object], *, vector: bool = T
 
 def _configured(kind: BackboneKind, config: Mapping[str, object]) -> nn.Module:
     model = getattr(transformers_library(), kind.model)
-    known = model.config_class(**{**kind.defaults, **config})
-    return model(known, **_without_pooler(kind))
+    known = model.config_class(**kind.defaults).to_dict()
+    for name in config:
+        if name not in known:
+            raise InputError(
+                f"The configuration of {kind.name} has no '{name}'.", suggestion(name, known, "It has")
+            )
+    return model(model.config_class(**{**kind.defaults, **config}), **_without_pooler(kind))
 
 
 def _without_pooler(kind: BackboneKind) -> dict[str, Any]:

@@ -167,7 +167,8 @@ class HierarchyTrunk(Trunk):
         group_maps = self.groups(before)
         group_scores = group_maps.mean(dim=(2, 3))
         weighted = (group_maps * group_scores.softmax(dim=1)[:, :, None, None]).sum(dim=1, keepdim=True)
-        where = functional.adaptive_avg_pool2d(weighted.sigmoid(), [int(cells) for cells in last.shape[2:]])
+        size = [int(cells) for cells in last.shape[2:]]
+        where = functional.interpolate(weighted.sigmoid(), size=size, mode="bilinear", align_corners=False)
         last = last * (1 + where)
         both = torch.cat([before.mean(dim=(2, 3)), last.mean(dim=(2, 3))], dim=1)
         last = last * self.channels(both)[:, :, None, None]

@@ -83,7 +83,7 @@ def build_network(spec: NetworkSpec, weights: str = "", revision: str = "main") 
     The network's ``spec`` then has the backbone's whole configuration.
     """
     architecture = ARCHITECTURES[spec.architecture]
-    _check(spec)
+    check_spec(spec)
     trunk = getattr(emotion, architecture.trunk)
     vector = bool(trunk.needs_vector)
     if weights and spec.config:
@@ -103,7 +103,8 @@ def build_network(spec: NetworkSpec, weights: str = "", revision: str = "main") 
     return EmotionNetwork(replace(spec, config=configuration(backbone)), backbone)
 
 
-def _check(spec: NetworkSpec) -> None:
+def check_spec(spec: NetworkSpec) -> None:
+    """Raise where an architecture does not fit the questions."""
     architecture = ARCHITECTURES[spec.architecture]
     if not spec.categories and not spec.numbers:
         raise InputError(
