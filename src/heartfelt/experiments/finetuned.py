@@ -35,7 +35,8 @@ from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
 from heartfelt.training.fitting import Ints, folds
 from heartfelt.training.grouping import Grouping
-from heartfelt.training.material import LEAST_RATINGS, Material, Recipe, target_of
+from heartfelt.training.material import LEAST_RATINGS, Material, Recipe
+from heartfelt.training.targets import target_of
 
 ATTRIBUTES = "attributes"
 """The setting that names annotation fields."""
@@ -67,7 +68,7 @@ def material_of(name: str, snapshot: Snapshot, data: TrainingData) -> Material:
         {},
         tuple(example.system for example in data.examples),
         tuple(example.intent for example in data.examples),
-        tuple(target_of(each, recipe, snapshot, stimuli, trained, tables) for each in numbers),
+        tuple(target_of(each, "", snapshot, stimuli, trained, tables) for each in numbers),
         data.ledger,
         data.grouping,
     )
@@ -172,11 +173,7 @@ class FineTuneFit:
             [[each.content, each.prompt, dict(each.facts)] for each in (self.examples[at] for at in rows)],
             [self.sources[place].table_hashes["fields"] for place in np.unique(self.origin[rows])],
             groups.tobytes(),
-            *(
-                column[name][cell.train].tobytes()
-                for name in self.questions
-                for column in (sets.label, sets.weight)
-            ),
+            *(part for name in self.questions for part in sets.content(name, cell.train)),
         )
 
     def fit_and_predict(self, cell: Cell) -> CellResult:
@@ -230,7 +227,7 @@ class FineTuneFit:
 
     def _target(self, question: str, cell: Cell, rows: Ints, train: Ints) -> FineTuneTarget:
         sets = self.labels[cell.labels]
-        label, weight = sets.label[question][cell.train], sets.weight[question][cell.train]
+        label, weight = sets.label(question)[cell.train], sets.weight(question)[cell.train]
         known = np.flatnonzero(np.isfinite(label))
         if np.intersect1d(known, train).size < 2:
             raise InputError(

@@ -94,6 +94,8 @@ class FrozenFit:
     """By question."""
     blocks: Mapping[str, tuple[Block, ...]]
     """By embedding."""
+    ignored: Mapping[str, tuple[str, ...]]
+    """Blocks that a question's head does not look at."""
     identity: tuple[str, ...]
     """What the embeddings' numbers depend on."""
     labels: Mapping[str, LabelSet]
@@ -121,6 +123,7 @@ class FrozenFit:
             },
             embedding,
             {name: EMBEDDINGS[name].blocks for name in sorted(set(embedding.values()))},
+            {name: recipe.ignored_by(target.question) for name, target in first.items()},
             tuple(EMBEDDINGS[name]().identity for name in sorted(set(embedding.values()))),
             {FULL: pool.labels},
             {name: _spread(pool, name) for name in pool.questions},
@@ -140,7 +143,7 @@ class FrozenFit:
 
     def ablates(self, question: str, names: Sequence[str]) -> bool:
         """Whether a question's embedding has some of the groups, and others."""
-        own = {block.name for block in self.blocks[self.embedding[question]]}
+        own = {block.name for block in self.blocks[self.embedding[question]]} - set(self.ignored[question])
         return bool(own & set(names)) and bool(own - set(names))
 
     def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
@@ -187,11 +190,8 @@ class FrozenFit:
             b"".join(self._rows[at] for at in cell.train),
             *partitions,
             b"".join(self._rows[at] for at in cell.test),
-            *(
-                column[name][cell.train].tobytes()
-                for name in self.questions
-                for column in (labels.label, labels.weight, self.spread)
-            ),
+            *(part for name in self.questions for part in labels.content(name, cell.train)),
+            *(self.spread[name][cell.train].tobytes() for name in self.questions),
             *(self.points[name].tobytes() for name in self.questions),
         )
 
@@ -212,16 +212,17 @@ class FrozenFit:
 
     def _head(self, cell: Cell, question: str, settings: FrozenSettings) -> tuple[Head, float, str]:
         labels = self.labels[cell.labels]
-        at = cell.train[np.isfinite(labels.label[question][cell.train])]
+        at = cell.train[np.isfinite(labels.label(question)[cell.train])]
         if at.size < LEAST_ROWS:
             raise InputError(
                 f"'{cell.name}' has {at.size} training stimuli with a label under '{question}'; {LEAST_ROWS} are needed.",
                 "Use larger shares, fewer folds or more data.",
             )
-        y = labels.label[question][at]
+        y, weight = labels.learned(question, at)
         if cell.shuffled:
             y = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled).permutation(y)
-        weight = labels.weight[question][at] if settings.weights == WEIGHTS[0] else np.ones(at.size)
+        if settings.weights != WEIGHTS[0]:
+            weight = np.ones(at.size)
         centre = float(weight @ y / weight.sum())
         columns, blocks = self._columns(question, settings)
         rows = Rows(
@@ -253,7 +254,8 @@ class FrozenFit:
         used = [
             block
             for block in blocks
-            if (not settings.keep or block.name in settings.keep) and block.name not in settings.drop
+            if (not settings.keep or block.name in settings.keep)
+            and block.name not in (*settings.drop, *self.ignored[question])
         ]
         if not used:
             raise InputError(

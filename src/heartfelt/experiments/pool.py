@@ -73,20 +73,15 @@ class Pool:
 
     def labelled(self, at: Ints) -> Ints:
         """Those rows that have a label under some question."""
-        known = [np.isfinite(label) for label in self.labels.label.values()]
-        return at[np.any(known, axis=0)[at]]
+        known = np.zeros(len(self.stimuli), np.bool_)
+        for question in self.questions:
+            known |= np.isfinite(self.labels.label(question))
+        return at[known[at]]
 
     @property
     def labels(self) -> LabelSet:
-        """The labels of all ratings that are used, and their weights."""
-        columns = [
-            {
-                name: np.concatenate([getattr(target, column) for target in targets])
-                for name, targets in self.targets.items()
-            }
-            for column in ("label", "weight")
-        ]
-        return LabelSet(columns[0], columns[1])
+        """The labels of all ratings that are used."""
+        return LabelSet(self.targets)
 
     def name_of(self, row: int) -> str:
         """A row as part and stimulus."""
@@ -211,7 +206,10 @@ def _mapped(target: Target, old: tuple[float, float], new: tuple[float, float], 
     columns = {
         name: new[0] + factor * (getattr(target, name) - old[0]) for name in ("label", "screened", "everyone")
     }
-    return replace(target, scale=onto.scale, spread=target.spread * factor, **columns)
+    answers = target.answers
+    if answers is not None:
+        answers = replace(answers, value=new[0] + factor * (answers.value - old[0]))
+    return replace(target, scale=onto.scale, spread=target.spread * factor, answers=answers, **columns)
 
 
 def _split(name: str, material: Material, by: str) -> tuple[str | None, ...]:
