@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.generation import forecast_make, make_study
+from heartfelt.generation import MakeOptions, forecast_make, make_study
 from heartfelt.generation.ledger import read_ledger
 from heartfelt.generation.making import Making
+from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import Audio
 from tests.generation.tones import RATE, files_of, study_in, tone
 
@@ -156,3 +157,40 @@ def test_commands_that_are_missing_late_or_silent(tmp_path: Path) -> None:
         (result,) = made(folder).systems
         assert result.complete == 0
         assert words in (result.stopped or result.failed["A_calm_1"])
+
+
+# --- python -----------------------------------------------------------------------------------------------------------
+
+
+class Maker:
+    """A user's own class: no batches, no facts."""
+
+    def __init__(self, loud: float, device: str) -> None:
+        assert device == "cpu"
+        self.loud = loud
+
+    def generate(self, prompt: Prompt, seed: int) -> Audio:
+        assert prompt.system == "A"
+        return Audio(tone(seed, self.loud), RATE)
+
+
+def test_a_class_of_the_users_own(tmp_path: Path) -> None:
+    system = {"generator": "python", "call": f"{__name__}:Maker", "settings": {"loud": 0.2}, "licence": "MIT"}
+    folder = study_in(tmp_path / "s", {"systems": {"A": system}})
+    result = make_study(folder, MakeOptions(device="cpu"))
+    assert (result.complete, result.failed) == (2, 0)
+    row = pl.read_csv(folder / "stimuli.csv").row(0, named=True)
+    assert (row["model"], row["licence"]) == (f"{__name__}:Maker", "MIT")
+    for change, words in (
+        ({"call": "no_such_module_here:x"}, "No module is called 'no_such_module_here'"),
+        ({"settings": {"quiet": 1}}, "cannot be called with these settings"),
+        ({"call": "builtins:dict", "settings": {}}, "has no method 'generate'"),
+    ):
+        folder = study_in(tmp_path / words[:12], {"systems": {"A": {**system, **change}}})
+        assert words in (make_study(folder, MakeOptions(device="cpu")).systems[0].stopped or "")
+    assert "No module" in (
+        forecast_make(study_in(tmp_path / "f", {"systems": {"A": {**system, "call": "nowhere:x"}}}))
+        .systems[0]
+        .problem
+        or ""
+    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from heartfelt.generation import make_study
+from heartfelt.generation import forecast_make, make_study
 from heartfelt.generation.making import SystemResult
 from heartfelt.media.audio import Audio
 from tests.generation.services import Asked, Service, service
@@ -200,4 +200,5 @@ def test_a_key_that_is_not_set_stops_before_anything_is_sent(
     with service(lambda *_: Reply()) as served:
         result = made(tmp_path / "s", served.url, headers={"X-Key": "${HOUSE_KEY}"})
         assert "The environment variable HOUSE_KEY is empty. Set it" in only(result)
+        assert "HOUSE_KEY is empty" in (forecast_make(tmp_path / "s").systems[0].problem or "")
         assert served.asked == []

@@ -137,6 +137,8 @@ def _show_forecast(forecast: Forecast) -> None:
         )
     out.print(grid)
     for each in forecast.systems:
+        if each.problem is not None:
+            say(f"{each.system} cannot be made here: {each.problem}")
         _list_missing(each.system, each.missing)
         say(*(f"{each.system}: {note}." for note in each.notes))
     for notice in forecast.licences:

@@ -37,9 +37,11 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def every_device() -> tuple[str, ...]:
-    """Every GPU that PyTorch sees, or the CPU."""
-    import torch
-
+    """Every GPU that PyTorch sees; the CPU where there is none, or no PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return ("cpu",)
     return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count())) or ("cpu",)
 
 

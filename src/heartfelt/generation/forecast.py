@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from heartfelt.errors import HeartfeltError
+from heartfelt.generation.devices import parse_devices
 from heartfelt.generation.ledger import MADE, read_ledger
 from heartfelt.generation.licences import LicenceNotice, notices
 from heartfelt.generation.make_file import load_make
@@ -33,6 +35,8 @@ class SystemForecast:
     """None where the system has no ``cost_each``."""
     missing: dict[str, str]
     """Stimuli a folder has no file for, and why."""
+    problem: str | None
+    """Why the generator cannot work on this machine, and what to do."""
     notes: tuple[str, ...]
 
 
@@ -91,6 +95,8 @@ def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
     ]
     each = median(times) if times else None
     at_once = int(getattr(system.settings, "at_once", None) or system.kind.at_once)
+    if system.kind.where in {"device", "cpu"} and options.device != "auto":
+        at_once = len(parse_devices(options.device))
     waiting = [] if options.replace else state.of("changed", "edited", "foreign")
     price = system.settings.cost_each
     return SystemForecast(
@@ -104,5 +110,14 @@ def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
         seconds_each=each,
         cost=None if price is None else price * count,
         missing=dict(state.survey.missing),
+        problem=_problem(state),
         notes=(*waiting_words(waiting), *surplus_words(state)),
     )
+
+
+def _problem(state: SystemState) -> str | None:
+    try:
+        state.system.kind.check(state.system.settings)
+    except HeartfeltError as error:
+        return f"{error.problem} {error.fix}"
+    return None

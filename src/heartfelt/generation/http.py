@@ -12,7 +12,6 @@ import base64
 import binascii
 import ipaddress
 import json
-import os
 import re
 import socket
 import time
@@ -261,15 +260,23 @@ def _at(data: Any, path: str, missing: Any = ...) -> Any:
     return data
 
 
+def _keys(settings: HttpSettings) -> list[str]:
+    """The keys and tokens that the settings name; an error where a variable is empty."""
+    return [secret(name) for name in VARIABLE.findall(json.dumps([settings.headers, settings.body]))]
+
+
+def _check(settings: HttpSettings) -> None:
+    _keys(settings)
+
+
 def _build(settings: HttpSettings, device: str) -> HttpGenerator:
     del device
-    names = VARIABLE.findall(json.dumps([settings.headers, settings.body]))
-    headers = {"accept": "*/*", **{name: _expanded(text) for name, text in settings.headers.items()}}
     connections = Connections(
         settings.url,
         settings.request_timeout,
-        headers=headers,
-        secrets=[secret(name) for name in names if len(os.environ.get(name, "")) >= 6],
+        headers={"accept": "*/*", **{name: _expanded(text) for name, text in settings.headers.items()}},
+        # A short value, such as a plan's name, is no secret and may be part of any word.
+        secrets=[key for key in _keys(settings) if len(key) >= 6],
         longest=round(settings.max_mib * _MIB),
     )
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
@@ -283,6 +290,7 @@ register(
         HttpSettings,
         _build,
         where="network",
+        check=_check,
         at_once=4,
     )
 )

@@ -268,7 +268,8 @@ class _Runner:
         system, begun = state.system, time.perf_counter()
         todo = state.to_make(self.options.replace)[: self.options.limit]
         for each in todo:
-            self._forget(each)
+            if each.row is not None:
+                self._forget(each)
         run = SystemRun(state, {each.planned.prompt.stimulus: each for each in todo})
         work = GenerateWork(
             system.kind,

@@ -12,6 +12,7 @@ import platform
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,6 +117,7 @@ class GenerateWork:
     def _built(self) -> Generator:
         with self._building:
             if self._generator is None:
+                self.kind.check(self.settings)
                 self._generator = self.kind.build(self.settings, resolved_device(self.kind, self.device))
             return self._generator
 
@@ -221,8 +223,11 @@ def _raise_if_full(error: BaseException | None) -> None:
 
 def resolved_device(kind: GeneratorKind[Any], device: str) -> str:
     """The device itself for ``auto``: the first GPU where PyTorch has one, else the CPU."""
-    if device != "auto" or kind.where != "device":
-        return "cpu" if device == "auto" else device
-    import torch
+    if device != "auto":
+        return device
+    if kind.where == "device":
+        with suppress(ImportError):
+            import torch
 
-    return "cuda:0" if torch.cuda.is_available() else "cpu"
+            return "cuda:0" if torch.cuda.is_available() else "cpu"
+    return "cpu"
