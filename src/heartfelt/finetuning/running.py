@@ -137,8 +137,10 @@ def fine_tune(
 
 
 def data_hash(data: TrainingData) -> str:
-    """A hash of everything training reads: stimuli, files, prompts, labels, weights, parts."""
+    """A hash of everything training reads: stimuli, files, prompts, fields, labels, weights, parts."""
     digest = hashlib.sha256()
+    for source in data.sources:
+        digest.update("".join(source.table_hashes.get(name, "") for name in ("stimuli", "fields")).encode())
     for example in data.examples:
         digest.update(
             "\x1f".join([example.source, example.stimulus, example.content, example.prompt or ""]).encode()

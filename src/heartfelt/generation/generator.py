@@ -187,6 +187,12 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "command": "heartfelt.generation.command",
         "http": "heartfelt.generation.http",
         "python": "heartfelt.generation.python",
+        "musicgen": "heartfelt.generation.musicgen",
+        "text-to-speech": "heartfelt.generation.text_to_speech",
+        "audioldm2": "heartfelt.generation.pipelines",
+        "stable-audio": "heartfelt.generation.pipelines",
+        "text-to-image": "heartfelt.generation.text_to_image",
+        "mustango": "heartfelt.generation.mustango",
     },
 )
 
