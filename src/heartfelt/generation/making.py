@@ -280,7 +280,7 @@ class _Runner:
             self.options.device,
             self.options.keep_failed,
         )
-        before = len(self.new)
+        before, spent = len(self.new), self.spent
         try:
             while run.open and run.stopped is None:
                 for outcomes in self._outcomes(work, run):
@@ -304,7 +304,7 @@ class _Runner:
             untried=len(run.open.keys() - failed.keys()),
             attempts=run.attempts,
             seconds=round(time.perf_counter() - begun, 3),
-            cost=run.attempts * (system.settings.cost_each or 0.0),
+            cost=self.spent - spent,
             waiting=len(waiting),
             stopped=run.stopped,
             notes=(*dict.fromkeys(run.notes), *waiting_words(waiting), *surplus_words(state)),
@@ -390,7 +390,8 @@ class _Runner:
         run.attempts += 1
         return LedgerRow(
             now(), system.name, request.prompt.stimulus, request.attempt, request.seed, FAILED,
-            source=outcome.source, seconds=round(outcome.seconds, 4), batch=outcome.batch, cost=system.settings.cost_each or 0.0,
+            source=outcome.source, seconds=round(outcome.seconds, 4), batch=outcome.batch,
+            cost=(system.settings.cost_each or 0.0) * outcome.paid,
             generator=system.kind.name, model=facts.model, revision=facts.revision, licence=facts.licence,
             hardware=facts.hardware, settings=system.settings_hash, digest=run.todo[request.prompt.stimulus].digest,
         )  # fmt: skip
