@@ -16,20 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from heartfelt.finetuning.recipe import (
-    FINE_TUNE_RECIPES,
-    Batch,
-    Example,
-    Level,
-    OnnxExport,
-    Output,
-    Settings,
-    Task,
-    Tensors,
-    listed,
-)
+from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings, listed
 from heartfelt.finetuning.sounds import Crops, Words, answers_on_scale, check_tokenizer, longest_text
-from heartfelt.predictors.contrastive import loaded_from, model_of, quiet, transformers_library
+from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
+from heartfelt.models.hub import loaded_from, model_of, quiet, transformers_library
 from heartfelt.serialization import read_json, write_json
 
 if TYPE_CHECKING:

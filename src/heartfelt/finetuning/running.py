@@ -19,7 +19,8 @@ from heartfelt.finetuning.data import TrainingData, gather_data
 from heartfelt.finetuning.engine import Engine, Fitted
 from heartfelt.finetuning.folder import CARD, MODEL, TRAINED_ON, ModelFacts, PartScore, write_model_files
 from heartfelt.finetuning.parts import VALIDATION
-from heartfelt.finetuning.recipe import Output, Task, recipe_named, settings_of
+from heartfelt.finetuning.recipe import recipe_named, settings_of
+from heartfelt.finetuning.task import Output, Task
 from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.predictor import Prediction
 from heartfelt.predictors.store import Entry, predictions_table

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -29,14 +28,23 @@ TRAINED_ON = "the model was trained on this stimulus: what it predicts says noth
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Protocol):
     """What a model answers to one question: a number between bounds, or probabilities of categories."""
 
-    question: str
-    bounds: tuple[float, float] | None = None
-    categories: Mapping[str, float] = field(default_factory=dict)
-    """The code of each category, in the order of the probabilities; empty for a number."""
+    @property
+    def question(self) -> str:
+        """The question's id."""
+        ...
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends of the scale of a number."""
+        ...
+
+    @property
+    def categories(self) -> Mapping[str, float]:
+        """The code of each category, in the order of the probabilities; empty for a number."""
+        ...
 
 
 class FineTunedModel(Protocol):
