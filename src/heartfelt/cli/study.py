@@ -178,9 +178,16 @@ def schema() -> None:
 
 
 @app.command()
-def recipes() -> None:
-    """List the published designs a study can start from."""
-    from heartfelt.study.recipes import RECIPES
+def recipes(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[RECIPE]", help="Print this recipe's study.yaml as published.")
+    ] = None,
+) -> None:
+    """List the published designs a study can start from, or print one."""
+    from heartfelt.study.recipes import RECIPES, recipe_text
 
+    if name is not None:
+        print(recipe_text(name), end="")
+        return
     for name, recipe in RECIPES.items():
         out.print(f"[bold]{name:12}[/bold] {recipe.about}")
