@@ -9,6 +9,7 @@ import pytest
 
 import heartfelt
 from heartfelt.cli.app import app
+from heartfelt.finetuning import FINE_TUNE_RECIPES, Settings
 from heartfelt.generation import GENERATORS
 from heartfelt.screening import RULES
 from heartfelt.study import SCALES, parse_study
@@ -65,6 +66,17 @@ def test_every_recipe_has_its_page() -> None:
         text = page.read_text(encoding="utf-8")
         assert text.startswith(f"# {name}\n")
         assert "\n## The recipe\n" in text
+
+
+def test_every_training_recipe_has_its_section() -> None:
+    """Fine-tuning recipes have a section each; heads on frozen embeddings a row of the table of recipes."""
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    assert set(FINE_TUNE_RECIPES) <= headings(text)
+    for name in ("va-audio", "va-image", "mos-audio"):
+        assert f"| `{name}` |" in text
+    for recipe in FINE_TUNE_RECIPES.values():
+        own = set(recipe.settings.model_fields) - set(Settings.model_fields)
+        assert {name for name in own if f"`{name}`" not in text} == set()
 
 
 def test_every_rule_has_its_section() -> None:

@@ -69,7 +69,7 @@ def parts_of(
     unit = grouping.unit
     if published:
         given = np.array([name or "" for name in published])
-        names = list(dict.fromkeys(name for name in given if name))
+        names = list(dict.fromkeys(name for name in published if name))
         others = [name for name in names if name != TRAIN]
         stopping = [name for name in others if name.casefold() in _VALIDATION_NAMES]
         stopping = stopping if len(others) > len(stopping) else []
