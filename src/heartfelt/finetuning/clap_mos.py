@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import torch
 
     from heartfelt.finetuning.data import TrainingData
+    from heartfelt.progress import Progress
 
 
 class ClapMosSettings(Settings):
@@ -66,6 +67,13 @@ class ClapMosTask(Task):
         for name in ("logit_scale_a", "logit_scale_t"):
             getattr(clap, name).requires_grad_(False)
         self.module = ClapMosNetwork(clap, extractor, self.with_text, settings.hidden, settings.dropout)
+
+    def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
+        """Read every prompt once, before processes that prepare batches begin."""
+        del device, progress
+        if any(self.with_text.values()):
+            for example in examples:
+                self.words.of(example.prompt or "")
 
     def _inputs(self, samples: Any, example: Example) -> Tensors:
         import torch

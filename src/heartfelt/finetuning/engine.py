@@ -81,7 +81,7 @@ class _State:
 def accelerator_of(settings: Settings) -> Any:
     """Accelerate for a device and precision."""
     import torch
-    from accelerate import Accelerator
+    from accelerate import Accelerator, DistributedDataParallelKwargs
     from accelerate.state import AcceleratorState
 
     gpu = settings.device != "cpu" and torch.cuda.is_available()
@@ -92,7 +92,9 @@ def accelerator_of(settings: Settings) -> Any:
         raise InputError("precision=fp16 needs a GPU.", "Use --set precision=bf16 or leave it out.")
     # The library keeps the first precision of a process; each run has its own.
     AcceleratorState._reset_state()
-    return Accelerator(cpu=not gpu, mixed_precision=precision)
+    # Parts of a published model that a recipe does not use get no gradient on any process.
+    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+    return Accelerator(cpu=not gpu, mixed_precision=precision, kwargs_handlers=[unused])
 
 
 class Engine:
