@@ -380,7 +380,10 @@ def plan(
     from heartfelt.planning import PlanOptions, plan_study
 
     options = PlanOptions(
-        *(tuple(numbers) for numbers in (raters, ratings, clips, per_rater)),
+        raters=tuple(raters),
+        ratings=tuple(ratings),
+        clips=tuple(clips),
+        per_rater=tuple(per_rater),
         effect=effect,
         policy=policy,
         studies=studies,
