@@ -28,11 +28,13 @@ from heartfelt.experiments import (
     run_sweep,
 )
 from heartfelt.experiments.cells import CellResult
-from heartfelt.experiments.results import MEAN, SHUFFLED
+from heartfelt.experiments.design import Removed, crossed
+from heartfelt.experiments.results import MEAN, SHUFFLED, Experiment
 from heartfelt.experiments.running import Setup
 from heartfelt.report.experiments import write_experiment
 from heartfelt.serialization import read_json, write_json
 from heartfelt.snapshot import Snapshot
+from heartfelt.training import evaluate
 from tests.experiments.studies import linear, options, setup_of, study
 from tests.training.studies import value_of
 
@@ -99,6 +101,20 @@ def test_groups_of_features_can_be_joined_and_unknown_ones_are_named(setup: Setu
 
 
 @pytest.mark.slow
+def test_predictions_are_those_of_the_evaluation_of_the_recipe(tmp_path: Path) -> None:
+    for recipe in ("digits", "modelled"):
+        setup = setup_of(
+            tmp_path, study(tmp_path / "media"), recipe=recipe, folds=5, settings={"heads": "ridge"}
+        )
+        cells = crossed(setup.pool, "first", setup.options, Removed(setup.pool), "all")[0]
+        column = np.full(60, np.nan)
+        for cell in cells:
+            column[cell.test] = setup.fit.fit_and_predict(cell).of("valence")
+        evaluated = evaluate(setup.pool.materials[0], ["ridge"])
+        assert column == pytest.approx(evaluated.left_out["valence", "five-fold"].value, abs=1e-9)
+
+
+@pytest.mark.slow
 def test_recipes_that_model_raters_learn_from_the_answers_of_training_stimuli_alone(tmp_path: Path) -> None:
     setup = setup_of(tmp_path, study(tmp_path / "media", noise=1.5), recipe="modelled")
     plan = plan_learning_curve(setup, "ratings", [4])
@@ -115,7 +131,7 @@ def test_recipes_that_model_raters_learn_from_the_answers_of_training_stimuli_al
         plan_ablation(setup)
     fit = plan.fit
     assert fit is not None
-    fewer, _ = fit.labels["4 ratings per stimulus · seed 0"].learned("valence", cell.train)
+    fewer, _ = fit.labels["up to 4 ratings per stimulus · seed 0"].learned("valence", cell.train)
     assert not np.allclose(fewer, label)
     assert fit.fit_and_predict(cell).fitted == {"valence": "ridge 0.3"}
 
@@ -146,6 +162,7 @@ def test_training_on_a_source_with_the_opposite_rule_shows_in_the_matrix(tmp_pat
     error = np.sqrt(np.mean((truth - result.of("valence")) ** 2))
     assert value_of(there.rmse) == pytest.approx(error, abs=1e-12)
     write_experiment(made, tmp_path / "out")
+    assert read_json(tmp_path / "out" / "results.json", Experiment).rows == made.rows
     table = pl.read_csv(tmp_path / "out" / "table.csv")
     row = table.filter(pl.col("condition") == "first → second")
     assert row["pearson"][0] == pytest.approx(value_of(there.pearson))
@@ -242,7 +259,7 @@ def test_more_ratings_and_more_raters_make_better_training_labels(tmp_path: Path
     means = dict(
         setup.pool.materials[0].snapshot.ratings.group_by("stimulus").agg(pl.mean("value")).iter_rows()
     )
-    label = everything.labels["12 ratings per stimulus · seed 0"].label("valence")
+    label = everything.labels["up to 12 ratings per stimulus · seed 0"].label("valence")
     assert label == pytest.approx([means[name] for name in setup.pool.stimuli])
     raters = plan_learning_curve(setup, "raters", [25])
     assert [condition.level for condition in raters.conditions] == [3, 12, None]

@@ -34,7 +34,7 @@ from heartfelt.finetuning.images.networks.losses import (
 )
 from heartfelt.finetuning.images.networks.network import build_network
 from heartfelt.finetuning.images.networks.vgg import VGG16
-from heartfelt.predictors.contrastive import quiet, transformers_library
+from heartfelt.models.hub import quiet, transformers_library
 from tests.finetuning.tiny_images import CONFIGS, batch_of
 
 # SOURCE: torchvision's documentation of its weights (num_params of VGG16, ResNet50, DenseNet121, ConvNeXt-T, Swin-T, ViT-B/16).

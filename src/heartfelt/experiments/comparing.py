@@ -46,8 +46,8 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
             conditions.append(Condition(words, cells, part, part, reference=ALL, questions=questions))
     if len(conditions) == 1:
         raise InputError(
-            f"The recipe has one group of features ({listed(fit.fields)}), so there is nothing to ablate.",
-            "Use a recipe whose embedding has several.",
+            "There is nothing to ablate: no question is predicted from several of these groups of features.",
+            f"Use a recipe whose embedding has several; the groups are: {listed(fit.fields)}.",
         )
     conditions.append(shuffled_condition(setup.pool, part, setup.options, removed))
     about = "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."

@@ -156,9 +156,10 @@ def experiment_of(
 ) -> Experiment:
     """The result of a plan whose cells have been fitted."""
     known = {condition.name: condition for condition in plan.conditions}
-    means = [
-        scorer.mean_row(known[name], question) for question in setup.pool.questions for name in plan.mean_of
-    ]
+    scored, rows = scorer.rows(plan.conditions), []
+    for question in setup.pool.questions:
+        rows += [row for row in scored if row.question == question]
+        rows += [scorer.mean_row(known[name], question) for name in plan.mean_of]
     removed = plan.removed.ledger
     notes = [*setup.pool.notes, *plan.notes]
     if removed.height:
@@ -180,7 +181,7 @@ def experiment_of(
         variants or len(compared),
         setup.pool.raters,
         plan.axis,
-        (*scorer.rows(plan.conditions), *means),
+        tuple(rows),
         curves,
         tried,
         selections,

@@ -22,7 +22,8 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.finetuning.parts import Parts, parts_of
-from heartfelt.finetuning.recipe import Example, FineTuneRecipe, Output, Settings
+from heartfelt.finetuning.recipe import FineTuneRecipe, Settings
+from heartfelt.finetuning.task import Example, Output
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.media.audio import content_hash
 from heartfelt.media.checks import sound_hash

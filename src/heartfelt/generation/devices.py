@@ -7,6 +7,7 @@ stimulus that takes its process with it again has that as its problem.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -47,6 +48,8 @@ def every_device() -> tuple[str, ...]:
 
 def _begin(work: GenerateWork) -> None:
     global _work
+    # Ctrl-C reaches every process of a terminal; the first one answers it and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _work = work
 
 

@@ -40,6 +40,14 @@ class NoStimulus(HeartfeltError):
     """A stimulus that cannot be made, whatever the seed: it is not tried again."""
 
 
+class Refused(NoStimulus):
+    """A stimulus that a service refuses to make: nothing is paid for it."""
+
+
+class NotReached(HeartfeltError):
+    """A service that could not be reached or was too busy: nothing is paid, and it may work later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Licence:
     """The terms a model, and what it makes, may be used under."""

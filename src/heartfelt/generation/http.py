@@ -20,12 +20,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+import httpcore
+
 from heartfelt.errors import InputError
 from heartfelt.generation.generator import (
     CannotGenerate,
     GeneratorFacts,
     GeneratorKind,
     NoStimulus,
+    NotReached,
+    Refused,
     register,
 )
 from heartfelt.generation.http_settings import PART, VARIABLE, HttpSettings, Job
@@ -103,7 +107,9 @@ class HttpGenerator:
             except TransientError as error:
                 pause = self._retry.wait(prompt.stimulus, attempt, error.after or 0.0)
                 if attempt > self.settings.retries or pause is None or time.monotonic() + pause >= end:
-                    raise InputError(f"{error.problem} ({attempt} requests)", error.fix) from error
+                    unpaid = error.status is not None or isinstance(error.__context__, httpcore.ConnectError)
+                    problem = NotReached if unpaid else InputError
+                    raise problem(f"{error.problem} ({attempt} requests)", error.fix) from error
                 time.sleep(pause)
         if response.status in _STOP and method == "POST":
             raise CannotGenerate(
@@ -111,7 +117,7 @@ class HttpGenerator:
                 "Check the address, and the key in the environment variable that 'headers' names.",
             )
         if not 200 <= response.status <= 299:
-            raise NoStimulus(
+            raise Refused(
                 response.refusal, "Check 'json' in make.yaml, and whether the service allows this text."
             )
         return response

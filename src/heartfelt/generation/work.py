@@ -26,6 +26,8 @@ from heartfelt.generation.generator import (
     GeneratorOutOfMemory,
     GeneratorSettings,
     NoStimulus,
+    NotReached,
+    Refused,
 )
 from heartfelt.generation.results import Examined, Expectation, encoded, examine
 from heartfelt.make.prompts import Generator, Media, Prompt
@@ -54,6 +56,8 @@ class Outcome:
     """Whether another attempt would be no use."""
     stopped: bool = False
     """Whether the generator cannot work at all."""
+    paid: bool = True
+    """Whether a service may have charged for it."""
     seconds: float = 0.0
     batch: int = 1
     """How many were made together."""
@@ -176,8 +180,8 @@ class GenerateWork:
                 yield from self._together(generator, [each])
         else:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
-            facts = self._facts(generator)
-            yield Outcome(batch[0], problem=problem, final=final, seconds=seconds, facts=facts)
+            paid, facts = not isinstance(error, Refused | NotReached), self._facts(generator)
+            yield Outcome(batch[0], None, problem, final, paid=paid, seconds=seconds, facts=facts)
 
     def _examined(self, request: Request, media: Media, suffix: str) -> Outcome:
         content, wanted, source = b"", self.expected.kind, getattr(media, "source", "")

@@ -28,7 +28,8 @@ from heartfelt.finetuning.images.pictures import Preparation
 from heartfelt.finetuning.images.polarity import group_numbers, polarity_of
 from heartfelt.finetuning.images.settings import PUBLISHED, RANDOM, ImageSettings
 from heartfelt.finetuning.images.task import CONFIG, ImageConfig, ImageTask, half_of, middle_of
-from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Output, Settings
+from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings
+from heartfelt.finetuning.task import Output
 from heartfelt.serialization import read_json
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from heartfelt.finetuning.images.architectures import (
 from heartfelt.finetuning.images.attributes import Attribute, attribute_values
 from heartfelt.finetuning.images.pictures import Preparation
 from heartfelt.finetuning.images.settings import ImageSettings
-from heartfelt.finetuning.recipe import Batch, Example, OnnxExport, Output, Settings, Task, Tensors
+from heartfelt.finetuning.recipe import Settings
+from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
 from heartfelt.predictors.trained.embeddings import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json

@@ -25,7 +25,7 @@ from heartfelt.finetuning.images.architectures import IMAGENET_MEAN, IMAGENET_SP
 from heartfelt.finetuning.images.networks.densenet import BLOCKS, FIRST, GROWTH, DenseNet121, current_names
 from heartfelt.finetuning.images.networks.vgg import VGG16, WIDTHS
 from heartfelt.models.efficientnet import DIMENSIONS
-from heartfelt.predictors.contrastive import loaded_from, transformers_library
+from heartfelt.models.hub import loaded_from, transformers_library
 from heartfelt.wording import plural
 
 _OF_CLASSES = {"id2label", "label2id", "num_labels", "problem_type", "architectures", "_name_or_path"}
