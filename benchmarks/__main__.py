@@ -15,6 +15,8 @@ ONLY_IF_NAMED = {
     "ceiling_coverage",
     "draft_evidence",
     "drafters",
+    "finetuning",
+    "generating",
     "reliability_coverage",
     "score_intervals",
     "screening",

@@ -296,10 +296,9 @@ def test_heavy_libraries_are_imported_late() -> None:
         # FastAPI reads the annotations of a route where its module is loaded; nothing loads the web package before it is wanted.
         heavy = HEAVY - ({"fastapi"} if path.startswith("web/") else set())
         heavy -= {"matplotlib"} if path.startswith("report/drawing/") else set()
-        # Networks are classes of PyTorch's; the recipe that builds one imports them then.
-        heavy -= {"torch"} if path.startswith("finetuning/images/networks/") else set()
-        # Networks are classes of PyTorch; a recipe imports them when it builds or loads one.
-        heavy -= {"torch"} if path.startswith("finetuning/") and "networks" in path else set()
+        # Networks are classes of PyTorch; a recipe or generator imports them when it builds or loads one.
+        is_network = path.startswith(("finetuning/", "generation/")) and "networks" in path
+        heavy -= {"torch"} if is_network else set()
         for node in tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

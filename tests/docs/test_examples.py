@@ -9,11 +9,36 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "examples" / "avt-ai-images.md"
+EXAMPLES = ROOT / "docs" / "examples"
 BLOCK = re.compile(r"^```(bash|python|yaml|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def run_page(page: str, folder: Path, yaml: str) -> str:
+    """Run a page's blocks in ``folder`` as they stand; YAML is written to the file ``yaml``. Returns the page's text."""
+    environment, printed = {**os.environ, "PYTHONPATH": str(ROOT / "src")}, ""
+    text = (EXAMPLES / page).read_text(encoding="utf-8")
+    for language, block in BLOCK.findall(text):
+        if language == "yaml":
+            (folder / yaml).write_text(block, encoding="utf-8")
+        elif language == "text":
+            assert printed == block, "the page shows what the code above it prints"
+        else:
+            program = (
+                block.replace("heartfelt ", f"{sys.executable} -m heartfelt ")
+                if language == "bash"
+                else block
+            )
+            command = ["bash", "-ec", program] if language == "bash" else [sys.executable, "-c", program]
+            result = subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+            )
+            assert result.returncode == 0, result.stderr
+            printed = result.stdout
+    return text
 
 
 @pytest.mark.data
@@ -24,23 +49,7 @@ def test_the_page_about_ai_images_runs_as_printed(shared_data: Path, tmp_path: P
         if not (shared_data / name).is_dir():
             pytest.skip(f"{name} is not among the public data")
         (tmp_path / name).symlink_to(shared_data / name)
-    environment, printed = {**os.environ, "PYTHONPATH": str(ROOT / "src")}, ""
-    for language, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
-        if language == "yaml":
-            (tmp_path / "verify" / "study.yaml").write_text(text, encoding="utf-8")
-        elif language == "text":
-            assert printed == text, "the page shows what the code above it prints"
-        else:
-            program = (
-                text.replace("heartfelt ", f"{sys.executable} -m heartfelt ") if language == "bash" else text
-            )
-            command = ["bash", "-ec", program] if language == "bash" else [sys.executable, "-c", program]
-            result = subprocess.run(
-                command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-            )
-            assert result.returncode == 0, result.stderr
-            printed = result.stdout
-    page = PAGE.read_text(encoding="utf-8")
+    page = run_page("avt-ai-images.md", tmp_path, "verify/study.yaml")
     summary = json.loads((tmp_path / "out" / "avt-report" / "summary.json").read_text(encoding="utf-8"))
     for row in summary["systems"]:
         mean = row["mean"]
@@ -48,3 +57,23 @@ def test_the_page_about_ai_images_runs_as_printed(shared_data: Path, tmp_path: P
     assert summary["counts"]["answers"] == 10155
     oasis = json.loads((tmp_path / "out" / "oasis-report" / "summary.json").read_text(encoding="utf-8"))
     assert oasis["counts"]["means"] == 2 * 433
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_page_about_stimuli_of_aimoclips_runs_as_printed(shared_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "aimoclips").symlink_to(shared_data / "aimoclips")
+    run_page("aimoclips-stimuli.md", tmp_path, "my-study/make.yaml")
+    table = pl.read_csv(tmp_path / "my-study" / "stimuli.csv")
+    assert table.group_by("system").len()["len"].to_list() == [4] * 6
+    texts = dict(table.select("stimulus", "prompt").iter_rows())
+    assert texts["MusicGen_happy_1"] == "happy, instrumental"
+    assert texts["Suno_happy_1"] == "happy", "the commercial systems have their own template"
+    assert table["source"][0] == "AudioLDM2_happy_1.opus"
+    assert set(table["seconds"]) == {9.0}
+    assert table["crop_start"].is_between(0.0, 1.25).all()
+    report = (tmp_path / "preparation" / "report.html").read_text(encoding="utf-8")
+    assert "Means by system" in report
+    original = shared_data / "aimoclips" / "music_clips" / "Suno" / "Suno_happy_1.opus"
+    copy = tmp_path / "my-study" / "media" / "Suno" / "Suno_happy_1.opus"
+    assert copy.read_bytes() == original.read_bytes()

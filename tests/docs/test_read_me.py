@@ -6,6 +6,7 @@ the environment the tests run in, where ``make demo`` would otherwise install on
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -89,6 +90,22 @@ def test_the_read_me_runs_as_printed(clone: Path) -> None:
         assert "Traceback" not in done.stderr, f"{text}\n{done.stderr}"
     done = _run([sys.executable, "-c", "\n".join(python)], clone, environment)
     assert done.returncode == 0, done.stderr
+    _demo_shows_every_step_and_what_was_planted(clone / "demo")
+
+
+def _demo_shows_every_step_and_what_was_planted(folder: Path) -> None:
+    report = (folder / "report.html").read_text(encoding="utf-8")
+    for page in ("plan/plan.html", "preparation/report.html", "arena/report.html", "images/report.html"):
+        assert f'href="{page}"' in report
+        assert (folder / page).is_file()
+    rows = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["systems"]
+    means = {(row["question"], row["system"]): row["mean"]["value"] for row in rows}
+    systems = {
+        question: [name for each, name in sorted(means, key=means.__getitem__) if each == question]
+        for question in ("valence", "arousal")
+    }
+    assert systems["arousal"] == ["Sinewood", "Pluckbox", "Brassline", "Chipling"], "by their planted shifts"
+    assert systems["valence"][-2:] == ["Chipling", "Pluckbox"]
 
 
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -38,6 +38,10 @@ class Columns(Digits):
 if "columns" not in EMBEDDINGS:
     EMBEDDINGS.add(Columns.name, Columns)
     RECIPES.add("columns", Recipe("columns", "numbers", "columns", ("valence",)))
+    RECIPES.add(
+        "modelled",
+        Recipe("modelled", "numbers", "digits", ("valence",), raters=True, ignored={"valence": ("rest",)}),
+    )
 
 
 def linear(x: Floats) -> float:

@@ -28,11 +28,13 @@ from heartfelt.experiments import (
     run_sweep,
 )
 from heartfelt.experiments.cells import CellResult
-from heartfelt.experiments.results import MEAN, SHUFFLED
+from heartfelt.experiments.design import Removed, crossed
+from heartfelt.experiments.results import MEAN, SHUFFLED, Experiment
 from heartfelt.experiments.running import Setup
 from heartfelt.report.experiments import write_experiment
 from heartfelt.serialization import read_json, write_json
 from heartfelt.snapshot import Snapshot
+from heartfelt.training import evaluate
 from tests.experiments.studies import linear, options, setup_of, study
 from tests.training.studies import value_of
 
@@ -75,8 +77,8 @@ def test_without_the_only_informative_features_nothing_is_left(setup: Setup, tmp
             result = stored[cell.name]
             assert result.centre["valence"] == pytest.approx(
                 np.average(
-                    setup.fit.labels["full"].label["valence"][cell.train],
-                    weights=setup.fit.labels["full"].weight["valence"][cell.train],
+                    setup.fit.labels["full"].label("valence")[cell.train],
+                    weights=setup.fit.labels["full"].weight("valence")[cell.train],
                 )
             )
             column[cell.test] = np.array(result.values["valence"]) - result.centre["valence"]
@@ -96,6 +98,42 @@ def test_groups_of_features_can_be_joined_and_unknown_ones_are_named(setup: Setu
     assert "Did you mean 'first'?" in error.value.fix
     with pytest.raises(InputError, match="nothing to ablate"):
         plan_ablation(setup, ["both=first+rest"])
+
+
+@pytest.mark.slow
+def test_predictions_are_those_of_the_evaluation_of_the_recipe(tmp_path: Path) -> None:
+    for recipe in ("digits", "modelled"):
+        setup = setup_of(
+            tmp_path, study(tmp_path / "media"), recipe=recipe, folds=5, settings={"heads": "ridge"}
+        )
+        cells = crossed(setup.pool, "first", setup.options, Removed(setup.pool), "all")[0]
+        column = np.full(60, np.nan)
+        for cell in cells:
+            column[cell.test] = setup.fit.fit_and_predict(cell).of("valence")
+        evaluated = evaluate(setup.pool.materials[0], ["ridge"])
+        assert column == pytest.approx(evaluated.left_out["valence", "five-fold"].value, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_recipes_that_model_raters_learn_from_the_answers_of_training_stimuli_alone(tmp_path: Path) -> None:
+    setup = setup_of(tmp_path, study(tmp_path / "media", noise=1.5), recipe="modelled")
+    plan = plan_learning_curve(setup, "ratings", [4])
+    cell = plan.conditions[1].cells[0][0]
+    target = setup.pool.materials[0].targets[0]
+    label, weight = setup.fit.labels["full"].learned("valence", cell.train)
+    assert target.answers is not None
+    alone = target.learned(cell.train)
+    assert label == pytest.approx(alone.label)
+    assert weight == pytest.approx(alone.weight)
+    assert not np.allclose(label, target.label[cell.train])
+    # The head does not look at what the recipe leaves out, so there is nothing to ablate.
+    with pytest.raises(InputError, match="nothing to ablate"):
+        plan_ablation(setup)
+    fit = plan.fit
+    assert fit is not None
+    fewer, _ = fit.labels["up to 4 ratings per stimulus · seed 0"].learned("valence", cell.train)
+    assert not np.allclose(fewer, label)
+    assert fit.fit_and_predict(cell).fitted == {"valence": "ridge 0.3"}
 
 
 @pytest.mark.slow
@@ -124,6 +162,7 @@ def test_training_on_a_source_with_the_opposite_rule_shows_in_the_matrix(tmp_pat
     error = np.sqrt(np.mean((truth - result.of("valence")) ** 2))
     assert value_of(there.rmse) == pytest.approx(error, abs=1e-12)
     write_experiment(made, tmp_path / "out")
+    assert read_json(tmp_path / "out" / "results.json", Experiment).rows == made.rows
     table = pl.read_csv(tmp_path / "out" / "table.csv")
     row = table.filter(pl.col("condition") == "first → second")
     assert row["pearson"][0] == pytest.approx(value_of(there.pearson))
@@ -159,7 +198,7 @@ def test_a_mix_adds_nested_shares_and_no_copies_of_test_stimuli(tmp_path: Path) 
     shutil.copy(tmp_path / "first" / "A_003x.wav", tmp_path / "second" / "B_007x.wav")
     setup = setup_of(tmp_path, first, second)
     assert setup.pool.notes == ("Labels of 'valence' in 'second' (1 to 7) were mapped linearly onto 1 to 9.",)
-    labels = setup.fit.labels["full"].label["valence"]
+    labels = setup.fit.labels["full"].label("valence")
     assert labels[48] == pytest.approx(1 + 8 * (setup.pool.materials[1].targets[0].label[0] - 1) / 6)
     plan = plan_mix(setup, [50, 100])
     none, half, whole = plan.conditions[:3]
@@ -220,13 +259,13 @@ def test_more_ratings_and_more_raters_make_better_training_labels(tmp_path: Path
     means = dict(
         setup.pool.materials[0].snapshot.ratings.group_by("stimulus").agg(pl.mean("value")).iter_rows()
     )
-    label = everything.labels["12 ratings per stimulus · seed 0"].label["valence"]
+    label = everything.labels["up to 12 ratings per stimulus · seed 0"].label("valence")
     assert label == pytest.approx([means[name] for name in setup.pool.stimuli])
     raters = plan_learning_curve(setup, "raters", [25])
     assert [condition.level for condition in raters.conditions] == [3, 12, None]
     fewer = raters.fit
     assert fewer is not None
-    one_label = fewer.labels["25% of the raters · seed 0"].label["valence"]
+    one_label = fewer.labels["25% of the raters · seed 0"].label("valence")
     assert np.allclose(one_label * 3, np.round(one_label * 3))
     with pytest.raises(InputError, match="'rater'"):
         plan_learning_curve(setup, "rater")

@@ -20,6 +20,7 @@ from heartfelt.finetuning.images.pictures import Preparation, random_box
 from heartfelt.finetuning.images.polarity import group_numbers, polarity_of
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
+from heartfelt.training.targets import vote_weights
 from tests.finetuning.painted import STUDY, painted
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
@@ -153,6 +154,23 @@ def test_which_attributes_are_used() -> None:
     plain = parse_study(STUDY.replace(", machine_first: true", ""), "plain")
     with pytest.raises(InputError, match="no field that a machine fills in first"):
         chosen_attributes(plain, ("all",), ["emotion"])
+
+
+def test_weights_of_votes_by_hand() -> None:
+    """Two categories; of three stimuli two have two votes, one has eight, and a fourth has none."""
+    counts = np.array([[2.0, 0.0], [0.0, 2.0], [2.0, 6.0], [0.0, 0.0]])
+    # Single votes about their stimulus: 8 (1 - .0625 - .5625) = 3 over 1 + 1 + 7 degrees of freedom.
+    single = 3 / 9
+    noise = np.array([single / 2, single / 2, single / 8])
+    whole = 2 * np.var([1.0, 0.0, 0.25])
+    left = max(0.35 * (whole - noise.mean()), 0.1 * whole)
+    weight = left / (left + noise)
+    expected = [*(weight / weight.mean()), 0.0]
+    np.testing.assert_allclose(vote_weights(counts), expected)
+    assert expected[2] > expected[0]
+    # Labels of a single vote each, or of as many votes each, count alike.
+    np.testing.assert_allclose(vote_weights(np.eye(3)), 1)
+    np.testing.assert_allclose(vote_weights(np.array([[3.0, 1], [2, 2], [0, 4]])), 1)
 
 
 def test_polarity_is_given_or_known() -> None:

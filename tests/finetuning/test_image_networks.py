@@ -16,6 +16,7 @@ from heartfelt.finetuning.images.architectures import ARCHITECTURES, NetworkSpec
 from heartfelt.finetuning.images.networks.backbones import (
     BACKBONES,
     Seen,
+    check_config,
     configuration,
     load_checkpoint,
     published_backbone,
@@ -33,6 +34,7 @@ from heartfelt.finetuning.images.networks.losses import (
 )
 from heartfelt.finetuning.images.networks.network import build_network
 from heartfelt.finetuning.images.networks.vgg import VGG16
+from heartfelt.models.hub import quiet, transformers_library
 from tests.finetuning.tiny_images import CONFIGS, batch_of
 
 # SOURCE: torchvision's documentation of its weights (num_params of VGG16, ResNet50, DenseNet121, ConvNeXt-T, Swin-T, ViT-B/16).
@@ -220,15 +222,38 @@ def test_published_checkpoints_load_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
-    made = random_backbone("vit-b16", CONFIGS["vit-b16"])
-    made.network.save_pretrained(tmp_path / "vit")
-    again = published_backbone("vit-b16", str(tmp_path / "vit"))
-    assert all(torch.equal(a, b) for a, b in zip(made.parameters(), again.parameters(), strict=True))
-    assert configuration(again)["patch_size"] == 8
+    """Folders as the hub has them: a network with a head for its classes, which is not used."""
+    library = transformers_library()
+    for name, kind in BACKBONES.items():
+        if kind.model:
+            classes = getattr(library, kind.model.replace("Model", "ForImageClassification"))
+            with quiet():
+                whole = classes(classes.config_class(**CONFIGS[name], num_labels=7))
+                whole.save_pretrained(tmp_path / name)
+            again = published_backbone(name, str(tmp_path / name))
+            stored = whole.base_model.state_dict()
+            own = again.network.state_dict()
+            assert all(torch.equal(own[key], stored[key]) for key in own)
+            config = configuration(again)
+            assert "id2label" not in config
+            rebuilt = random_backbone(name, config)
+            assert [tensor.shape for tensor in rebuilt.parameters()] == [
+                tensor.shape for tensor in again.parameters()
+            ]
+    (tmp_path / "vit").symlink_to(tmp_path / "vit-b16")
+    larger = published_backbone("vit-b16", str(tmp_path / "vit"))(torch.zeros(1, 3, 96, 96))
+    assert larger.maps[-1].shape == (1, 16, 12, 12)
     with pytest.raises(InputError, match="it is a model of type 'vit', and resnet50 needs 'resnet'"):
         published_backbone("resnet50", str(tmp_path / "vit"))
     with pytest.raises(InputError, match=r"it has no config\.json"):
         published_backbone("resnet50", str(tmp_path))
+
+
+def test_a_configuration_has_what_the_network_has() -> None:
+    check_config("swin-t", CONFIGS["swin-t"])
+    for name, key in (("swin-t", "depth"), ("vgg16", "width")):
+        with pytest.raises(InputError, match=f"configuration of {name} has no '{key}'"):
+            check_config(name, {key: 3})
 
 
 @pytest.mark.parametrize(
@@ -239,7 +264,6 @@ def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
         (NetworkSpec("wscnet", "resnet50", numbers=2), "needs a question with categories"),
         (NetworkSpec("mdan", "resnet50", categories=4), "needs the polarity"),
         (NetworkSpec("vgg16", "vgg16", {"width": 3}, categories=4), "configuration of vgg16"),
-        (NetworkSpec("swin-t", "swin-t", {"depth": [1]}, categories=4), "swin-t has no 'depth'"),
         (NetworkSpec("stylenet", "efficientnet-lite2", numbers=2), "looks at feature maps"),
     ],
 )

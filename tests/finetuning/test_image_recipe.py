@@ -148,6 +148,7 @@ def test_weights_from_a_folder_bring_their_own_size_and_colours(snapshot: Snapsh
         ({"stimuli": "faces,hands"}, "'hands' is neither faces nor objects"),
         ({"config": "{"}, "it is not JSON"),
         ({"crop": "0"}, "greater than 0"),
+        ({"side": "16"}, "at least 32 pixels"),
     ],
 )
 def test_settings_that_cannot_be_used_say_why(settings: dict[str, object], problem: str) -> None:
@@ -177,8 +178,11 @@ def test_every_architecture_and_recipe_has_its_section() -> None:
 
 
 @pytest.mark.slow
-def test_photographs_with_published_norms(shared_data: Path, tmp_path: Path) -> None:
-    """Sixty photographs, forty for training: pleasant is told from unpleasant, and faces and objects are read."""
+def test_photographs_with_published_norms_and_what_drafters_see(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty photographs, forty for training: pleasant is told from unpleasant, and faces and objects are inputs."""
+    monkeypatch.setenv("HEARTFELT_FEATURES", str(tmp_path / "features"))
     try:
         for name in ("efficientnet-lite2", "mtcnn", "fer"):
             load_model(name)
@@ -211,3 +215,13 @@ def test_photographs_with_published_norms(shared_data: Path, tmp_path: Path) -> 
     masked = stimulus_inputs(images / chosen["file"][0], (), FeatureCache())
     assert not masked.face_mask.any()
     assert masked.objects_known == 0
+    paintings = painted(tmp_path / "painted", per_category=6)
+    options = FineTuneOptions("image-emotion", tiny("stimuli-aware", "resnet50", epochs=1))
+    aware = fine_tune([paintings], options)
+    (tmp_path / "model").mkdir()
+    aware.write(tmp_path / "model")
+    name, value = aware.predictions.filter(pl.col("question") == "arousal").select("stimulus", "value").row(0)
+    with predictor_from(f"trained:{tmp_path / 'model'}") as again:
+        case = next(case for case in cases(paintings) if case.stimulus == name)
+        answers = dict(zip([ask.question for ask in case.asks], again.predict([case])[0], strict=True))
+    assert answers["arousal"].value == pytest.approx(value, abs=1e-5)

@@ -229,6 +229,17 @@ def test_the_command_on_the_challenge_files_writes_the_answer_file(models: Path,
     assert {score["metric"] for score in facts["scores"]} >= {"pearson", "spearman", "kendall", "mse"}
     assert not (tmp_path / "model.training").exists()
     assert "Loss" in (out / "evaluation" / "report.html").read_text()
+    clip = str(release / "wav" / rows["dev"][0])
+    (release / "broken.wav").write_bytes(b"no sound")
+    asked = ["predict", "trained", clip, str(release / "broken.wav"), "--model", str(out), "--json"]
+    printed = CliRunner().invoke(app, [*asked, "--prompt", "a tune of kind 9"])
+    assert printed.exit_code == 1, printed.exception
+    good, bad = json.loads(printed.stdout)
+    assert good["values"]["impression"] == pytest.approx(
+        answers[rows["dev"][0].removesuffix(".wav")][0], abs=1e-4
+    )
+    assert "broken.wav" in bad["problem"]
+    assert "has no prompt" in json.loads(CliRunner().invoke(app, asked).stdout)[0]["problem"]
     snapshot = read_with(release, None, {}, None)
     scored = bench(snapshot, [f"file:{out / 'answer.txt'}"])
     assert scored.predictions["value"].count() == 2 * len(rows["dev"])

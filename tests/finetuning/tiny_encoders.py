@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from heartfelt.predictors.contrastive import quiet, transformers_library
+from heartfelt.models.hub import quiet, transformers_library
 from tests.predictors.tiny import byte_tokenizer, seeded
 
 

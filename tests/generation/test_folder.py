@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.generation import forecast_make, make_study
+from heartfelt.generation import MakeOptions, forecast_make, make_study
 from heartfelt.generation.ledger import read_ledger
-from heartfelt.generation.making import Making
+from heartfelt.generation.result import Making
+from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import Audio
 from tests.generation.tones import RATE, files_of, study_in, tone
 
@@ -51,6 +52,14 @@ def test_files_are_matched_whatever_their_case_spaces_form_and_zeros(tmp_path: P
     # A file that is replaced later is another stimulus; the seed plays no part.
     clip(folder / "files" / "fröhlich_2.wav", 77)
     assert "its text, seed or source changed" in forecast_make(folder).systems[0].notes[0]
+    # Without the folder, what was taken from it stays complete; the rest is missing.
+    (folder / "files").rename(folder / "away")
+    again = make_study(folder)
+    assert (again.complete, again.failed) == (4, 0)
+    (folder / "media" / table["path"][0]).unlink()
+    (missing,) = make_study(folder).systems
+    assert list(missing.missing) == ["A_very calm_1"]
+    assert "there is no folder" in missing.missing["A_very calm_1"]
 
 
 def test_patterns_with_folders_wildcards_and_other_first_numbers(tmp_path: Path) -> None:
@@ -73,7 +82,6 @@ def test_patterns_with_folders_wildcards_and_other_first_numbers(tmp_path: Path)
         ("{intent}.wav", ("calm.wav",), r"fits both A_calm_1 and A_calm_2.*\nAdd {index}"),
         ("{index}.wav", ("1.wav",), r"fits both A_calm_1 and A_angry_1.*\nAdd {intent}"),
         ("{intent}_{index}*.wav", ("calm_1.wav", "calm_1b.wav"), "both fit A_calm_1"),
-        ("{intent}_{index}.wav", (), "There is no folder"),
     ],
 )
 def test_unclear_patterns_are_errors_with_the_fix(
@@ -156,3 +164,40 @@ def test_commands_that_are_missing_late_or_silent(tmp_path: Path) -> None:
         (result,) = made(folder).systems
         assert result.complete == 0
         assert words in (result.stopped or result.failed["A_calm_1"])
+
+
+# --- python -----------------------------------------------------------------------------------------------------------
+
+
+class Maker:
+    """A user's own class: no batches, no facts."""
+
+    def __init__(self, loud: float, device: str) -> None:
+        assert device == "cpu"
+        self.loud = loud
+
+    def generate(self, prompt: Prompt, seed: int) -> Audio:
+        assert prompt.system == "A"
+        return Audio(tone(seed, self.loud), RATE)
+
+
+def test_a_class_of_the_users_own(tmp_path: Path) -> None:
+    system = {"generator": "python", "call": f"{__name__}:Maker", "settings": {"loud": 0.2}, "licence": "MIT"}
+    folder = study_in(tmp_path / "s", {"systems": {"A": system}})
+    result = make_study(folder, MakeOptions(device="cpu"))
+    assert (result.complete, result.failed) == (2, 0)
+    row = pl.read_csv(folder / "stimuli.csv").row(0, named=True)
+    assert (row["model"], row["licence"]) == (f"{__name__}:Maker", "MIT")
+    for change, words in (
+        ({"call": "no_such_module_here:x"}, "No module is called 'no_such_module_here'"),
+        ({"settings": {"quiet": 1}}, "cannot be called with these settings"),
+        ({"call": "builtins:dict", "settings": {}}, "has no method 'generate'"),
+    ):
+        folder = study_in(tmp_path / words[:12], {"systems": {"A": {**system, **change}}})
+        assert words in (make_study(folder, MakeOptions(device="cpu")).systems[0].stopped or "")
+    assert "No module" in (
+        forecast_make(study_in(tmp_path / "f", {"systems": {"A": {**system, "call": "nowhere:x"}}}))
+        .systems[0]
+        .problem
+        or ""
+    )

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from heartfelt.generation import make_study
-from heartfelt.generation.making import SystemResult
+from heartfelt.generation import forecast_make, make_study
+from heartfelt.generation.result import SystemResult
 from heartfelt.media.audio import Audio
 from tests.generation.services import Asked, Service, service
 from tests.generation.tones import RATE, files_of, study_in, tone
@@ -127,8 +127,8 @@ def test_transient_errors_are_asked_again_and_refusals_are_not(tmp_path: Path) -
         return Reply(body=clip_of(asked, tmp_path))
 
     with service(behave) as served:
-        result = made(tmp_path / "s", served.url, headers={"X-Key": "${HOUSE_KEY}"}, attempts=3)
-        assert result.complete == 1
+        result = made(tmp_path / "s", served.url, headers={"X-Key": "${HOUSE_KEY}"}, attempts=3, cost_each=2)
+        assert (result.complete, result.cost) == (1, 2.0)
         assert result.failed == {
             "A_angry_1": "the server answered 422 Unprocessable Entity: this text is refused, ***"
         }
@@ -200,4 +200,10 @@ def test_a_key_that_is_not_set_stops_before_anything_is_sent(
     with service(lambda *_: Reply()) as served:
         result = made(tmp_path / "s", served.url, headers={"X-Key": "${HOUSE_KEY}"})
         assert "The environment variable HOUSE_KEY is empty. Set it" in only(result)
+        assert "HOUSE_KEY is empty" in (forecast_make(tmp_path / "s").systems[0].problem or "")
         assert served.asked == []
+    # Nobody listens there any more: tried as often as said, at no cost.
+    monkeypatch.setenv("HOUSE_KEY", KEY)
+    result = made(tmp_path / "s", served.url, attempts=2, retries=1, cost_each=2)
+    assert "cannot be reached: Connection refused (2 requests)" in only(result)
+    assert (result.cost, result.attempts) == (0.0, 4)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
 from heartfelt.generation import GENERATORS, load_make
 from heartfelt.generation.make_file import safe_name
@@ -63,6 +64,19 @@ def test_a_prompt_table_gives_the_ids(tmp_path: Path) -> None:
         table.write_text(text)
         with pytest.raises(HeartfeltError, match=words):
             load_make(folder)
+
+
+def test_dealt_prompts_of_a_study_keep_their_intents(tmp_path: Path) -> None:
+    prompts = [{"id": "p", "text": "{intent} one"}, {"id": "q", "text": "a song"}]
+    folder = study_in(tmp_path, {"prompts": "p.csv", "systems": {"A": TONES, "B": TONES}}, prompts=prompts)
+    assert main(["prompts", str(folder), "--to", str(folder / "p.csv")]) == 0
+    planned = [each.prompt for each in load_make(folder).systems[0].stimuli]
+    assert {(each.stimulus, each.intent, each.text) for each in planned} == {
+        ("A_p_calm", "calm", "calm one"),
+        ("A_p_angry", "angry", "angry one"),
+        ("A_q", "", "a song"),
+    }
+    assert planned[0].coordinates or planned[1].coordinates
 
 
 @pytest.mark.parametrize(

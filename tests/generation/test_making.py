@@ -13,7 +13,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.generation import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.generation.ledger import LEDGER_FILE, read_ledger
-from heartfelt.generation.making import Making
+from heartfelt.generation.result import Making
 from tests.generation.tones import CALLS, files_of, study_in
 
 TONES: dict[str, Any] = {"generator": "tones"}
@@ -184,6 +184,12 @@ def test_changed_settings_and_edited_files_are_named_and_left_until_replaced(tmp
     assert edited.read_bytes() != kept["B/B_calm_1.wav"]
     assert made(folder, replace=True).complete == 4
     assert files_of(folder)["B/B_calm_1.wav"] == kept["B/B_calm_1.wav"]
+    # What make.yaml no longer asks for is named, and stays.
+    study_in(folder, {"templates": ["{intent}", "so {intent}"], "systems": {"A": TONES, "B": TONES}})
+    assert (
+        "4 stimuli of earlier runs, such as A_calm_1, are no longer in make.yaml"
+        in forecast_make(folder).notes[0]
+    )
     # A file that somebody else put there is not overwritten either.
     other = study_in(tmp_path / "o", {"systems": {"A": TONES}})
     (other / "media" / "A").mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from heartfelt.cli import main
+from heartfelt.formats.manifest import open_study
 from heartfelt.generation import MakeOptions, make_study
 from heartfelt.generation.ledger import LEDGER_FILE, read_ledger
 from heartfelt.media.audio import Audio
@@ -155,7 +157,9 @@ def test_a_ray_cluster_makes_the_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     tones = {"generator": "tones", "cost_each": 0.02, "model": "org/model"}
     folder = study_in(tmp_path / "s", {"per_cell": 2, "systems": {"A": tones, "B": FOLDER}})
     clips(folder, 2)
@@ -176,6 +180,13 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     # Without a terminal and without the flag a licence is not accepted.
     assert main(["make", str(folder)]) == 2
     assert "add --accept-licences" in capsys.readouterr().err
+    # In a terminal somebody is asked.
+    terminal = io.StringIO("n\n")
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert main(["make", str(folder)]) == 130
+    assert "Accept these licences?" in capsys.readouterr().err
+    assert not (folder / "media").exists()
     assert main(["make", str(folder), "--accept-licences"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "B, B_calm_2: there is no file calm_2.wav" in shown
@@ -203,11 +214,15 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "'gpu' is not a device" in capsys.readouterr().err
 
 
-def test_the_record_reads_back(tmp_path: Path) -> None:
+def test_the_record_and_a_parquet_manifest_read_back(tmp_path: Path) -> None:
     from heartfelt.generation.state import MakeRecord
 
-    folder = study_in(tmp_path / "s", {"systems": {"A": {"generator": "tones"}}})
+    stimuli = {"manifest": "list.parquet", "media": "sounds"}
+    folder = study_in(tmp_path / "s", {"systems": {"A": {"generator": "tones"}}}, stimuli=stimuli)
     make_study(folder)
+    opened = open_study(folder)
+    assert opened.stimuli["seed"].to_list() == [row.seed for row in read_ledger(folder)]
+    assert opened.missing_media == []
     record = read_json(folder / "make.json", MakeRecord)
     (run,) = record.runs
     assert (run.made, run.failed) == (2, 0)

@@ -15,9 +15,12 @@ from typing import Any
 import pytest
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
+from heartfelt.experiments import plan_learning_curve, run_plan
 from heartfelt.predictors import ENGINES, Ask, Case, Media, Run, RunOptions, predictor_from, run
 from heartfelt.predictors.ray import Ray, SentMedia
+from heartfelt.serialization import dumps
 from heartfelt.study.scale import Points, YesNo
+from tests.experiments.studies import setup_of, study
 
 pytest.importorskip("ray", exc_type=ImportError)
 # Ray leaves processes and files to be closed at its own leisure, and says so at each other's expense.
@@ -126,6 +129,23 @@ def test_the_answers_are_those_of_this_machine(cluster: Any, log: Path, tmp_path
     assert again.table.drop("seconds").equals(here.table.drop("seconds"))
     assert away.counts == {"items": 40, "answered": 40, "failed": 0, "kept": 0, "cached": 0, "asked": 40}
     assert away.table["value"].to_list() == [5.0] * 40
+
+
+@pytest.mark.slow
+def test_experiments_fit_the_same_cells_on_a_cluster(cluster: Any, tmp_path: Path) -> None:
+    setup = setup_of(tmp_path, study(tmp_path / "media"))
+    plan = plan_learning_curve(setup, "ratings", [1, 3])
+    away = ENGINES["ray"].make({"address": cluster.address, "workers": "2"})
+    made = [
+        run_plan(setup, plan, tmp_path / name, engine=engine)
+        for name, engine in (("away", away), ("here", None))
+    ]
+    away.close()
+    assert dumps(made[0]) == dumps(made[1])
+    files = sorted((tmp_path / "here" / "cells").iterdir())
+    assert len(files) == 4 * 3
+    for file in files:
+        assert (tmp_path / "away" / "cells" / file.name).read_bytes() == file.read_bytes()
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from heartfelt.predictors.contrastive import quiet, transformers_library
+from heartfelt.models.hub import quiet, transformers_library
 
 _TOKENS = 160
 _END = 260

@@ -21,6 +21,7 @@ from heartfelt.progress import Progress
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.make.prompts import Prompt
+    from heartfelt.report.page import Section
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Study
 
@@ -29,6 +30,9 @@ JUDGES = 20
 VERIFIERS = 8
 PLANTED = 0.15
 DESIGN = {"ratings_per_item": 24, "stimuli_per_rater": 24}
+PLANNED, EFFECT = (12, 24), 2.0
+"""The ratings per clip that are compared before the study, and the difference between systems it should find."""
+CLIP_SECONDS, CROP_SECONDS = 6.0, 5.0
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
 
@@ -40,21 +44,57 @@ class Demo:
     folder: Path
     seed: int
     snapshot: Snapshot = field(init=False)
+    sections: list[Section] = field(default_factory=list)
+    """What the report says about the steps before the first rater."""
     related: dict[str, Analysis] = field(default_factory=dict)
     """Smaller studies, by the folder of their report."""
     predictors: tuple[str, ...] = ("human", "intent", "system-mean", "constant")
 
 
-def design(demo: Demo, progress: Progress) -> str:
-    """A small study of what clips convey, rendered on the spot."""
+def plan(demo: Demo, progress: Progress) -> str:
+    """A small study of what clips convey, without its clips yet, and what it will show: simulated before anybody rates."""
     from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.planning import PlanOptions, plan_study
+    from heartfelt.report import write_plan
+    from heartfelt.report.planning import plan_section
     from heartfelt.study.recipes import reference_recipe
 
-    options = StarterOptions(per_cell=1, seed=demo.seed, design=DESIGN)
-    made = start_study(reference_recipe(), demo.folder / "study", options, progress)
-    study = made.study
-    clips = f"{made.stimuli.height} clips by {len(study.systems)} systems"
-    return f"{clips} for {len(study.intents)} intents in {demo.folder / 'study'}"
+    started = StarterOptions(per_cell=1, media=False, seed=demo.seed, design=DESIGN)
+    start_study(reference_recipe(), demo.folder / "study", started, progress)
+    options = PlanOptions(ratings=PLANNED, effect=EFFECT, studies=40, workers=1, seed=demo.seed)
+    planned = plan_study(demo.folder / "study", options, progress=progress)
+    write_plan(planned, demo.folder / "plan")
+    demo.sections.append(plan_section(planned, "plan/plan.html"))
+    return f"{planned.answers.sentences[0]} {demo.folder / 'plan' / 'plan.html'}"
+
+
+def make(demo: Demo, progress: Progress) -> str:
+    """The clips, by the built-in synthesiser in the place of four systems, as make.yaml says."""
+    from heartfelt.files import write_text
+    from heartfelt.generation import make_study
+    from heartfelt.study import load_study
+
+    folder = demo.folder / "study"
+    systems = [f"  {each.id}: {{generator: synth-music}}\n" for each in load_study(folder).systems]
+    write_text(folder / "make.yaml", f"per_cell: 1\nseconds: {CLIP_SECONDS}\nsystems:\n{''.join(systems)}")
+    made = make_study(folder, progress=progress)
+    return (
+        f"{made.complete} clips by {len(made.systems)} systems, their provenance in {folder / 'stimuli.csv'}"
+    )
+
+
+def prepare(demo: Demo, progress: Progress) -> str:
+    """Every clip cropped and brought to the same loudness; how systems differed before and after."""
+    from heartfelt.make.prepared import PrepareOptions
+    from heartfelt.make.preparing import prepare as run
+    from heartfelt.report.preparation import preparation_section, write_preparation
+
+    options = PrepareOptions(seconds=CROP_SECONDS, between=(0.0, 1.0), rate=None, format=".flac")
+    done = run(demo.folder / "study", options, progress)
+    write_preparation(done, demo.folder / "preparation")
+    demo.sections.append(preparation_section(done, "preparation/report.html"))
+    count = f"{len(done.stimuli) - len(done.failed)} of {len(done.stimuli)} clips prepared"
+    return f"{count}; {demo.folder / 'preparation' / 'report.html'}"
 
 
 def collect(demo: Demo, progress: Progress) -> str:
@@ -161,7 +201,8 @@ def analyse(demo: Demo, progress: Progress) -> str:
 
     made = analyze(demo.snapshot, AnalyzeOptions(seed=demo.seed), progress)
     target = demo.folder / "analysis"
-    _moved(write_analysis(made, target, related=demo.related, progress=progress), demo.folder)
+    shown = write_analysis(made, target, related=demo.related, before=demo.sections, progress=progress)
+    _moved(shown, demo.folder)
     flagged = len(made.summary.screening.flagged)
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
@@ -199,7 +240,9 @@ def score(demo: Demo, progress: Progress) -> str:
 
 
 STAGES: Mapping[str, Callable[[Demo, Progress], str]] = {
-    "Designing a study and rendering its clips": design,
+    "Planning a study: what it will show": plan,
+    "Making its clips": make,
+    "Preparing the clips: crops, loudness, checks": prepare,
     "Serving the study and collecting ratings over HTTP": collect,
     "Freezing everything into a snapshot": freeze,
     "Comparing the systems in a small arena": compare,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -137,6 +138,8 @@ def _show_forecast(forecast: Forecast) -> None:
         )
     out.print(grid)
     for each in forecast.systems:
+        if each.problem is not None:
+            say(f"{each.system} cannot be made here: {each.problem}")
         _list_missing(each.system, each.missing)
         say(*(f"{each.system}: {note}." for note in each.notes))
     for notice in forecast.licences:
@@ -159,16 +162,22 @@ def duration(seconds: float | None) -> str:
     """A length of time in words."""
     if seconds is None:
         return "unknown"
+    if seconds < 1:
+        return f"{1000 * seconds:,.0f} ms"
     if seconds < 100:
         return f"{seconds:,.1f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} h"
 
 
-def _list_missing(system: str, missing: dict[str, str]) -> None:
-    for name, why in list(missing.items())[:_SHOWN]:
-        say(f"{system}, {name}: {why}")
-    if len(missing) > _SHOWN:
-        say(f"{system}: … and {len(missing) - _SHOWN:,} more.")
+def _list_missing(system: str, missing: Mapping[str, str]) -> None:
+    """Stimuli that were not made with their reasons; those with the same reason together."""
+    reasons: dict[str, list[str]] = {}
+    for name, why in missing.items():
+        reasons.setdefault(why, []).append(name)
+    for why, names in list(reasons.items())[:_SHOWN]:
+        say(f"{system}, {names[0] if len(names) == 1 else f'{len(names):,} such as {names[0]}'}: {why}")
+    if len(reasons) > _SHOWN:
+        say(f"{system}: … and {sum(map(len, list(reasons.values())[_SHOWN:])):,} more.")
 
 
 def _show(result: Making) -> None:

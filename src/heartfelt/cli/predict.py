@@ -61,6 +61,42 @@ def valence_arousal(files: _Files, as_json: _Json = False, model: TrainedFolder 
     _leave([each.ok for each in predictions])
 
 
+@predict.command("trained")
+def trained(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Media files, or folders of them.")],
+    model: Annotated[Path, typer.Option("--model", metavar="DIR", help="A model of 'heartfelt train'.")],
+    as_json: _Json = False,
+    prompt: Annotated[
+        str, typer.Option(help="The text the files were made from, for models that judge the fit to it.")
+    ] = "",
+) -> None:
+    """What a model of a fine-tuning recipe answers for files; for other models, see valence-arousal."""
+    from heartfelt.errors import InputError
+    from heartfelt.media.probe import AUDIO, IMAGES
+    from heartfelt.predictors.finetuned import answers_for_files, is_fine_tuned, load_fine_tuned
+
+    if not is_fine_tuned(model):
+        raise InputError(
+            f"{model} holds no fine-tuned model.",
+            "Give a folder of a fine-tuning recipe, or use 'heartfelt predict valence-arousal --model DIR'.",
+        )
+    paths = [
+        file
+        for path in files
+        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
+        if not path.is_dir() or file.suffix.lower() in AUDIO | IMAGES
+    ]
+    answers = answers_for_files(load_fine_tuned(model), paths, prompt or None)
+    if as_json:
+        print(dumps(answers))
+    for each in () if as_json else answers:
+        if each.problem:
+            _complain(f"{each.problem} {each.fix}")
+            continue
+        say(f"{each.file}: {each.words}" + (" (the model was trained on it)" if each.trained_on else ""))
+    _leave([not each.problem for each in answers])
+
+
 @predict.command("speech-quality")
 def speech_quality(files: _Files, as_json: _Json = False) -> None:
     """How good speech sounds, from 1 to 5: DNSMOS (speech, background, overall) and DistillMOS."""

@@ -180,6 +180,8 @@ def _fine_tune(
     with progress_bar(f"reading {sources[0]}") as report:
         snapshots = [read_source(source, format, mapped, report) for source in sources]
         result = fine_tune(snapshots, options, checkpoints=checkpoints, resume=resume, progress=report)
+        if not result.is_main:
+            return
         with whole_folder(out) as made:
             facts = result.write(made)
             write_training_report(result, made / "evaluation")

@@ -8,18 +8,20 @@ source or setting invalidates its own cells and no others. Cells run here or on 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, read_json, write_json
 from heartfelt.training.fitting import Floats, Ints
+from heartfelt.training.targets import Target
 
 FOLDER = "cells"
 MARK = "experiment.json"
@@ -68,8 +70,73 @@ class CellResult:
         return self.of(question) - self.centre[question]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSet:
+    """Labels that are trained on: by question the targets of each source, whose stimuli one after the other are a pool's rows."""
+
+    targets: Mapping[str, tuple[Target, ...]]
+
+    def label(self, question: str) -> Floats:
+        """The label of every row as a mean of ratings; NaN where there is none."""
+        return np.concatenate([target.label for target in self.targets[question]])
+
+    def weight(self, question: str) -> Floats:
+        """How much each of these labels counts."""
+        return np.concatenate([target.weight for target in self.targets[question]])
+
+    def learned(self, question: str, rows: Ints) -> tuple[Floats, Floats]:
+        """Labels and weights that a head learns from: where raters are modelled, from the answers about these rows alone."""
+        label, weight = np.empty(rows.size), np.empty(rows.size)
+        for target, mine, own in self._sources(question, rows):
+            if own.size:
+                learned = target.learned(own)
+                label[mine], weight[mine] = learned.label, learned.weight
+        return label, weight
+
+    def content(self, question: str, rows: Ints) -> list[bytes]:
+        """Everything that ``learned`` depends on."""
+        out = [column[rows].tobytes() for column in (self.label(question), self.weight(question))]
+        for target, _, own in self._sources(question, rows):
+            if target.answers is not None and own.size:
+                answers = target.answers.at(own)
+                out += [column.tobytes() for column in (answers.rater, answers.place, answers.value)]
+        return out
+
+    def _sources(self, question: str, rows: Ints) -> Iterator[tuple[Target, npt.NDArray[np.bool_], Ints]]:
+        """Each source's target, which of the rows are its own, and their places in it."""
+        start = 0
+        for target in self.targets[question]:
+            mine = (rows >= start) & (rows < start + target.label.size)
+            yield target, mine, rows[mine] - start
+            start += target.label.size
+
+
 class Fit(Protocol):
     """A way to train and predict. It holds the data, and travels to workers by pickling."""
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What is predicted."""
+
+    @property
+    def fields(self) -> list[str]:
+        """Groups of features, or annotation fields, that can be dropped or kept."""
+
+    def ablates(self, question: str, names: Sequence[str]) -> bool:
+        """Whether dropping, or keeping only, these fields changes what a question is predicted from and leaves something."""
+
+    def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
+        """The settings that go ``without`` some fields, or use ``only`` them."""
+
+    def check(self, settings: Mapping[str, str]) -> None:
+        """Raise for settings that a cell cannot have."""
+
+    @property
+    def labels(self) -> Mapping[str, LabelSet]:
+        """The sets of labels that can be trained on, by name."""
+
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> Fit:
+        """The same with further sets of labels to train on."""
 
     def key(self, cell: Cell) -> str:
         """A hash of everything the cell's result depends on."""

@@ -36,17 +36,18 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
     conditions = [Condition(ALL, crossed(setup.pool, part, setup.options, removed, ALL), part, part)]
     for way in ways:
         for name, blocks in chosen.items():
-            questions = tuple(name for name in fit.questions if _applies(fit.fields_of(name), blocks))
+            questions = tuple(question for question in fit.questions if fit.ablates(question, blocks))
             if not questions:
                 continue
             words = f"{way} {name}"
-            settings = {"drop" if way == "without" else "keep": "+".join(blocks)}
-            cells = crossed(setup.pool, part, setup.options, removed, words, settings=settings)
+            cells = crossed(
+                setup.pool, part, setup.options, removed, words, settings=fit.ablated(way, blocks)
+            )
             conditions.append(Condition(words, cells, part, part, reference=ALL, questions=questions))
     if len(conditions) == 1:
         raise InputError(
-            f"The recipe has one group of features ({listed(fit.fields)}), so there is nothing to ablate.",
-            "Use a recipe whose embedding has several.",
+            "There is nothing to ablate: no question is predicted from several of these groups of features.",
+            f"Use a recipe whose embedding has several; the groups are: {listed(fit.fields)}.",
         )
     conditions.append(shuffled_condition(setup.pool, part, setup.options, removed))
     about = "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."
@@ -68,11 +69,6 @@ def _fields(given: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]
             raise InputError(f"'{text}' names no group of features.", f"There are: {', '.join(blocks)}.")
         out[name.strip()] = wanted
     return out
-
-
-def _applies(own: Sequence[str], blocks: Sequence[str]) -> bool:
-    """Whether dropping or keeping blocks changes a question's features and leaves some."""
-    return bool(set(own) & set(blocks)) and bool(set(own) - set(blocks))
 
 
 def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> Plan:

@@ -232,6 +232,8 @@ class Scorer:
         predicted, apart = self.predictions(condition, question), self.apart(condition, question)
         draws = self.options.resamples
         pearson = bootstrap_repeats("pearson", truth, apart, group=clusters, resamples=draws)
+        if condition.baseline:
+            pearson = pearson.without_interval("it varies with the random order: see the spread over seeds")
         repeats = self.repeats(condition, question)
         values = [] if repeats.why_undefined else repeats.values
         if reference is None:

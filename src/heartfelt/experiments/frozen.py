@@ -8,7 +8,7 @@ on inner folds) and ``weights`` (``reliability`` or ``equal``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
-from heartfelt.experiments.cells import FULL, Cell, CellResult, digest
+from heartfelt.experiments.cells import FULL, Cell, CellResult, LabelSet, digest
 from heartfelt.experiments.pool import Pool
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, columns_of
 from heartfelt.predictors.trained.model import KINDS, Head
@@ -83,14 +83,6 @@ def _setting(text: str) -> Setting:
     return values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelSet:
-    """Labels that are trained on, by question, over all rows of a pool; NaN where there is none."""
-
-    label: Mapping[str, Floats]
-    weight: Mapping[str, Floats]
-
-
 @dataclass(frozen=True, eq=False)
 class FrozenFit:
     """Heads on frozen embeddings, fitted to parts of a pool."""
@@ -102,6 +94,8 @@ class FrozenFit:
     """By question."""
     blocks: Mapping[str, tuple[Block, ...]]
     """By embedding."""
+    ignored: Mapping[str, tuple[str, ...]]
+    """Blocks that a question's head does not look at."""
     identity: tuple[str, ...]
     """What the embeddings' numbers depend on."""
     labels: Mapping[str, LabelSet]
@@ -129,8 +123,9 @@ class FrozenFit:
             },
             embedding,
             {name: EMBEDDINGS[name].blocks for name in sorted(set(embedding.values()))},
+            {name: recipe.ignored_by(target.question) for name, target in first.items()},
             tuple(EMBEDDINGS[name]().identity for name in sorted(set(embedding.values()))),
-            {FULL: LabelSet(_joined(pool, "label"), _joined(pool, "weight"))},
+            {FULL: pool.labels},
             {name: _spread(pool, name) for name in pool.questions},
             {name: target.points for name, target in first.items()},
             {name: target.bounds for name, target in first.items()},
@@ -138,7 +133,7 @@ class FrozenFit:
             _systems(pool),
             dict(settings or {}),
         )
-        fit_of_pool.settings({})
+        fit_of_pool.check({})
         return fit_of_pool
 
     @property
@@ -146,9 +141,22 @@ class FrozenFit:
         """The groups of columns that any question's embedding has."""
         return list(dict.fromkeys(block.name for own in self.blocks.values() for block in own))
 
-    def fields_of(self, question: str) -> list[str]:
-        """The groups of columns of a question's embedding."""
-        return [block.name for block in self.blocks[self.embedding[question]]]
+    def ablates(self, question: str, names: Sequence[str]) -> bool:
+        """Whether a question's embedding has some of the groups, and others."""
+        own = {block.name for block in self.blocks[self.embedding[question]]} - set(self.ignored[question])
+        return bool(own & set(names)) and bool(own - set(names))
+
+    def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
+        """The settings that go ``without`` some groups, or use ``only`` them."""
+        return {"drop" if way == "without" else "keep": "+".join(names)}
+
+    def check(self, settings: Mapping[str, str]) -> None:
+        """Raise for settings that a cell cannot have."""
+        self.settings(settings)
+
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> FrozenFit:
+        """The same with further sets of labels to train on."""
+        return replace(self, labels={**self.labels, **sets})
 
     def settings(self, own: Mapping[str, str]) -> FrozenSettings:
         """A cell's settings, on top of those that hold for all."""
@@ -182,11 +190,8 @@ class FrozenFit:
             b"".join(self._rows[at] for at in cell.train),
             *partitions,
             b"".join(self._rows[at] for at in cell.test),
-            *(
-                column[name][cell.train].tobytes()
-                for name in self.questions
-                for column in (labels.label, labels.weight, self.spread)
-            ),
+            *(part for name in self.questions for part in labels.content(name, cell.train)),
+            *(self.spread[name][cell.train].tobytes() for name in self.questions),
             *(self.points[name].tobytes() for name in self.questions),
         )
 
@@ -207,16 +212,17 @@ class FrozenFit:
 
     def _head(self, cell: Cell, question: str, settings: FrozenSettings) -> tuple[Head, float, str]:
         labels = self.labels[cell.labels]
-        at = cell.train[np.isfinite(labels.label[question][cell.train])]
+        at = cell.train[np.isfinite(labels.label(question)[cell.train])]
         if at.size < LEAST_ROWS:
             raise InputError(
                 f"'{cell.name}' has {at.size} training stimuli with a label under '{question}'; {LEAST_ROWS} are needed.",
                 "Use larger shares, fewer folds or more data.",
             )
-        y = labels.label[question][at]
+        y, weight = labels.learned(question, at)
         if cell.shuffled:
             y = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled).permutation(y)
-        weight = labels.weight[question][at] if settings.weights == WEIGHTS[0] else np.ones(at.size)
+        if settings.weights != WEIGHTS[0]:
+            weight = np.ones(at.size)
         centre = float(weight @ y / weight.sum())
         columns, blocks = self._columns(question, settings)
         rows = Rows(
@@ -248,7 +254,8 @@ class FrozenFit:
         used = [
             block
             for block in blocks
-            if (not settings.keep or block.name in settings.keep) and block.name not in settings.drop
+            if (not settings.keep or block.name in settings.keep)
+            and block.name not in (*settings.drop, *self.ignored[question])
         ]
         if not used:
             raise InputError(
@@ -260,13 +267,6 @@ class FrozenFit:
 
 def _words(setting: Setting) -> str:
     return ", ".join(f"{part:g}" for part in setting)
-
-
-def _joined(pool: Pool, column: str) -> dict[str, Floats]:
-    return {
-        name: np.concatenate([getattr(target, column) for target in targets])
-        for name, targets in pool.targets.items()
-    }
 
 
 def _spread(pool: Pool, question: str) -> Floats:

@@ -8,19 +8,18 @@ their labels, made from all raters, are the same throughout, so that scores alon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.experiments.cells import Cell
+from heartfelt.experiments.cells import Cell, LabelSet
 from heartfelt.experiments.design import Condition, Removed, Scorer, outer_folds, shuffled_condition
-from heartfelt.experiments.frozen import LEAST_ROWS, LabelSet
+from heartfelt.experiments.frozen import LEAST_ROWS
 from heartfelt.experiments.results import Ahead, Curve
 from heartfelt.experiments.running import Plan, Setup, single_part
-from heartfelt.labels import LabelOptions, labels
+from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
@@ -28,7 +27,7 @@ from heartfelt.streams import stream
 from heartfelt.training.fitting import Ints
 from heartfelt.training.material import Material
 from heartfelt.training.targets import target_of
-from heartfelt.wording import number
+from heartfelt.wording import number, plural
 
 UNITS = {
     "stimuli": "training stimuli",
@@ -60,7 +59,7 @@ def plan_learning_curve(
     else:
         conditions, sets = _by_labels(setup, part, unit, material, amounts, removed)
     conditions = [*conditions, shuffled_condition(setup.pool, part, setup.options, removed)]
-    fit = replace(setup.fit, labels={**setup.fit.labels, **sets})
+    fit = setup.fit.with_labels(sets)
     top = conditions[-2].name
     about = (
         f"The same fits to growing amounts of {UNITS[unit]}; larger amounts contain the smaller ones, and test stimuli and their"
@@ -158,7 +157,7 @@ def _by_labels(
     levels = (
         {round(share / 100.0 * len(names)) or 1: f"{share:g}% of the raters" for share in _shares(amounts)}
         if unit == "raters"
-        else {count: f"{count} ratings per stimulus" for count in _counts(ratings, amounts)}
+        else {count: f"up to {plural(count, 'rating')} per stimulus" for count in _counts(ratings, amounts)}
     )
     sets: dict[str, LabelSet] = {}
     measured: dict[str, list[float]] = {}
@@ -174,7 +173,9 @@ def _by_labels(
         cells = {}
         for seed in setup.options.seeds:
             key = f"{name} · seed {seed}"
-            known = np.logical_or.reduce([np.isfinite(column) for column in sets[key].label.values()])
+            known = np.logical_or.reduce(
+                [np.isfinite(sets[key].label(each)) for each in setup.pool.questions]
+            )
             cells[seed] = tuple(
                 Cell(f"{key} · fold {fold + 1}", _labelled(train, known), test, seed, {}, key)
                 for fold, (train, test) in enumerate(_folded(setup, part, seed, removed))
@@ -234,18 +235,16 @@ def _labels(setup: Setup, material: Material, screened: Snapshot, ratings: pl.Da
         source=screened.source,
     )
     table = labels(fewer, LabelOptions(minimum_ratings=1)).table
-    label, weight = {}, {}
-    for question, (target,) in setup.pool.targets.items():
-        made = target_of(
-            target.question,
-            target.embedding,
-            fewer,
-            material.stimuli,
-            table,
-            {"screened": table, "everyone": table},
-        )
-        label[question], weight[question] = made.label, made.weight
-    return LabelSet(label, weight)
+    tables = {"screened": table, "everyone": table}
+    answers = first_answers(fewer).filter("known") if material.recipe.raters else None
+    return LabelSet(
+        {
+            question: (
+                target_of(own.question, own.embedding, fewer, material.stimuli, table, tables, answers),
+            )
+            for question, (own,) in setup.pool.targets.items()
+        }
+    )
 
 
 def _curves(scorer: Scorer, plan: Plan, ahead: Sequence[float]) -> tuple[Curve, ...]:
@@ -285,7 +284,7 @@ def curve_words(curve: Curve, axis: str) -> list[str]:
     if curve.why_missing:
         return [f"{curve.question}: no curve ({curve.why_missing})."]
     return [
-        f"{curve.question}: with {number(each.amount, 0)} {axis} ({each.times:g} times as many), r = {each.score:.2f}, a gain of"
-        f" {each.gain:.3f} ({EXTRAPOLATION})."
+        f"{curve.question}: with {number(each.amount, 0 if each.amount >= 100 else 1)} {axis} ({each.times:g} times as many),"
+        f" r = {each.score:.2f}, a gain of {each.gain:.3f} ({EXTRAPOLATION})."
         for each in curve.ahead
     ]

@@ -19,8 +19,12 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.experiments.cells import LabelSet
 from heartfelt.experiments.results import SourceFacts
+from heartfelt.files import inside
+from heartfelt.media.checks import sound_hash
 from heartfelt.media.duplicates import Bits, duplicate_groups
+from heartfelt.media.sound import read_samples
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training.evaluating import ceilings
@@ -69,10 +73,15 @@ class Pool:
 
     def labelled(self, at: Ints) -> Ints:
         """Those rows that have a label under some question."""
-        known = np.zeros(len(self.stimuli), bool)
-        for targets in self.targets.values():
-            known |= np.isfinite(np.concatenate([target.label for target in targets]))
+        known = np.zeros(len(self.stimuli), np.bool_)
+        for question in self.questions:
+            known |= np.isfinite(self.labels.label(question))
         return at[known[at]]
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels of all ratings that are used."""
+        return LabelSet(self.targets)
 
     def name_of(self, row: int) -> str:
         """A row as part and stimulus."""
@@ -197,7 +206,10 @@ def _mapped(target: Target, old: tuple[float, float], new: tuple[float, float], 
     columns = {
         name: new[0] + factor * (getattr(target, name) - old[0]) for name in ("label", "screened", "everyone")
     }
-    return replace(target, scale=onto.scale, spread=target.spread * factor, **columns)
+    answers = target.answers
+    if answers is not None:
+        answers = replace(answers, value=new[0] + factor * (answers.value - old[0]))
+    return replace(target, scale=onto.scale, spread=target.spread * factor, answers=answers, **columns)
 
 
 def _split(name: str, material: Material, by: str) -> tuple[str | None, ...]:
@@ -271,11 +283,12 @@ def _facts(name: str, material: Material) -> SourceFacts:
 def _alike(materials: Sequence[Material]) -> Ints:
     """A number for each row, the same for near-duplicates, within sources and across them."""
     offset, ties, offsets = 0, [], []
-    hashes = [picture_hashes(material.snapshot, _stimuli(material)) for material in materials]
+    hashes = [_fingerprints(material) for material in materials]
     for material, pictures in zip(materials, hashes, strict=True):
         name = material.recipe.embedding
-        limit = EMBEDDINGS[name].near_duplicate
-        own = near_duplicates(material.hashes, material.features[name], limit, pictures)
+        limit = EMBEDDINGS[name].near_duplicate if name else None
+        rows = material.features[name] if name else np.empty((len(material.stimuli), 0), np.float32)
+        own = near_duplicates(material.hashes, rows, limit, pictures)
         ties += [(offset + at, offset + int(other)) for at, other in enumerate(own)]
         offsets.append(offset)
         offset += len(material.stimuli)
@@ -300,9 +313,18 @@ def _stimuli(material: Material) -> pl.DataFrame:
     return order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
 
 
+def _fingerprints(material: Material) -> Sequence[Bits | None]:
+    """Hashes of pictures; of sounds where no embedding tells which are nearly the same."""
+    snapshot, facts = material.snapshot, _stimuli(material)
+    root = snapshot.source.media_root
+    if snapshot.study.media not in ("audio", "speech") or material.recipe.embedding or root is None:
+        return picture_hashes(snapshot, facts)
+    return [sound_hash(*read_samples(inside(root, str(name), "stimuli"))) for name in facts["path"].to_list()]
+
+
 def _close_across(first: Material, second: Material) -> list[tuple[int, int]]:
     name = first.recipe.embedding
-    limit = EMBEDDINGS[name].near_duplicate
+    limit = EMBEDDINGS[name].near_duplicate if name else None
     if limit is None or name != second.recipe.embedding:
         return []
     rows = [material.features[name].astype(np.float64) for material in (first, second)]

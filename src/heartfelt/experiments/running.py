@@ -9,11 +9,12 @@ from typing import Protocol
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.experiments.cells import Cell, CellStore, complete, run_cells
+from heartfelt.experiments.cells import Cell, CellStore, Fit, complete, run_cells
 from heartfelt.experiments.design import Condition, ExperimentOptions, Removed, Scorer, all_cells
 from heartfelt.experiments.frozen import FrozenFit
 from heartfelt.experiments.pool import Pool, pool_of
 from heartfelt.experiments.results import Curve, Experiment, Selection, Variant
+from heartfelt.finetuning import gather_data, is_fine_tuning, recipe_named, settings_of
 from heartfelt.predictors.engines import Engine
 from heartfelt.predictors.trained.embeddings import FeatureCache
 from heartfelt.progress import Progress
@@ -27,7 +28,7 @@ class Setup:
     """The stimuli of an experiment, and what they are fitted with."""
 
     pool: Pool
-    fit: FrozenFit
+    fit: Fit
     options: ExperimentOptions
 
 
@@ -42,7 +43,7 @@ class Plan:
     axis: str = ""
     mean_of: tuple[str, ...] = ()
     """The conditions next to which the mean of the training labels is shown."""
-    fit: FrozenFit | None = None
+    fit: Fit | None = None
     """What cells are fitted with, where it is not the setup's own."""
     curves: Callable[[Scorer, Plan], tuple[Curve, ...]] | None = None
     notes: tuple[str, ...] = ()
@@ -64,6 +65,8 @@ def prepare(
             f"--by {options.by} splits one source; {len(sources)} are given.",
             "Give one source, or leave out --by.",
         )
+    if is_fine_tuning(options.recipe):
+        return _prepare_fine_tuning(_unique(sources), options, progress)
     recipe, cache = RECIPES[options.recipe], FeatureCache(options.features)
     named = [
         (
@@ -78,6 +81,30 @@ def prepare(
         named, by=options.by, same=options.same, questions=options.questions, raters=options.raters
     )
     return Setup(pool, FrozenFit.of(pool, options.settings), options)
+
+
+def _prepare_fine_tuning(
+    sources: Sequence[tuple[str, Snapshot]], options: ExperimentOptions, progress: Progress | None
+) -> Setup:
+    """The same for a recipe that trains whole models: files are looked at, not embedded."""
+    from heartfelt.experiments.finetuned import FineTuneFit, material_of, settings_text
+
+    recipe = recipe_named(options.recipe)
+    settings = settings_of(recipe, settings_text(options.settings))
+    data = [
+        gather_data(
+            [snapshot], recipe, settings, policy=options.policy, group=options.group, progress=progress
+        )
+        for _, snapshot in sources
+    ]
+    named = [
+        (name, material_of(options.recipe, snapshot, own))
+        for (name, snapshot), own in zip(sources, data, strict=True)
+    ]
+    pool = pool_of(
+        named, by=options.by, same=options.same, questions=options.questions, raters=options.raters
+    )
+    return Setup(pool, FineTuneFit.of(options.recipe, pool, data, options.settings), options)
 
 
 def _unique(sources: Sequence[tuple[str, Snapshot]]) -> list[tuple[str, Snapshot]]:
@@ -129,9 +156,10 @@ def experiment_of(
 ) -> Experiment:
     """The result of a plan whose cells have been fitted."""
     known = {condition.name: condition for condition in plan.conditions}
-    means = [
-        scorer.mean_row(known[name], question) for question in setup.pool.questions for name in plan.mean_of
-    ]
+    scored, rows = scorer.rows(plan.conditions), []
+    for question in setup.pool.questions:
+        rows += [row for row in scored if row.question == question]
+        rows += [scorer.mean_row(known[name], question) for name in plan.mean_of]
     removed = plan.removed.ledger
     notes = [*setup.pool.notes, *plan.notes]
     if removed.height:
@@ -153,7 +181,7 @@ def experiment_of(
         variants or len(compared),
         setup.pool.raters,
         plan.axis,
-        (*scorer.rows(plan.conditions), *means),
+        tuple(rows),
         curves,
         tried,
         selections,
@@ -181,7 +209,7 @@ class Planned(Protocol):
         """The kind of experiment."""
 
     @property
-    def fit(self) -> FrozenFit | None:
+    def fit(self) -> Fit | None:
         """What cells are fitted with, where it is not the setup's own."""
 
     @property

@@ -91,7 +91,7 @@ def plan_sweep(
         raise InputError(f"A search needs two inner folds or more; got {inner}.", "Use 3.")
     variants = variants_of(tried, most, options.seeds[0])
     for settings in variants:
-        setup.fit.settings(settings)
+        setup.fit.check(settings)
     removed = Removed(pool)
     rows, outer = pool.rows(part), []
     cells: dict[tuple[int, int, int], tuple[Cell, ...]] = {}

@@ -1,41 +1,5 @@
 """Fine-tuning: whole models trained on ratings with Accelerate, by recipe."""
 
-from heartfelt.finetuning.data import Target, TrainingData, gather_data
-from heartfelt.finetuning.recipe import (
-    FINE_TUNE_RECIPES,
-    Batch,
-    Example,
-    FineTuneRecipe,
-    OnnxExport,
-    Output,
-    Settings,
-    Task,
-    Tensors,
-    is_fine_tuning,
-    recipe_named,
-    recipe_names,
-    settings_of,
-)
-from heartfelt.finetuning.running import FineTuned, FineTuneOptions, fine_tune
+from lazy_loader import attach_stub
 
-__all__ = [
-    "FINE_TUNE_RECIPES",
-    "Batch",
-    "Example",
-    "FineTuneOptions",
-    "FineTuneRecipe",
-    "FineTuned",
-    "OnnxExport",
-    "Output",
-    "Settings",
-    "Target",
-    "Task",
-    "Tensors",
-    "TrainingData",
-    "fine_tune",
-    "gather_data",
-    "is_fine_tuning",
-    "recipe_named",
-    "recipe_names",
-    "settings_of",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.finetuning.data import TrainingData
-from heartfelt.finetuning.recipe import Batch, Example, Task, Tensors
+from heartfelt.finetuning.task import Batch, Example, Task, Tensors
+from heartfelt.stats.triples import Ints
 from heartfelt.streams import stream
-from heartfelt.training.fitting import Ints
+
+if TYPE_CHECKING:
+    from heartfelt.finetuning.data import TrainingData
 
 Key: TypeAlias = tuple[int, int]
 """An epoch and the place of a stimulus."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heartfelt.finetuning.folder import ModelFacts, PartScore
-from heartfelt.finetuning.recipe import Output
+from heartfelt.finetuning.task import Output
 from heartfelt.serialization import dumps
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import MISSING, interval, number

@@ -16,26 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from heartfelt.finetuning.recipe import (
-    FINE_TUNE_RECIPES,
-    Batch,
-    Example,
-    Level,
-    OnnxExport,
-    Output,
-    Settings,
-    Task,
-    Tensors,
-    listed,
-)
+from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings, listed
 from heartfelt.finetuning.sounds import Crops, Words, answers_on_scale, check_tokenizer, longest_text
-from heartfelt.predictors.contrastive import loaded_from, model_of, quiet, transformers_library
+from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
+from heartfelt.models.hub import loaded_from, model_of, quiet, transformers_library
 from heartfelt.serialization import read_json, write_json
 
 if TYPE_CHECKING:
     import torch
 
     from heartfelt.finetuning.data import TrainingData
+    from heartfelt.progress import Progress
 
 
 class ClapMosSettings(Settings):
@@ -76,6 +67,13 @@ class ClapMosTask(Task):
         for name in ("logit_scale_a", "logit_scale_t"):
             getattr(clap, name).requires_grad_(False)
         self.module = ClapMosNetwork(clap, extractor, self.with_text, settings.hidden, settings.dropout)
+
+    def prepare(self, examples: Sequence[Example], device: Any, progress: Progress | None = None) -> None:
+        """Read every prompt once, before processes that prepare batches begin."""
+        del device, progress
+        if any(self.with_text.values()):
+            for example in examples:
+                self.words.of(example.prompt or "")
 
     def _inputs(self, samples: Any, example: Example) -> Tensors:
         import torch

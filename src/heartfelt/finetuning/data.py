@@ -1,9 +1,10 @@
 """What a model is fine-tuned on: stimuli with files, the labels of each question, and the part each stimulus belongs to.
 
 Raters are screened first. The label of a question with numbers is the mean, weighted by its reliability as in
-:mod:`heartfelt.training.material`; that of a question with categories is the share of votes for each of them. Several sources
-are put together if they ask the same questions on the same scales. What cannot be used is a row of the ledger: labels without
-media, media without labels, files that cannot be read, copies that would cross from training to scoring.
+:mod:`heartfelt.training.material`; that of a question with categories is the share of votes for each of them, weighted
+likewise. Several sources are put together if they ask the same questions on the same scales. What cannot be used is a row of
+the ledger: labels without media, media without labels, files that cannot be read, copies that would cross from training to
+scoring.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.finetuning.parts import Parts, parts_of
-from heartfelt.finetuning.recipe import Example, FineTuneRecipe, Output, Settings
+from heartfelt.finetuning.recipe import FineTuneRecipe, Settings
+from heartfelt.finetuning.task import Example, Output
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.media.audio import content_hash
 from heartfelt.media.checks import sound_hash
@@ -37,7 +39,7 @@ from heartfelt.tables import LEDGER
 from heartfelt.training.fitting import Floats
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, near_duplicates
 from heartfelt.training.material import LEAST_RATINGS, LEAST_STIMULI, TRAIN
-from heartfelt.training.targets import reliability_weights
+from heartfelt.training.targets import reliability_weights, vote_weights
 
 if TYPE_CHECKING:
     from heartfelt.training.fitting import Ints
@@ -373,7 +375,8 @@ def _labels_of(
         if stimulus in place_of and value in codes:
             shares[place_of[stimulus], codes.index(value)] += count
     total = shares.sum(axis=1)
-    return shares / np.maximum(total, 1.0)[:, None], (total > 0).astype(float)
+    weight = vote_weights(shares) if total.any() else np.zeros(len(names))
+    return shares / np.maximum(total, 1.0)[:, None], weight
 
 
 def _check_categories(

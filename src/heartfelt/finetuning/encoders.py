@@ -21,13 +21,8 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_bytes
 from heartfelt.finetuning.sounds import check_tokenizer, longest_text
 from heartfelt.media.sound import decode
-from heartfelt.predictors.contrastive import (
-    cut_windows,
-    identity_of,
-    loaded_from,
-    quiet,
-    transformers_library,
-)
+from heartfelt.models.hub import identity_of, loaded_from, quiet, transformers_library
+from heartfelt.predictors.contrastive import cut_windows
 from heartfelt.predictors.trained.embeddings import user_features
 
 States = npt.NDArray[np.float32]

@@ -12,20 +12,24 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.finetuning.batches import EvaluationItems, Plan, Step, TrainingItems, loader, worker_count
 from heartfelt.finetuning.checkpoints import Checkpoints
-from heartfelt.finetuning.data import TrainingData
-from heartfelt.finetuning.recipe import Example, Settings, Task
+from heartfelt.finetuning.task import Example, Task
 from heartfelt.progress import Progress
-from heartfelt.stats import accuracy, pearson
+from heartfelt.stats.triples import Ints
 from heartfelt.streams import derived_seed
-from heartfelt.training.fitting import Floats, Ints
 
+if TYPE_CHECKING:
+    from heartfelt.finetuning.data import TrainingData
+    from heartfelt.finetuning.recipe import Settings
+
+Floats: TypeAlias = npt.NDArray[np.float64]
 _CHECK_EVERY = 20
 """On a GPU, losses are looked at this often: each look waits for the GPU."""
 
@@ -77,7 +81,7 @@ class _State:
 def accelerator_of(settings: Settings) -> Any:
     """Accelerate for a device and precision."""
     import torch
-    from accelerate import Accelerator
+    from accelerate import Accelerator, DistributedDataParallelKwargs
     from accelerate.state import AcceleratorState
 
     gpu = settings.device != "cpu" and torch.cuda.is_available()
@@ -88,7 +92,9 @@ def accelerator_of(settings: Settings) -> Any:
         raise InputError("precision=fp16 needs a GPU.", "Use --set precision=bf16 or leave it out.")
     # The library keeps the first precision of a process; each run has its own.
     AcceleratorState._reset_state()
-    return Accelerator(cpu=not gpu, mixed_precision=precision)
+    # Parts of a published model that a recipe does not use get no gradient on any process.
+    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+    return Accelerator(cpu=not gpu, mixed_precision=precision, kwargs_handlers=[unused])
 
 
 class Engine:
@@ -346,6 +352,8 @@ class Engine:
                 self._evaluation_size //= 2
 
     def _agreement(self, answers: Mapping[str, Floats], places: Ints) -> dict[str, float | None]:
+        from heartfelt.stats import accuracy, pearson
+
         out: dict[str, float | None] = {}
         for target in self.data.targets:
             known = target.weight[places] > 0

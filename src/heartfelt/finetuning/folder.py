@@ -22,7 +22,8 @@ from heartfelt import __version__
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.files import whole_file
 from heartfelt.finetuning.engine import Fitted, answers_for
-from heartfelt.finetuning.recipe import Example, FineTuneRecipe, Output, Task, recipe_named
+from heartfelt.finetuning.recipe import FineTuneRecipe, recipe_named
+from heartfelt.finetuning.task import Example, Output, Task
 from heartfelt.predictors.finetuned import KIND, MODEL_LOADERS, Answered, damaged
 from heartfelt.predictors.predictor import Case
 from heartfelt.serialization import read_json

@@ -19,7 +19,8 @@ from heartfelt.finetuning.data import TrainingData, gather_data
 from heartfelt.finetuning.engine import Engine, Fitted
 from heartfelt.finetuning.folder import CARD, MODEL, TRAINED_ON, ModelFacts, PartScore, write_model_files
 from heartfelt.finetuning.parts import VALIDATION
-from heartfelt.finetuning.recipe import Output, Task, recipe_named, settings_of
+from heartfelt.finetuning.recipe import recipe_named, settings_of
+from heartfelt.finetuning.task import Output, Task
 from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.predictor import Prediction
 from heartfelt.predictors.store import Entry, predictions_table
@@ -65,6 +66,8 @@ class FineTuned:
     """What it predicts for every stimulus that was not trained on, with its part."""
     scored: Mapping[str, Scores]
     """The full scores by part, with the source's name where there are several."""
+    is_main: bool = True
+    """Whether this process writes the result, where several GPUs have a process each."""
 
     def write(self, folder: Path) -> ModelFacts:
         """Write the model into ``folder``, which is there and empty; the facts as written."""
@@ -133,12 +136,15 @@ def fine_tune(
     name = options.name or f"{options.recipe} on {data.study_name}"
     scored, rows = _scored(data, predictions, name, options.seed)
     facts = _facts(name, options, plain, data, task, fitted, rows)
-    return FineTuned(engine.task, data, facts, predictions, scored)
+    is_main = bool(engine.accelerator.is_main_process)
+    return FineTuned(engine.task, data, facts, predictions, scored, is_main)
 
 
 def data_hash(data: TrainingData) -> str:
-    """A hash of everything training reads: stimuli, files, prompts, labels, weights, parts."""
+    """A hash of everything training reads: stimuli, files, prompts, fields, labels, weights, parts."""
     digest = hashlib.sha256()
+    for source in data.sources:
+        digest.update("".join(source.table_hashes.get(name, "") for name in ("stimuli", "fields")).encode())
     for example in data.examples:
         digest.update(
             "\x1f".join([example.source, example.stimulus, example.content, example.prompt or ""]).encode()
@@ -207,6 +213,7 @@ def _scored(
         made = table.drop("part", "source").with_columns(pl.lit(name).alias("model"))
         result = score(replace(truth, items=items), made, options)
         title = source.study.name if len(data.sources) > 1 else ""
+        systems = items["system"].drop_nulls().n_unique() if "system" in items.columns else 0
         scored[f"{part} {title}".strip()] = result
         rows += [
             PartScore(
@@ -215,7 +222,7 @@ def _scored(
                 each.task,
                 each.metric,
                 each.aggregation,
-                result.answered(each.task, name)[0],
+                systems if each.aggregation == "system" else result.answered(each.task, name)[0],
                 each.estimate,
                 each.ceiling,
             )

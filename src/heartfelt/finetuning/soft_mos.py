@@ -16,18 +16,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from heartfelt.finetuning.encoders import SoundEncoder, TextEncoder
-from heartfelt.finetuning.recipe import (
-    FINE_TUNE_RECIPES,
-    Batch,
-    Example,
-    Level,
-    OnnxExport,
-    Output,
-    Settings,
-    Task,
-    Tensors,
-)
+from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings
 from heartfelt.finetuning.sounds import answers_on_scale
+from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
 from heartfelt.serialization import read_json, write_json
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from heartfelt.media.sound import Samples, SoundFile, decode
 from heartfelt.predictors.contrastive import cut_windows
 
 if TYPE_CHECKING:
-    from heartfelt.finetuning.recipe import Tensors
+    from heartfelt.finetuning.task import Tensors
 
 
 class Crops:

@@ -130,20 +130,24 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         try:
             os.killpg(process.pid, signal.SIGKILL)
-        except OSError:
+        except (OSError, AttributeError):  # Windows has no process groups
             process.kill()
         process.wait()
 
 
+def _check(settings: CommandSettings) -> None:
+    program = settings.command[0]
+    there = (
+        Path(settings.in_folder, program).is_file() if "/" in program else shutil.which(program) is not None
+    )
+    if not there and "{" not in program:
+        raise CannotGenerate(
+            f"There is no command '{program}'.", "Install it, or correct 'command' in make.yaml."
+        )
+
+
 def _build(settings: CommandSettings, device: str) -> CommandGenerator:
     del device
-    program = settings.command[0]
-    if "{" not in program and shutil.which(program, path=None) is None:
-        there = Path(settings.in_folder, program)
-        if not (there.is_file() and "/" in program):
-            raise CannotGenerate(
-                f"There is no command '{program}'.", "Install it, or correct 'command' in make.yaml."
-            )
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
     return CommandGenerator(settings, "image" if suffix in _PICTURES else "audio", suffix)
 
@@ -155,5 +159,6 @@ register(
         CommandSettings,
         _build,
         where="here",
+        check=_check,
     )
 )

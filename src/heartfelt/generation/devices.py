@@ -7,6 +7,7 @@ stimulus that takes its process with it again has that as its problem.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -37,14 +38,18 @@ def parse_devices(text: str) -> tuple[str, ...]:
 
 
 def every_device() -> tuple[str, ...]:
-    """Every GPU that PyTorch sees, or the CPU."""
-    import torch
-
+    """Every GPU that PyTorch sees; the CPU where there is none, or no PyTorch."""
+    try:
+        import torch
+    except ImportError:
+        return ("cpu",)
     return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count())) or ("cpu",)
 
 
 def _begin(work: GenerateWork) -> None:
     global _work
+    # Ctrl-C reaches every process of a terminal; the first one answers it and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _work = work
 
 

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from heartfelt.errors import HeartfeltError
+from heartfelt.generation.devices import parse_devices
 from heartfelt.generation.ledger import MADE, read_ledger
 from heartfelt.generation.licences import LicenceNotice, notices
 from heartfelt.generation.make_file import load_make
-from heartfelt.generation.making import MakeOptions, chosen_systems
-from heartfelt.generation.state import SystemState, read_record, read_state
+from heartfelt.generation.making import chosen_systems
+from heartfelt.generation.result import MakeOptions
+from heartfelt.generation.state import SystemState, leftover_words, read_record, read_state
 from heartfelt.generation.system_run import surplus_words, waiting_words
 
 
@@ -33,6 +36,8 @@ class SystemForecast:
     """None where the system has no ``cost_each``."""
     missing: dict[str, str]
     """Stimuli a folder has no file for, and why."""
+    problem: str | None
+    """Why the generator cannot work on this machine, and what to do."""
     notes: tuple[str, ...]
 
 
@@ -73,14 +78,14 @@ class Forecast:
 def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> Forecast:
     """Read the folder and say what a run would do."""
     options = options or MakeOptions()
-    plan = chosen_systems(load_make(folder), options.systems)
+    whole = load_make(folder)
+    plan = chosen_systems(whole, options.systems)
     rows = read_ledger(plan.folder)
     states = read_state(plan, rows, read_record(plan.folder))
     systems = tuple(_forecast(state, options) for state in states)
     spent = sum(row.cost for row in rows)
-    return Forecast(
-        plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), plan.notes
-    )
+    notes = (*plan.notes, *leftover_words(whole, rows))
+    return Forecast(plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), notes)
 
 
 def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
@@ -91,6 +96,8 @@ def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
     ]
     each = median(times) if times else None
     at_once = int(getattr(system.settings, "at_once", None) or system.kind.at_once)
+    if system.kind.where in {"device", "cpu"} and options.device != "auto":
+        at_once = len(parse_devices(options.device))
     waiting = [] if options.replace else state.of("changed", "edited", "foreign")
     price = system.settings.cost_each
     return SystemForecast(
@@ -104,5 +111,14 @@ def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
         seconds_each=each,
         cost=None if price is None else price * count,
         missing=dict(state.survey.missing),
+        problem=_problem(state),
         notes=(*waiting_words(waiting), *surplus_words(state)),
     )
+
+
+def _problem(state: SystemState) -> str | None:
+    try:
+        state.system.kind.check(state.system.settings)
+    except HeartfeltError as error:
+        return f"{error.problem} {error.fix}"
+    return None

@@ -40,6 +40,14 @@ class NoStimulus(HeartfeltError):
     """A stimulus that cannot be made, whatever the seed: it is not tried again."""
 
 
+class Refused(NoStimulus):
+    """A stimulus that a service refuses to make: nothing is paid for it."""
+
+
+class NotReached(HeartfeltError):
+    """A service that could not be reached or was too busy: nothing is paid, and it may work later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Licence:
     """The terms a model, and what it makes, may be used under."""
@@ -135,6 +143,11 @@ class Survey:
     """A hash of what each stimulus is taken from; another hash is another stimulus."""
 
 
+def nothing_to_check(settings: GeneratorSettings) -> None:
+    """For generators that need nothing but their settings."""
+    del settings
+
+
 def no_survey(settings: GeneratorSettings, prompts: Sequence[Prompt]) -> Survey:
     """For generators that make what they are asked for."""
     del settings, prompts
@@ -154,6 +167,8 @@ class GeneratorKind(Generic[S]):
     licence: Callable[[S], Licence | None] = no_licence
     """The licence of what the settings name, without loading it; None where nobody else's model is used."""
     where: Where = "device"
+    check: Callable[[S], None] = nothing_to_check
+    """Raise, with a fix, where something the generator needs is not there: a key, a program, a package; also by ``--dry-run``."""
     survey: Callable[[S, Sequence[Prompt]], Survey] = no_survey
     """Which stimuli there is something for; also run by ``--dry-run``."""
     retries: bool = True
@@ -171,6 +186,13 @@ GENERATORS: Registry[GeneratorKind[GeneratorSettings]] = Registry(
         "folder": "heartfelt.generation.folder",
         "command": "heartfelt.generation.command",
         "http": "heartfelt.generation.http",
+        "python": "heartfelt.generation.python",
+        "musicgen": "heartfelt.generation.musicgen",
+        "text-to-speech": "heartfelt.generation.text_to_speech",
+        "audioldm2": "heartfelt.generation.pipelines",
+        "stable-audio": "heartfelt.generation.pipelines",
+        "text-to-image": "heartfelt.generation.text_to_image",
+        "mustango": "heartfelt.generation.mustango",
     },
 )
 

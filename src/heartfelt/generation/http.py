@@ -12,7 +12,6 @@ import base64
 import binascii
 import ipaddress
 import json
-import os
 import re
 import socket
 import time
@@ -21,12 +20,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+import httpcore
+
 from heartfelt.errors import InputError
 from heartfelt.generation.generator import (
     CannotGenerate,
     GeneratorFacts,
     GeneratorKind,
     NoStimulus,
+    NotReached,
+    Refused,
     register,
 )
 from heartfelt.generation.http_settings import PART, VARIABLE, HttpSettings, Job
@@ -104,7 +107,9 @@ class HttpGenerator:
             except TransientError as error:
                 pause = self._retry.wait(prompt.stimulus, attempt, error.after or 0.0)
                 if attempt > self.settings.retries or pause is None or time.monotonic() + pause >= end:
-                    raise InputError(f"{error.problem} ({attempt} requests)", error.fix) from error
+                    unpaid = error.status is not None or isinstance(error.__context__, httpcore.ConnectError)
+                    problem = NotReached if unpaid else InputError
+                    raise problem(f"{error.problem} ({attempt} requests)", error.fix) from error
                 time.sleep(pause)
         if response.status in _STOP and method == "POST":
             raise CannotGenerate(
@@ -112,7 +117,7 @@ class HttpGenerator:
                 "Check the address, and the key in the environment variable that 'headers' names.",
             )
         if not 200 <= response.status <= 299:
-            raise NoStimulus(
+            raise Refused(
                 response.refusal, "Check 'json' in make.yaml, and whether the service allows this text."
             )
         return response
@@ -261,15 +266,23 @@ def _at(data: Any, path: str, missing: Any = ...) -> Any:
     return data
 
 
+def _keys(settings: HttpSettings) -> list[str]:
+    """The keys and tokens that the settings name; an error where a variable is empty."""
+    return [secret(name) for name in VARIABLE.findall(json.dumps([settings.headers, settings.body]))]
+
+
+def _check(settings: HttpSettings) -> None:
+    _keys(settings)
+
+
 def _build(settings: HttpSettings, device: str) -> HttpGenerator:
     del device
-    names = VARIABLE.findall(json.dumps([settings.headers, settings.body]))
-    headers = {"accept": "*/*", **{name: _expanded(text) for name, text in settings.headers.items()}}
     connections = Connections(
         settings.url,
         settings.request_timeout,
-        headers=headers,
-        secrets=[secret(name) for name in names if len(os.environ.get(name, "")) >= 6],
+        headers={"accept": "*/*", **{name: _expanded(text) for name, text in settings.headers.items()}},
+        # A short value, such as a plan's name, is no secret and may be part of any word.
+        secrets=[key for key in _keys(settings) if len(key) >= 6],
         longest=round(settings.max_mib * _MIB),
     )
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
@@ -283,6 +296,7 @@ register(
         HttpSettings,
         _build,
         where="network",
+        check=_check,
         at_once=4,
     )
 )

@@ -7,6 +7,7 @@ was only found complete keeps what later steps, such as ``heartfelt prepare``, w
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import fields
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.generation.ledger import MADE, LedgerRow
 from heartfelt.generation.make_file import MakePlan
 from heartfelt.generation.state import MakeRecord
+from heartfelt.make.prepared import PreparedStimulus
 from heartfelt.serialization import dumps
 
 PROVENANCE = (
@@ -69,12 +71,7 @@ def write_manifest(
         write_text(plan.manifest, csv_text(frame))
 
 
-_PREPARED = frozenset(
-    {
-        "original", "original_sha256", "crop_start", "seconds", "gain_db", "loudness_before", "loudness",
-        "true_peak_db", "brightness", "duplicate_of", "checks",
-    }
-)  # fmt: skip
+_PREPARED = frozenset(each.name for each in fields(PreparedStimulus)) - {"stimulus"}
 """What ``heartfelt prepare`` wrote about a file that is no longer the one."""
 
 

@@ -12,6 +12,7 @@ import platform
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +26,8 @@ from heartfelt.generation.generator import (
     GeneratorOutOfMemory,
     GeneratorSettings,
     NoStimulus,
+    NotReached,
+    Refused,
 )
 from heartfelt.generation.results import Examined, Expectation, encoded, examine
 from heartfelt.make.prompts import Generator, Media, Prompt
@@ -53,6 +56,8 @@ class Outcome:
     """Whether another attempt would be no use."""
     stopped: bool = False
     """Whether the generator cannot work at all."""
+    paid: bool = True
+    """Whether a service may have charged for it."""
     seconds: float = 0.0
     batch: int = 1
     """How many were made together."""
@@ -116,6 +121,7 @@ class GenerateWork:
     def _built(self) -> Generator:
         with self._building:
             if self._generator is None:
+                self.kind.check(self.settings)
                 self._generator = self.kind.build(self.settings, resolved_device(self.kind, self.device))
             return self._generator
 
@@ -174,8 +180,8 @@ class GenerateWork:
                 yield from self._together(generator, [each])
         else:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
-            facts = self._facts(generator)
-            yield Outcome(batch[0], problem=problem, final=final, seconds=seconds, facts=facts)
+            paid, facts = not isinstance(error, Refused | NotReached), self._facts(generator)
+            yield Outcome(batch[0], None, problem, final, paid=paid, seconds=seconds, facts=facts)
 
     def _examined(self, request: Request, media: Media, suffix: str) -> Outcome:
         content, wanted, source = b"", self.expected.kind, getattr(media, "source", "")
@@ -221,8 +227,11 @@ def _raise_if_full(error: BaseException | None) -> None:
 
 def resolved_device(kind: GeneratorKind[Any], device: str) -> str:
     """The device itself for ``auto``: the first GPU where PyTorch has one, else the CPU."""
-    if device != "auto" or kind.where != "device":
-        return "cpu" if device == "auto" else device
-    import torch
+    if device != "auto":
+        return device
+    if kind.where == "device":
+        with suppress(ImportError):
+            import torch
 
-    return "cuda:0" if torch.cuda.is_available() else "cpu"
+            return "cuda:0" if torch.cuda.is_available() else "cpu"
+    return "cpu"

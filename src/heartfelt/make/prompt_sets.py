@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -75,6 +75,8 @@ class PromptSet:
     prompts: Mapping[str, str]
     sources: Mapping[str, str]
     """Where a prompt is from, where that is known."""
+    intents: Mapping[str, str] = field(default_factory=dict)
+    """What a prompt is meant to convey, where that is known."""
 
 
 _IDS = ("prompt_id", "id", "ID")
@@ -125,11 +127,14 @@ def _distinct(
 def _of_study(study: Study) -> PromptSet:
     """Every text that the study's prompts give, once for each intent where they mention it."""
     out: dict[str, str] = {}
+    intents: dict[str, str] = {}
     for prompt in study.prompts:
         for intent in study.intents if "{intent}" in prompt.text else (None,):
             name = prompt.id if intent is None else f"{prompt.id}_{intent.id}"
             out[name] = prompt.text if intent is None else fill(prompt.text, {"intent": intent.id})
-    return PromptSet(out, {})
+            if intent is not None:
+                intents[name] = intent.id
+    return PromptSet(out, {}, intents)
 
 
 def read_aspects(path: Path) -> dict[str, tuple[str, ...]]:
@@ -220,7 +225,7 @@ def _near(
 def dealt(
     prompts: PromptSet, systems: Sequence[str], per_system: int | None = None, seed: int = 0
 ) -> pl.DataFrame:
-    """Which system renders which prompt: ``stimulus, system, prompt, text``, a row per stimulus.
+    """Which system renders which prompt: ``stimulus, system, prompt, text``, a row per stimulus; ``intent`` where it is known.
 
     By default every system renders every prompt. With ``per_system`` each gets that many, so that every prompt is rendered by as
     many systems as the others (or one more) and every system gets its share of short, middling and long prompts of each source.
@@ -252,4 +257,8 @@ def dealt(
         for place in range(size)
     )
     rows = [(f"{system}_{name}", system, name, prompts.prompts[name]) for system, name in taken]
-    return pl.DataFrame(rows, schema=["stimulus", "system", "prompt", "text"], orient="row")
+    table = pl.DataFrame(rows, schema=["stimulus", "system", "prompt", "text"], orient="row")
+    if not prompts.intents:
+        return table
+    intents = [prompts.intents.get(name) for name in table["prompt"]]
+    return table.with_columns(pl.Series("intent", intents, pl.String))

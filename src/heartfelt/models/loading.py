@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -104,8 +107,13 @@ def _to_stderr(message: str) -> None:
     print(f"heartfelt: {message} …", file=sys.stderr, flush=True)
 
 
-def hub_folder(name: str) -> Path:
-    """The folder of a model of the Hugging Face hub, fetched if it is not there; never with HEARTFELT_OFFLINE set."""
+def hub_folder(
+    name: str, revision: str | None = None, fetch: Callable[..., str | os.PathLike[str]] | None = None
+) -> Path:
+    """The folder of a model of the Hugging Face hub, fetched if it is not there; never with HEARTFELT_OFFLINE set.
+
+    ``fetch`` replaces the library's download of the whole repository, for libraries that need only some of its files.
+    """
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -118,7 +126,8 @@ def hub_folder(name: str) -> Path:
         f"Run 'heartfelt models pull {name}' where there is a network, or copy its folder and give the path."
     )
     try:
-        return Path(snapshot_download(name, local_files_only=is_offline(), ignore_patterns=_OTHER_LIBRARIES))
+        download = fetch or partial(snapshot_download, ignore_patterns=_OTHER_LIBRARIES)
+        return Path(download(name, revision=revision, local_files_only=is_offline()))
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError, RuntimeError) as error:
         if is_offline():
             raise PullError(

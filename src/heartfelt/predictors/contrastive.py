@@ -19,28 +19,25 @@ transferable visual models from natural language supervision".
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.errors import InputError, MissingPartError
+from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import decode
+from heartfelt.models.hub import identity_of, loaded_from, model_of, transformers_library
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import answer_texts, general_text
 from heartfelt.study.scale import Categories, FreeText, Points, Tags
 
-T = TypeVar("T")
 Vector: TypeAlias = npt.NDArray[np.float32]
 _WINDOWS_AT_ONCE = 16
 
@@ -259,88 +256,6 @@ def temperature_of(options: Mapping[str, str], model: Any) -> float:
         scale = model.logit_scale_a if hasattr(model, "logit_scale_a") else model.logit_scale
         return math.exp(-scale.item())
     return number_option(options, "temperature", 1.0, 0.0, above=True)
-
-
-def transformers_library() -> Any:
-    """The library itself; its absence is an error that names the extra."""
-    try:
-        import torch  # noqa: F401  # only whether it is there
-        import transformers
-    except ImportError as error:
-        raise MissingPartError(
-            f"This needs PyTorch and Transformers, and {error.name or 'a part of them'} is not installed.",
-            "Install them with: pip install 'heartfelt[transformers]'",
-        ) from error
-    return transformers
-
-
-def loaded_from(where: str, load: Callable[[str], T]) -> T:
-    """Call ``load`` with the folder or hub name; what goes wrong becomes a message with a fix."""
-    folder = Path(where).expanduser()
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{where} is a file, not a folder with a model.", "Give the folder that holds it.")
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise InputError(
-            f"{where} holds no model: it has no config.json.",
-            "Give a folder written by save_pretrained, or a name on the hub such as 'laion/clap-htsat-unfused'.",
-        )
-    try:
-        if not folder.is_dir():
-            return load(where)
-        with quiet():
-            return load(str(folder))
-    except Exception as error:  # the library raises errors of many kinds for a model it cannot load
-        reason = str(error).strip().split("\n")[0][:300].rstrip(".")
-        problem = f"The model '{where}' is neither a folder here nor available from the hub: {reason}."
-        fix = "Check the name and the connection; or fetch it once where there is one"
-        fix += f" ('hf download {where} --local-dir DIR') and give the folder."
-        if folder.is_dir():
-            problem = f"The model in {where} does not load: {reason}."
-            fix = "Check that the folder is complete and holds a model of this kind."
-        raise InputError(problem, fix) from error
-
-
-def model_of(where: str, kind: Any) -> Any:
-    """The model of one class, ready to answer; a folder that lacks some of its weights is refused."""
-
-    def load(place: str) -> Any:
-        config = Path(place) / "config.json"
-        own = json.loads(config.read_bytes()).get("model_type") if config.is_file() else None
-        if own not in {None, kind.config_class.model_type}:
-            raise ValueError(f"it is a model of type '{own}', not '{kind.config_class.model_type}'")
-        model, loading = kind.from_pretrained(place, output_loading_info=True)
-        missing = sorted(loading["missing_keys"])
-        if missing:
-            raise ValueError(f"{len(missing)} of its weights are missing, such as {missing[0]}")
-        return model.eval()
-
-    return loaded_from(where, load)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the library's bars for what takes no time; fetching from the hub keeps its own."""
-    logging = transformers_library().utils.logging
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
-def identity_of(where: str, model: Any) -> str:
-    """What decides a model's answers: the content of its folder, or its name and revision on the hub."""
-    folder = Path(where).expanduser()
-    if not folder.is_dir():
-        return f"{where}@{getattr(model.config, '_commit_hash', None) or 'unknown'}"
-    whole = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        if path.suffix in {".json", ".txt", ".safetensors", ".bin", ".model"}:
-            with path.open("rb") as file:
-                whole.update(f"{path.name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return f"sha256:{whole.hexdigest()}"
 
 
 def _device_of(wanted: str) -> str:

@@ -18,25 +18,35 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import DamagedError, HeartfeltError
+from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.labels import Benchmark
-from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
+from heartfelt.wording import number, percent
 
 KIND = "fine-tuned"
 TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Protocol):
     """What a model answers to one question: a number between bounds, or probabilities of categories."""
 
-    question: str
-    bounds: tuple[float, float] | None = None
-    categories: Mapping[str, float] = field(default_factory=dict)
-    """The code of each category, in the order of the probabilities; empty for a number."""
+    @property
+    def question(self) -> str:
+        """The question's id."""
+        ...
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends of the scale of a number."""
+        ...
+
+    @property
+    def categories(self) -> Mapping[str, float]:
+        """The code of each category, in the order of the probabilities; empty for a number."""
+        ...
 
 
 class FineTunedModel(Protocol):
@@ -150,6 +160,55 @@ class FineTunedPredictor(Predictor):
             )
         best = max(shares, key=shares.__getitem__)
         return Prediction(asked[best], answer=best, shares=shares, note=note, flag=flag)
+
+
+@dataclass(frozen=True, slots=True)
+class FileAnswers:
+    """What a model answers for one file, or why it does not."""
+
+    file: str
+    values: Mapping[str, float] = field(default_factory=dict)
+    """By question."""
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By question with categories, the probability of each."""
+    trained_on: bool = False
+    problem: str | None = None
+    fix: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The answers in a line."""
+        parts = [f"{name} {number(value, 2)}" for name, value in self.values.items()]
+        for name, own in self.shares.items():
+            best = max(own, key=own.__getitem__)
+            parts.append(f"{name} {best} ({percent(own[best])})")
+        return ", ".join(parts)
+
+
+def answers_for_files(
+    model: FineTunedModel, paths: Sequence[Path], prompt: str | None = None
+) -> list[FileAnswers]:
+    """What a model answers for files, one at a time: a file that cannot be read costs no other its answer."""
+    out = []
+    for path in paths:
+        try:
+            if not path.is_file():
+                raise InputError(f"There is no file at {path}.", "Check the path.")
+            media = Media(path)
+            rows = model.answers([Case(path.name, (), media, prompt=prompt)])
+        except HeartfeltError as error:
+            out.append(FileAnswers(str(path), problem=error.problem, fix=error.fix))
+            continue
+        values = {
+            each.question: float(rows[each.question][0]) for each in model.answered if not each.categories
+        }
+        shares = {
+            each.question: dict(zip(each.categories, rows[each.question][0].tolist(), strict=True))
+            for each in model.answered
+            if each.categories
+        }
+        out.append(FileAnswers(str(path), values, shares, model.saw(media.hash)))
+    return out
 
 
 def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:

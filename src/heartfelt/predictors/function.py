@@ -60,7 +60,7 @@ class Function(Predictor):
     def function(self) -> Callable[..., Any]:
         """The function, found again in every process."""
         if self._function is None:
-            self._function = _imported(self._place)
+            self._function = imported(self._place)
         return self._function
 
     @property
@@ -92,7 +92,8 @@ class Function(Predictor):
         return self.function(**{name: given[name] for name in self._names})
 
 
-def _imported(place: str) -> Callable[..., Any]:
+def imported(place: str) -> Callable[..., Any]:
+    """The function or class at ``module:name``; the working folder is searched too."""
     module, _, name = place.partition(":")
     if not module or not name:
         raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -51,12 +51,13 @@ def write_analysis(
     *,
     replace: bool = False,
     related: Mapping[str, Analysis] = {},
+    before: Sequence[Section] = (),
     progress: Progress | None = None,
 ) -> Path:
     """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder.
 
     ``related`` studies, by the folder of their own report next to the page, get a section each: what they found, their
-    main figures, and a link.
+    main figures, and a link. ``before`` are sections about steps before the ratings, such as the plan.
     """
     from heartfelt.report.drawing.files import drawing
 
@@ -69,7 +70,7 @@ def write_analysis(
         write_json(made / "summary.json", analysis.summary)
         for name, table in tables.items():
             write_text(made / f"{name}.csv", csv_text(flat(table)))
-        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE, related)))
+        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE, related, before)))
     return target
 
 
@@ -104,7 +105,11 @@ def full_ledger(analysis: Analysis) -> pl.DataFrame:
 
 
 def analysis_page(
-    analysis: Analysis, charts: Charts, target: Path, related: Mapping[str, Analysis] = {}
+    analysis: Analysis,
+    charts: Charts,
+    target: Path,
+    related: Mapping[str, Analysis] = {},
+    before: Sequence[Section] = (),
 ) -> Page:
     """The page, for a file at ``target``."""
     study, media = analysis.snapshot.study, media_sources(analysis.snapshot, target)
@@ -115,6 +120,7 @@ def analysis_page(
         own = {f"{name}-{figure}": FIGURES[figure].chart(other) for figure in RELATED_FIGURES}
         everything |= own
         sections.insert(-2, outcome.related(other, name, own))
+    sections[-2:-2] = before
     return Page(title, say(study.description), sections, everything, media, _facts(analysis), more)
 
 

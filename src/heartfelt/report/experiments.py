@@ -49,7 +49,7 @@ _TITLES = {
 HOW = (
     "Correlations are means over seeds of out-of-fold predictions (less the mean of their training labels) with the labels; 95%"
     " intervals resample clusters of stimuli, and differences are paired: the same stimuli in both conditions. Shuffled labels show"
-    " what chance reaches with one random order per fold and seed: values around 0."
+    " what chance reaches, with one random order per fold and seed: values around 0, whose spread over seeds is given."
 )
 
 
@@ -305,7 +305,7 @@ def _curves(
     every = [point for own in series for point in own.points]
     top = rows[0].ceiling.value
     tops = [limit for point in every for limit in (point.y, point.low, point.high)]
-    lines = () if top is None else (Line(top, f"ceiling {share(top)}"),)
+    lines = () if top is None else (Line(top, share(top)),)
     here = (
         None
         if curve is None or curve.why_missing

@@ -36,6 +36,16 @@ def write_plan(plan: Plan, folder: Path | str, *, replace: bool = False) -> Path
     return target
 
 
+def plan_section(plan: Plan, link: str) -> Section:
+    """The plan on another page: its answers, and the way to the whole."""
+    html = joined(
+        bullets([*plan.answers.sentences, *plan.notes]),
+        Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
+    )
+    lead = f"{plan.options.studies} simulated studies of each of {len(plan.designs)} designs, before anybody rated."
+    return Section("plan", "What the plan said", lead, html, "Plan")
+
+
 def plan_charts(plan: Plan) -> dict[str, Chart | Absent]:
     """Power, and the width of intervals, over the ratings that designs take."""
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+from markupsafe import Markup
 
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
@@ -48,6 +49,23 @@ def systems_chart(result: Preparation) -> Chart | Absent:
         made.add(each.measure, each.measure, items, reach=levels, drawn=varies)
     return made.chart(
         "Systems before and after preparation", _ABOUT, "fewer than two systems can be compared"
+    )
+
+
+def preparation_section(result: Preparation, link: str) -> Section:
+    """The preparation on another page: how systems differed, and the way to the whole."""
+    remarks = sum(bool(each.problem or each.checks) for each in result.stimuli)
+    html = joined(
+        bullets([difference_words(each) for each in result.differences]),
+        Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
+    )
+    done = f"{number(len(result.stimuli) - len(result.failed))} of {plural(len(result.stimuli), 'stimulus', 'stimuli')} prepared"
+    return Section(
+        "preparation",
+        "How the stimuli were prepared",
+        f"{done}; {number(remarks)} with a remark.",
+        html,
+        "Preparation",
     )
 
 

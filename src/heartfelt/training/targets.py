@@ -158,10 +158,26 @@ def reliability_weights(label: Floats, sd: Floats, n: Floats) -> tuple[Floats, f
     return weights_from(label, noise), single
 
 
+def vote_weights(counts: Floats) -> Floats:
+    """The weight of each stimulus's shares of votes, from the counts by category: 0 without votes, 1 on average.
+
+    The variance of single votes about their stimulus, added up over the categories, is pooled over the stimuli.
+    """
+    n = counts.sum(axis=1)
+    shares = counts / np.where(n > 0, n, np.nan)[:, None]
+    several = n > 1
+    apart = (n * (1 - np.square(shares).sum(axis=1)))[several].sum()
+    single = float(apart / (n[several] - 1).sum()) if several.any() else 0.0
+    return weights_from(shares, single / np.maximum(n, 1.0))
+
+
 def weights_from(label: Floats, variance: Floats) -> Floats:
-    """The weight of each label from its variance: 0 where the label is NaN, 1 on average."""
-    has = np.isfinite(label)
-    whole = float(label[has].var())
+    """The weight of each label from its variance: 0 where the label is NaN, 1 on average.
+
+    A label is a number, or a row of shares, whose variances are added up.
+    """
+    has = np.isfinite(label.reshape(len(label), -1)).all(axis=1)
+    whole = float(np.sum(label[has].var(axis=0)))
     left = max(_UNEXPLAINED * (whole - float(variance[has].mean())), 0.1 * whole, 1e-9)
     weight = np.where(has, left / (left + variance), 0.0)
     return np.asarray(weight / weight[has].mean())

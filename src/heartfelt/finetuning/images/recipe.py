@@ -28,7 +28,8 @@ from heartfelt.finetuning.images.pictures import Preparation
 from heartfelt.finetuning.images.polarity import group_numbers, polarity_of
 from heartfelt.finetuning.images.settings import PUBLISHED, RANDOM, ImageSettings
 from heartfelt.finetuning.images.task import CONFIG, ImageConfig, ImageTask, half_of, middle_of
-from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Output, Settings
+from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings
+from heartfelt.finetuning.task import Output
 from heartfelt.serialization import read_json
 
 if TYPE_CHECKING:
@@ -124,10 +125,11 @@ def _category(outputs: Sequence[Output]) -> Output | None:
 
 def _network(spec: NetworkSpec, settings: ImageSettings) -> tuple[EmotionNetwork, str]:
     """The network, and the weights it begins with."""
-    from heartfelt.finetuning.images.networks.backbones import BACKBONES, standardisation
+    from heartfelt.finetuning.images.networks.backbones import BACKBONES, check_config, standardisation
     from heartfelt.finetuning.images.networks.network import build_network, check_spec
 
     check_spec(spec)
+    check_config(spec.backbone, settings.config)
     kind = BACKBONES[spec.backbone]
     if settings.weights == RANDOM or spec.backbone == "efficientnet-lite2":
         return build_network(spec), "" if settings.weights == RANDOM else "EfficientNet-Lite 2 (Apache-2.0)"
@@ -145,7 +147,8 @@ def _network(spec: NetworkSpec, settings: ImageSettings) -> tuple[EmotionNetwork
     if kind.model:
         mean, spread = standardisation(weights, settings.revision)
         spec = replace(spec, mean=mean, spread=spread)
-    return build_network(spec, weights, settings.revision), weights
+    licence = " (Apache-2.0)" if weights == kind.hub else ""
+    return build_network(spec, weights, settings.revision), f"{weights}{licence}"
 
 
 def _scales(data: TrainingData) -> dict[str, float]:

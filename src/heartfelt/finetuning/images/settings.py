@@ -12,6 +12,7 @@ from heartfelt.finetuning.images.architectures import ARCHITECTURES
 from heartfelt.finetuning.recipe import Names, Settings
 
 PUBLISHED, RANDOM = "published", "random"
+LEAST_SIDE = 32
 STIMULI = ("faces", "objects")
 
 
@@ -86,6 +87,13 @@ class ImageSettings(Settings):
             known = suggestion(name, ARCHITECTURES, "Known").rstrip(".")
             raise ValueError(f"no image architecture has that name. {known}")
         return name
+
+    @field_validator("side")
+    @classmethod
+    def _large_enough(cls, side: int) -> int:
+        if 0 < side < LEAST_SIDE:
+            raise ValueError(f"networks for images need at least {LEAST_SIDE} pixels")
+        return side
 
     @field_validator("backbone")
     @classmethod

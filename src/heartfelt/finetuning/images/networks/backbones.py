@@ -25,9 +25,11 @@ from heartfelt.finetuning.images.architectures import IMAGENET_MEAN, IMAGENET_SP
 from heartfelt.finetuning.images.networks.densenet import BLOCKS, FIRST, GROWTH, DenseNet121, current_names
 from heartfelt.finetuning.images.networks.vgg import VGG16, WIDTHS
 from heartfelt.models.efficientnet import DIMENSIONS
-from heartfelt.predictors.contrastive import loaded_from, transformers_library
+from heartfelt.models.hub import loaded_from, transformers_library
 from heartfelt.wording import plural
 
+_OF_CLASSES = {"id2label", "label2id", "num_labels", "problem_type", "architectures", "_name_or_path"}
+"""What a configuration says of the classes its network was trained on."""
 CHECKPOINTS = (".safetensors", ".pth", ".pt", ".bin")
 
 
@@ -88,7 +90,8 @@ class _Swin(Backbone):
 
 class _ViT(Backbone):
     def forward(self, pixels: Tensor) -> Seen:
-        out = self.network(pixels, output_hidden_states=self.has_maps)
+        other = tuple(pixels.shape[-2:]) != tuple(self.network.embeddings.patch_embeddings.image_size)
+        out = self.network(pixels, output_hidden_states=self.has_maps, interpolate_pos_encoding=other)
         vector = out.last_hidden_state[:, 0] if self.has_vector else None
         if not self.has_maps:
             return Seen((), vector)
@@ -202,12 +205,6 @@ def random_backbone(name: str, config: Mapping[str, object], *, vector: bool = T
 
 def _configured(kind: BackboneKind, config: Mapping[str, object]) -> nn.Module:
     model = getattr(transformers_library(), kind.model)
-    known = model.config_class(**kind.defaults).to_dict()
-    for name in config:
-        if name not in known:
-            raise InputError(
-                f"The configuration of {kind.name} has no '{name}'.", suggestion(name, known, "It has")
-            )
     return model(model.config_class(**{**kind.defaults, **config}), **_without_pooler(kind))
 
 
@@ -243,6 +240,17 @@ def published_backbone(name: str, weights: str, revision: str = "main", *, vecto
     return kind.wrap(loaded_from(weights, load), vector)
 
 
+def check_config(name: str, config: Mapping[str, object]) -> None:
+    """Raise where a configuration names something that a backbone does not have; Transformers would not mind."""
+    kind = BACKBONES[name]
+    known: Mapping[str, object] = kind.defaults
+    if kind.model:
+        known = getattr(transformers_library(), kind.model).config_class(**kind.defaults).to_dict()
+    for key in config:
+        if key not in known:
+            raise InputError(f"The configuration of {name} has no '{key}'.", suggestion(key, known, "It has"))
+
+
 def standardisation(weights: str, revision: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and spread of red, green and blue that published weights were trained with; ImageNet's where they do not say."""
     from transformers.image_processing_utils import BaseImageProcessor
@@ -261,7 +269,7 @@ def configuration(backbone: Backbone) -> dict[str, Any]:
     """What ``random_backbone`` needs to build the same network again."""
     config = getattr(backbone.network, "config", None)
     if config is not None:
-        return dict(config.to_diff_dict())
+        return {key: value for key, value in config.to_diff_dict().items() if key not in _OF_CLASSES}
     network = backbone.network
     if isinstance(network, DenseNet121):
         blocks = [len(part) for name, part in network.features.named_children() if "block" in name]
