@@ -16,6 +16,7 @@ ONLY_IF_NAMED = {
     "draft_evidence",
     "drafters",
     "finetuning",
+    "generating",
     "reliability_coverage",
     "score_intervals",
     "screening",

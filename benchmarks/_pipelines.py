@@ -11,6 +11,7 @@ import json
 import re
 import string
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -21,7 +22,7 @@ P = ParamSpec("P")
 LETTERS = [*string.ascii_lowercase, *string.ascii_uppercase, *string.digits, *" ,.'-"]
 T5_BASE = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12, "d_kv": 64}
 T5_LARGE = {"d_model": 1024, "d_ff": 2816, "num_layers": 24, "num_heads": 16, "d_kv": 64}
-T5_TINY = {"d_model": 16, "d_ff": 16, "num_layers": 1, "num_heads": 2, "d_kv": 8}
+T5_TINY = {"d_model": 24, "d_ff": 16, "num_layers": 1, "num_heads": 2, "d_kv": 8}
 
 
 def quietly(write: Callable[P, Path]) -> Callable[P, Path]:
@@ -59,12 +60,37 @@ def roberta_tokenizer(longest: int = 512) -> Any:
     return byte_tokenizer("RobertaTokenizer", ["<s>", "<pad>", "</s>", "<unk>", "<mask>"], longest)
 
 
+@dataclass
+class Place:
+    """Where weights are drawn, and in which type: large models are drawn faster on a GPU."""
+
+    device: str = "cpu"
+    dtype: str = "float32"
+
+
+PLACE = Place()
+
+
 def seeded(build: Any, seed: int = 0) -> Any:
-    """Something with random weights, always the same."""
+    """Something with random weights, always the same on one kind of device."""
     torch = library("torch")
-    with torch.random.fork_rng(devices=[]):
+    usual = torch.get_default_dtype()
+    devices = [] if PLACE.device == "cpu" else [PLACE.device]
+    with torch.random.fork_rng(devices=devices), torch.device(PLACE.device):
         torch.manual_seed(seed)
-        return build().eval()
+        torch.set_default_dtype(getattr(torch, PLACE.dtype))
+        try:
+            return build().eval()
+        finally:
+            torch.set_default_dtype(usual)
+
+
+def fill_codebooks(quantizer: Any) -> None:
+    """Give a codec random vectors: untrained, all of them are zero."""
+    torch = library("torch")
+    for layer in quantizer.layers:
+        shape = layer.codebook.embed.shape
+        layer.codebook.embed.copy_(torch.randn(shape, generator=torch.Generator().manual_seed(0)))
 
 
 @quietly
@@ -96,6 +122,7 @@ def write_musicgen(folder: Path, *, tiny: bool = False, channels: int = 1, melod
         "num_codebooks": 4 * channels,
         "audio_channels": channels,
         "max_position_embeddings": 256 if tiny else 2_048,
+        "initializer_factor": 0.3 if tiny else 0.02,
         "pad_token_id": codec.codebook_size,
         "bos_token_id": codec.codebook_size,
     }
@@ -105,8 +132,7 @@ def write_musicgen(folder: Path, *, tiny: bool = False, channels: int = 1, melod
         text_encoder=text.to_dict(), audio_encoder=codec.to_dict(), decoder=decoder.to_dict()
     )
     model = seeded(lambda: getattr(transformers, f"{name}ForConditionalGeneration")(config))
-    for layer in model.audio_encoder.quantizer.layers:  # untrained, all of its vectors are zero
-        layer.codebook.embed.normal_(generator=library("torch").Generator().manual_seed(0))
+    fill_codebooks(model.audio_encoder.quantizer)
     settings = model.generation_config
     settings.decoder_start_token_id = settings.pad_token_id = settings.bos_token_id = codec.codebook_size
     settings.do_sample, settings.guidance_scale, settings.max_length = True, 3.0, None
@@ -234,8 +260,7 @@ def write_bark(folder: Path) -> Path:
         codec_config=codec.to_dict(),
     )
     model = seeded(lambda: transformers.BarkModel(config))
-    for layer in model.codec_model.quantizer.layers:
-        layer.codebook.embed.normal_(generator=library("torch").Generator().manual_seed(0))
+    fill_codebooks(model.codec_model.quantizer)
     words = {
         token: place for place, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS])
     }
@@ -310,7 +335,7 @@ def write_audioldm2(folder: Path, *, tiny: bool = False, language_model: str = "
                 layers_per_block=1 if tiny else 2,
                 attention_head_dim=4 if tiny else 32,
                 norm_num_groups=4 if tiny else 32,
-                cross_attention_dim=[[width, t5["d_model"]]] * len(blocks),
+                cross_attention_dim=[[None, width, t5["d_model"]]] * len(blocks),
             )
         ),
         "scheduler": diffusers.DDIMScheduler(

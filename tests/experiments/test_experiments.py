@@ -131,7 +131,7 @@ def test_recipes_that_model_raters_learn_from_the_answers_of_training_stimuli_al
         plan_ablation(setup)
     fit = plan.fit
     assert fit is not None
-    fewer, _ = fit.labels["4 ratings per stimulus · seed 0"].learned("valence", cell.train)
+    fewer, _ = fit.labels["up to 4 ratings per stimulus · seed 0"].learned("valence", cell.train)
     assert not np.allclose(fewer, label)
     assert fit.fit_and_predict(cell).fitted == {"valence": "ridge 0.3"}
 
@@ -259,7 +259,7 @@ def test_more_ratings_and_more_raters_make_better_training_labels(tmp_path: Path
     means = dict(
         setup.pool.materials[0].snapshot.ratings.group_by("stimulus").agg(pl.mean("value")).iter_rows()
     )
-    label = everything.labels["12 ratings per stimulus · seed 0"].label("valence")
+    label = everything.labels["up to 12 ratings per stimulus · seed 0"].label("valence")
     assert label == pytest.approx([means[name] for name in setup.pool.stimuli])
     raters = plan_learning_curve(setup, "raters", [25])
     assert [condition.level for condition in raters.conditions] == [3, 12, None]

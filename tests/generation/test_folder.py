@@ -13,7 +13,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.generation import MakeOptions, forecast_make, make_study
 from heartfelt.generation.ledger import read_ledger
-from heartfelt.generation.making import Making
+from heartfelt.generation.result import Making
 from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import Audio
 from tests.generation.tones import RATE, files_of, study_in, tone
@@ -52,6 +52,14 @@ def test_files_are_matched_whatever_their_case_spaces_form_and_zeros(tmp_path: P
     # A file that is replaced later is another stimulus; the seed plays no part.
     clip(folder / "files" / "fröhlich_2.wav", 77)
     assert "its text, seed or source changed" in forecast_make(folder).systems[0].notes[0]
+    # Without the folder, what was taken from it stays complete; the rest is missing.
+    (folder / "files").rename(folder / "away")
+    again = make_study(folder)
+    assert (again.complete, again.failed) == (4, 0)
+    (folder / "media" / table["path"][0]).unlink()
+    (missing,) = make_study(folder).systems
+    assert list(missing.missing) == ["A_very calm_1"]
+    assert "there is no folder" in missing.missing["A_very calm_1"]
 
 
 def test_patterns_with_folders_wildcards_and_other_first_numbers(tmp_path: Path) -> None:
@@ -74,7 +82,6 @@ def test_patterns_with_folders_wildcards_and_other_first_numbers(tmp_path: Path)
         ("{intent}.wav", ("calm.wav",), r"fits both A_calm_1 and A_calm_2.*\nAdd {index}"),
         ("{index}.wav", ("1.wav",), r"fits both A_calm_1 and A_angry_1.*\nAdd {intent}"),
         ("{intent}_{index}*.wav", ("calm_1.wav", "calm_1b.wav"), "both fit A_calm_1"),
-        ("{intent}_{index}.wav", (), "There is no folder"),
     ],
 )
 def test_unclear_patterns_are_errors_with_the_fix(

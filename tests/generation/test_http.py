@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from heartfelt.generation import forecast_make, make_study
-from heartfelt.generation.making import SystemResult
+from heartfelt.generation.result import SystemResult
 from heartfelt.media.audio import Audio
 from tests.generation.services import Asked, Service, service
 from tests.generation.tones import RATE, files_of, study_in, tone

@@ -13,7 +13,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.generation import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.generation.ledger import LEDGER_FILE, read_ledger
-from heartfelt.generation.making import Making
+from heartfelt.generation.result import Making
 from tests.generation.tones import CALLS, files_of, study_in
 
 TONES: dict[str, Any] = {"generator": "tones"}
@@ -62,6 +62,10 @@ def test_a_study_is_made_with_provenance_and_found_complete(tmp_path: Path) -> N
     assert (again.complete, [each.made for each in again.systems], dict(CALLS)) == (8, [0, 0], asked)
     assert (folder / "stimuli.csv").read_bytes() == before
     assert not (folder / "media" / ".make").exists()
+    # A usual value that is written out, and keys that do not decide what is made, change nothing.
+    plain = {**TONES, "brightness": 0.5, "batch": 1, "attempts": 2, "cost_each": 1.0}
+    study_in(folder, {"per_cell": 2, "template": "{intent}, slow", "systems": {"A": plain, "B": TONES}})
+    assert [each.complete for each in forecast_make(folder).systems] == [4, 4]
     # A file that is lost comes back the same.
     kept = files_of(folder)
     (folder / "media" / "A" / "A_angry_2.wav").unlink()
@@ -184,6 +188,12 @@ def test_changed_settings_and_edited_files_are_named_and_left_until_replaced(tmp
     assert edited.read_bytes() != kept["B/B_calm_1.wav"]
     assert made(folder, replace=True).complete == 4
     assert files_of(folder)["B/B_calm_1.wav"] == kept["B/B_calm_1.wav"]
+    # What make.yaml no longer asks for is named, and stays.
+    study_in(folder, {"templates": ["{intent}", "so {intent}"], "systems": {"A": TONES, "B": TONES}})
+    assert (
+        "4 stimuli of earlier runs, such as A_calm_1, are no longer in make.yaml"
+        in forecast_make(folder).notes[0]
+    )
     # A file that somebody else put there is not overwritten either.
     other = study_in(tmp_path / "o", {"systems": {"A": TONES}})
     (other / "media" / "A").mkdir(parents=True)

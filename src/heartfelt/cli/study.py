@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heartfelt.cli.command import app, out, progress_bar, say
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.serialization import dumps
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def check(
 
     opened = open_study(folder)
     notes = check_languages(opened.study, opened.folder)
-    planned = _to_make(opened.folder)
+    planned, problems = _to_make(opened.folder)
     lost, stimuli = opened.missing_media, opened.stimuli.height
     if lost:
         raise InputError(
@@ -73,7 +73,7 @@ def check(
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
     conditions, never = _conditional(opened)
     say(*(f"  {line}" for line in conditions))
-    say(*(f"  warning: {line}" for line in (*_off_scale(opened), *never, *_planted(opened))))
+    say(*(f"  warning: {line}" for line in (*problems, *_off_scale(opened), *never, *_planted(opened))))
     if (decided := adjudicated(opened.study)) and opened.study.adjudication is not None:
         rules = dict.fromkeys(rule.type for rule in opened.study.adjudication.rules)
         needed = opened.study.adjudication.after or opened.study.design.ratings_per_item
@@ -83,12 +83,27 @@ def check(
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
 
 
-def _to_make(folder: Path) -> int:
-    """How many stimuli a make.yaml asks for that are not made yet; its mistakes are errors."""
-    from heartfelt.generation import forecast_make
+def _to_make(folder: Path) -> tuple[int, list[str]]:
+    """How many stimuli a make.yaml asks for that are not made yet, and what is in the way; its mistakes are errors."""
+    from heartfelt.generation import forecast_make, load_make
     from heartfelt.generation.make_file import MAKE_FILE
 
-    return forecast_make(folder).to_make if (folder / MAKE_FILE).is_file() else 0
+    if not (folder / MAKE_FILE).is_file():
+        return 0, []
+    load_make(folder)
+    try:
+        forecast = forecast_make(folder)
+    except HeartfeltError as error:
+        return 0, [f"make.yaml: {error.problem} {error.fix}"]
+    problems = [f"make.yaml, {each.system}: {each.problem}" for each in forecast.systems if each.problem]
+    problems += [
+        f"make.yaml, {each.system}: {len(each.missing):,} stimuli have no file; 'heartfelt make --dry-run' lists them."
+        for each in forecast.systems
+        if each.missing
+    ]
+    return forecast.to_make, problems if forecast.to_make or any(
+        each.missing for each in forecast.systems
+    ) else []
 
 
 def _drafted(opened: OpenStudy) -> Iterator[str]:

@@ -27,7 +27,7 @@ from heartfelt.streams import stream
 from heartfelt.training.fitting import Ints
 from heartfelt.training.material import Material
 from heartfelt.training.targets import target_of
-from heartfelt.wording import number
+from heartfelt.wording import number, plural
 
 UNITS = {
     "stimuli": "training stimuli",
@@ -157,7 +157,7 @@ def _by_labels(
     levels = (
         {round(share / 100.0 * len(names)) or 1: f"{share:g}% of the raters" for share in _shares(amounts)}
         if unit == "raters"
-        else {count: f"{count} ratings per stimulus" for count in _counts(ratings, amounts)}
+        else {count: f"up to {plural(count, 'rating')} per stimulus" for count in _counts(ratings, amounts)}
     )
     sets: dict[str, LabelSet] = {}
     measured: dict[str, list[float]] = {}
@@ -284,7 +284,7 @@ def curve_words(curve: Curve, axis: str) -> list[str]:
     if curve.why_missing:
         return [f"{curve.question}: no curve ({curve.why_missing})."]
     return [
-        f"{curve.question}: with {number(each.amount, 0)} {axis} ({each.times:g} times as many), r = {each.score:.2f}, a gain of"
-        f" {each.gain:.3f} ({EXTRAPOLATION})."
+        f"{curve.question}: with {number(each.amount, 0 if each.amount >= 100 else 1)} {axis} ({each.times:g} times as many),"
+        f" r = {each.score:.2f}, a gain of {each.gain:.3f} ({EXTRAPOLATION})."
         for each in curve.ahead
     ]

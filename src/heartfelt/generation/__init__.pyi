@@ -11,7 +11,8 @@ from .generator import (
     NoStimulus,
 )
 from .make_file import MakePlan, load_make
-from .making import MakeOptions, Making, make_study
+from .making import make_study
+from .result import MakeOptions, Making
 
 __all__ = [
     "GENERATORS",

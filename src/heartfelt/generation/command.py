@@ -130,7 +130,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         try:
             os.killpg(process.pid, signal.SIGKILL)
-        except OSError:
+        except (OSError, AttributeError):  # Windows has no process groups
             process.kill()
         process.wait()
 

@@ -159,6 +159,9 @@ def _ambiguous(settings: FolderSettings, first: Prompt, second: Prompt, path: Pa
 
 def survey(settings: FolderSettings, prompts: Sequence[Prompt]) -> Survey:
     """Which stimuli have a file, which have none, and which files belong to none."""
+    if not Path(settings.folder).is_dir():
+        why = f"there is no folder {settings.folder}"
+        return Survey({prompt.stimulus: why for prompt in prompts})
     matched, surplus = match_files(settings, prompts, _files(settings))
     root = Path(settings.folder)
     return Survey(

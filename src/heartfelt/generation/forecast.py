@@ -11,8 +11,9 @@ from heartfelt.generation.devices import parse_devices
 from heartfelt.generation.ledger import MADE, read_ledger
 from heartfelt.generation.licences import LicenceNotice, notices
 from heartfelt.generation.make_file import load_make
-from heartfelt.generation.making import MakeOptions, chosen_systems
-from heartfelt.generation.state import SystemState, read_record, read_state
+from heartfelt.generation.making import chosen_systems
+from heartfelt.generation.result import MakeOptions
+from heartfelt.generation.state import SystemState, leftover_words, read_record, read_state
 from heartfelt.generation.system_run import surplus_words, waiting_words
 
 
@@ -77,14 +78,14 @@ class Forecast:
 def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> Forecast:
     """Read the folder and say what a run would do."""
     options = options or MakeOptions()
-    plan = chosen_systems(load_make(folder), options.systems)
+    whole = load_make(folder)
+    plan = chosen_systems(whole, options.systems)
     rows = read_ledger(plan.folder)
     states = read_state(plan, rows, read_record(plan.folder))
     systems = tuple(_forecast(state, options) for state in states)
     spent = sum(row.cost for row in rows)
-    return Forecast(
-        plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), plan.notes
-    )
+    notes = (*plan.notes, *leftover_words(whole, rows))
+    return Forecast(plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), notes)
 
 
 def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from heartfelt.generation.ledger import FAILED, MADE, Ledger, LedgerRow
 from heartfelt.generation.licences import require_accepted
 from heartfelt.generation.make_file import MakePlan, load_make
 from heartfelt.generation.manifest import write_manifest
+from heartfelt.generation.result import MakeOptions, Making, SystemResult
 from heartfelt.generation.results import Expectation
 from heartfelt.generation.state import (
     RECORD_FILE,
@@ -33,6 +34,7 @@ from heartfelt.generation.state import (
     RunRecord,
     StimulusState,
     SystemState,
+    leftover_words,
     now,
     read_record,
     read_state,
@@ -49,84 +51,13 @@ _LIBRARIES = ("torch", "transformers", "diffusers", "accelerate")
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-@dataclass(frozen=True, slots=True)
-class MakeOptions:
-    """How a study's stimuli are made."""
-
-    systems: tuple[str, ...] = ()
-    """Only these; all if empty."""
-    limit: int | None = None
-    """At most this many stimuli of each system in this run."""
-    replace: bool = False
-    """Make again what was made with other settings, was edited, or lies in the way."""
-    device: str = "auto"
-    engine: str = "local"
-    engine_options: dict[str, str] = field(default_factory=dict)
-    budget: float | None = None
-    """What all attempts of the study may cost, earlier runs included."""
-    keep_failed: bool = False
-    accept_licences: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SystemResult:
-    """What became of one system."""
-
-    system: str
-    generator: str
-    planned: int
-    complete: int
-    """Files that are in place now, those of earlier runs included."""
-    made: int
-    failed: dict[str, str]
-    """Stimuli that were tried and have no file after this run, with the last problem."""
-    missing: dict[str, str]
-    """Stimuli that a folder has nothing for, and why."""
-    untried: int
-    """Stimuli that were not tried because the system was stopped."""
-    attempts: int
-    seconds: float
-    cost: float
-    waiting: int
-    """Stimuli that need --replace."""
-    stopped: str | None
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Making:
-    """What one run of ``heartfelt make`` did."""
-
-    study: str
-    folder: Path
-    systems: tuple[SystemResult, ...]
-    seconds: float
-    cost: float
-    """Of all attempts so far, in the currency of ``cost_each``."""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def failed(self) -> int:
-        """Stimuli that were wanted and could not be made."""
-        return sum(len(each.failed) + len(each.missing) + each.untried for each in self.systems)
-
-    @property
-    def planned(self) -> int:
-        """Stimuli of the plan."""
-        return sum(each.planned for each in self.systems)
-
-    @property
-    def complete(self) -> int:
-        """Stimuli of the plan that are in place."""
-        return sum(each.complete for each in self.systems)
-
-
 def make_study(
     folder: Path | str, options: MakeOptions | None = None, progress: Progress | None = None
 ) -> Making:
     """Make every stimulus that ``make.yaml`` asks for and that is not there yet, and write the study's manifest."""
     options = options or MakeOptions()
-    plan = chosen_systems(load_make(folder), options.systems)
+    whole = load_make(folder)
+    plan = chosen_systems(whole, options.systems)
     if not options.accept_licences:
         require_accepted(plan)
     begun, started = time.perf_counter(), now()
@@ -167,7 +98,8 @@ def make_study(
         )
         write_json(plan.folder / RECORD_FILE, replace(runner.record, runs=(*record.runs, ended)))
         spent = sum(row.cost for row in ledger.rows)
-    return Making(plan.study.name, plan.folder, results, seconds, spent, plan.notes)
+        notes = (*plan.notes, *leftover_words(whole, ledger.rows))
+    return Making(plan.study.name, plan.folder, results, seconds, spent, notes)
 
 
 class Interrupted(HeartfeltError):

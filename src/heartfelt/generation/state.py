@@ -8,7 +8,7 @@ request.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -121,8 +121,26 @@ def read_state(plan: MakePlan, rows: Sequence[LedgerRow], record: MakeRecord) ->
             for each in system.stimuli
         )
         own = tuple(row for row in rows if row.system == system.name)
-        out.append(SystemState(system, states, survey, own))
+        complete = {each.planned.prompt.stimulus for each in states if each.standing == "complete"}
+        missing = {name: why for name, why in survey.missing.items() if name not in complete}
+        out.append(SystemState(system, states, replace(survey, missing=missing), own))
     return out
+
+
+def leftover_words(plan: MakePlan, rows: Sequence[LedgerRow]) -> list[str]:
+    """Stimuli of earlier runs that ``make.yaml`` no longer asks for."""
+    planned = {each.prompt.stimulus for system in plan.systems for each in system.stimuli}
+    left = {
+        row.stimulus: row.path
+        for row in rows
+        if row.outcome == MADE and row.stimulus not in planned and (plan.media_root / row.path).is_file()
+    }
+    if not left:
+        return []
+    return [
+        f"{len(left):,} stimuli of earlier runs, such as {next(iter(left))}, are no longer in make.yaml; their files and"
+        " their rows in the manifest stay until you remove them."
+    ]
 
 
 def _state(
@@ -148,7 +166,8 @@ def _state(
     if content_hash(path) != made.sha256:
         why = f"{made.path} was changed after it was made"
         return StimulusState(planned, digest, "edited", made, attempts, why)
-    if made.digest != digest:
+    # Where its source is gone, there is nothing to compare with: what was taken from it stays.
+    if made.digest != digest and planned.prompt.stimulus not in survey.missing:
         return StimulusState(planned, digest, "changed", made, attempts, _difference(system, made, record))
     return StimulusState(planned, digest, "complete", made, attempts)
 

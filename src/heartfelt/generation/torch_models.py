@@ -18,7 +18,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -362,7 +361,7 @@ class ModelGenerator(ABC):
         settings = {
             **self._sampling(),
             "precision": self._precision(),
-            "libraries": {name: version(name) for name in self.libraries},
+            "libraries": {name: str(library(name).__version__) for name in self.libraries},
         }
         return GeneratorFacts(
             model=self.weights.folder.name if self.weights.content else self.weights.name,

@@ -84,7 +84,9 @@ def test_draws_follow_the_probabilities() -> None:
 
 def test_a_temperature_near_zero_is_the_models_greedy_choice_with_guidance(home: Path) -> None:
     torch = library("torch")
-    generator: Any = build(home, "musicgen", settings={"temperature": 1e-6, "top_k": 0})
+    generator: Any = build(
+        home, "musicgen", settings={"temperature": 1e-6, "top_k": 0, "guidance_scale": 30.0}
+    )
     ours = generator.generate(prompts()[1], 5).samples
     tokens = generator._tokenizer([TEXTS[1]], return_tensors="pt")
     with torch.no_grad():
@@ -92,7 +94,7 @@ def test_a_temperature_near_zero_is_the_models_greedy_choice_with_guidance(home:
             generator._model.generate(
                 **tokens, do_sample=False, guidance_scale=scale, max_new_tokens=generator.steps
             )
-            for scale in (3.0, 1.0)
+            for scale in (30.0, 1.0)
         )
     assert np.allclose(ours, numbers(clip_of(guided[0], 1_600)), atol=1e-6)
     assert not np.allclose(ours, numbers(clip_of(free[0], 1_600)), atol=1e-4)

@@ -447,10 +447,7 @@ def test_the_next_clips_are_fetched_ahead(visit: Callable[..., Visitor]) -> None
     visitor.page.on("requestfinished", lambda one: clips.append(one.url) if "/media/" in one.url else None)
     visitor.enter()
     visitor.listen()
-    for _ in range(200):
-        if len(clips) == 3:
-            break
-        visitor.page.wait_for_timeout(50)
+    visitor.fetched(3)
     assert len(set(clips)) == len(clips) == 3
     visitor.context.set_offline(True)
     visitor.page.wait_for_selector("#banner:not([hidden])")

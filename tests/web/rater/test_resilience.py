@@ -117,11 +117,7 @@ def test_whoever_is_offline_finishes_what_was_fetched_ahead(
     visitor = visit(count=5, design={"practice": 0})
     visitor.enter()
     visitor.listen()
-    for _ in range(200):
-        if sum("/media/" in url for url in set(visitor.asked)) == 3:
-            break
-        visitor.page.wait_for_timeout(50)
-    visitor.page.wait_for_timeout(300)
+    visitor.fetched(3)
     visitor.context.set_offline(True)
     for turn in range(3):
         assert visitor.number() == f"{turn + 1} of 5"
@@ -148,7 +144,7 @@ def test_a_connection_that_comes_back_does_not_take_the_trial_away(visit: Callab
     visitor = visit(count=3, design={"practice": 0})
     visitor.enter()
     visitor.listen()
-    visitor.page.wait_for_timeout(500)
+    visitor.fetched(3)
     visitor.context.set_offline(True)
     rate_one(visitor)
     visitor.listen()

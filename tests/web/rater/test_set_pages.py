@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -94,9 +95,9 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
         at[0] + 0.25, abs=0.01
     )
     visitor.member("A").tap()
-    page.wait_for_timeout(700)
+    page.wait_for_timeout(1500)  # on a busy machine rounds begin late
     visitor.member("B").tap()
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(1200)
     page.locator(".option").first.tap()
     visitor.send()
     played = visitor.sent[0]["heard"]["played"]
@@ -109,8 +110,9 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
 
 
 def test_a_tab_in_the_background_is_counted(serve_sets: Serve, judge: Judges) -> None:
-    served = serve_sets("pair", "ties", seconds=1.2)
+    served = serve_sets("pair", "ties", seconds=3.0)
     visitor = judge(served)
+    begun = time.monotonic()
     visitor.enter()
     page = visitor.page
     visitor.labels()
@@ -123,9 +125,9 @@ def test_a_tab_in_the_background_is_counted(serve_sets: Serve, judge: Judges) ->
     page.keyboard.press("1")
     visitor.send()
     heard = visitor.sent[0]["heard"]
-    assert 0.4 < heard["away"] <= 1.3, "no longer than the clip went on"
+    assert 0.4 < heard["away"] <= 3.1, "no longer than the clip went on"
     assert heard["focus_losses"] == 1
-    assert heard["seconds"] < 20
+    assert heard["seconds"] < time.monotonic() - begun
     stored = served.collection.trials(served.collection.raters()["rater"][0])
     assert stored["away"].to_list() == [heard["away"]]
 
@@ -134,7 +136,7 @@ def test_parts_of_several_visits_make_a_whole_and_a_reload_keeps_them(
     serve_sets: Serve, judge: Judges
 ) -> None:
     """Changing back and forth: each member has to be heard to the end, in whatever pieces."""
-    served = serve_sets("mushra", "grade", systems=2, seconds=1.2)
+    served = serve_sets("mushra", "grade", systems=2, seconds=2.0)
     visitor = judge(served)
     visitor.enter()
     page = visitor.page
@@ -188,11 +190,7 @@ def test_sets_are_fetched_ahead_and_answered_offline(serve_sets: Serve, judge: J
     visitor = judge(served)
     visitor.enter()
     visitor.hear_all()
-    for _ in range(200):
-        if sum("/media/" in url for url in set(visitor.asked)) == 6:
-            break
-        visitor.page.wait_for_timeout(50)
-    visitor.page.wait_for_timeout(300)
+    visitor.fetched(6)
     visitor.context.set_offline(True)
     for trial in range(3):
         visitor.hear_all()
@@ -371,7 +369,9 @@ def both(visitor: Judge) -> None:
             page.tap(".zoombar [data-does=in]")
     places = "() => [...document.querySelectorAll('.view')].map((view) => [view.scrollLeft, view.scrollTop])"
     page.evaluate("() => document.querySelectorAll('.view')[1].scrollBy(37, 21)")
-    page.wait_for_timeout(100)
+    page.wait_for_function(
+        f"() => {{ const [a, b] = ({places})(); return a.every((each, axis) => Math.abs(each - b[axis]) < 1.5) }}"
+    )
     first, second = page.evaluate(places)
     assert first[0] > 0
     assert first == pytest.approx(second, abs=1.5)

@@ -41,6 +41,7 @@ class Visitor:
         self.complaints: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.asked: list[str] = []
+        self.arrived: set[str] = set()
         self.at_each_screen: Callable[[], None] = lambda: None
         self.page = self.tab()
 
@@ -53,6 +54,7 @@ class Visitor:
         )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", self._noted)
+        page.on("requestfinished", lambda request: self.arrived.add(request.url))
         return page
 
     def _complain(self, text: str) -> None:
@@ -115,6 +117,14 @@ class Visitor:
             if each["impact"] in {"serious", "critical"}
         ]
         assert grave == []
+
+    def fetched(self, media: int) -> None:
+        """Wait until so many media files have arrived."""
+        for _ in range(WAIT // 50):
+            if sum("/media/" in url for url in self.arrived) >= media:
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"fewer than {media} of {sorted(self.arrived)} are media")
 
     # --- the way through --------------------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from heartfelt.registry import Registry
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_SPREAD = (0.229, 0.224, 0.225)
+FACES, FACE_COLUMNS, OBJECT_CLASSES = 4, 9, 1000
+"""Faces per image; of each its seven expressions, share of the image and score; classes of ImageNet."""
 EMOTION_BACKBONE = "resnet50"
 """What the emotion models stand on by default; their papers use ResNets."""
 

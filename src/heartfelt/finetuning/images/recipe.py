@@ -147,7 +147,8 @@ def _network(spec: NetworkSpec, settings: ImageSettings) -> tuple[EmotionNetwork
     if kind.model:
         mean, spread = standardisation(weights, settings.revision)
         spec = replace(spec, mean=mean, spread=spread)
-    return build_network(spec, weights, settings.revision), weights
+    licence = " (Apache-2.0)" if weights == kind.hub else ""
+    return build_network(spec, weights, settings.revision), f"{weights}{licence}"
 
 
 def _scales(data: TrainingData) -> dict[str, float]:

@@ -12,15 +12,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.finetuning.images.architectures import FACE_COLUMNS, FACES, OBJECT_CLASSES
 from heartfelt.media.image import decode_image
 from heartfelt.models import MODELS
 from heartfelt.models.efficientnet import DIMENSIONS, softmax
-from heartfelt.models.expressions import EXPRESSIONS, recognise_expressions
+from heartfelt.models.expressions import recognise_expressions
 from heartfelt.models.faces import detect_faces
 from heartfelt.predictors.faces import LEAST_FACE
 from heartfelt.predictors.trained.embeddings import Block, Embedding, FeatureCache, Features, Picture
 
-FACES, FACE_COLUMNS = 4, len(EXPRESSIONS) + 2
 _Row = npt.NDArray[np.float32]
 
 
@@ -71,7 +71,7 @@ def stimulus_inputs(path: Path, used: tuple[str, ...], cache: FeatureCache) -> S
     faces = np.zeros((FACES, FACE_COLUMNS), np.float32)
     if "faces" in used:
         faces = cache.of(FaceExpressions(), path)[0].rows[0].reshape(FACES, FACE_COLUMNS)
-    objects = np.zeros(1000, np.float32)
+    objects = np.zeros(OBJECT_CLASSES, np.float32)
     if "objects" in used:
         objects = softmax(cache.of(Picture(), path)[0].rows[:, DIMENSIONS:])[0].astype(np.float32)
     known: _Row = np.asarray("objects" in used, np.float32)

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.finetuning.images.architectures import ARCHITECTURES, NetworkSpec
+from heartfelt.finetuning.images.architectures import (
+    ARCHITECTURES,
+    FACE_COLUMNS,
+    FACES,
+    OBJECT_CLASSES,
+    NetworkSpec,
+)
 from heartfelt.finetuning.images.attributes import Attribute, attribute_values
 from heartfelt.finetuning.images.pictures import Preparation
 from heartfelt.finetuning.images.settings import ImageSettings
@@ -47,7 +53,6 @@ class ImageConfig:
     polarity: Mapping[str, str] = field(default_factory=dict)
     weights: str = ""
     """What the backbone began with."""
-    layout: int = 1
 
 
 class ImageTask(Task):
@@ -226,8 +231,8 @@ class ImageTask(Task):
         if spec.attributes:
             inputs["attributes"] = torch.zeros(2, sum(spec.attributes))
         if self._needs_stimuli:
-            inputs |= {"faces": torch.zeros(2, 4, 9), "face_mask": torch.zeros(2, 4)}
-            inputs |= {"objects": torch.zeros(2, 1000), "objects_known": torch.zeros(2)}
+            inputs |= {"faces": torch.zeros(2, FACES, FACE_COLUMNS), "face_mask": torch.zeros(2, FACES)}
+            inputs |= {"objects": torch.zeros(2, OBJECT_CLASSES), "objects_known": torch.zeros(2)}
         names = [name for name, size in (("logits", spec.categories), ("values", spec.numbers)) if size]
         return OnnxExport(self.module, inputs, tuple(names))
 

@@ -13,13 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from heartfelt.finetuning.images.architectures import FACE_COLUMNS, OBJECT_CLASSES
 from heartfelt.finetuning.images.networks.backbones import Seen
 
 Outputs: TypeAlias = dict[str, Tensor]
 Inputs: TypeAlias = Mapping[str, Tensor]
-
-FACES, FACE_COLUMNS, OBJECT_CLASSES = 4, 9, 1000
-"""Faces per image; expressions (7), share of the image and score of each; classes of ImageNet."""
 
 
 class Trunk(nn.Module):

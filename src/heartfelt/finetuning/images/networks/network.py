@@ -72,10 +72,6 @@ class EmotionNetwork(nn.Module):
             outputs["values"] = self.number_head(vector)
         return outputs
 
-    def head_parameters(self) -> list[Tensor]:
-        """The parameters that no published weights were read for."""
-        return [tensor for name, tensor in self.named_parameters() if not name.startswith("backbone.")]
-
 
 def build_network(spec: NetworkSpec, weights: str = "", revision: str = "main") -> EmotionNetwork:
     """The network, its backbone with random weights or with published ones (a folder, a hub name, a file).
