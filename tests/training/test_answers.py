@@ -54,21 +54,21 @@ def test_left_out_answers_have_no_part(made: Trained) -> None:
     material = made.material
     target = material.targets[0]
     assert target.answers is not None
-    for name in ("five-fold", "leave-one-system-out"):
-        was = made.evaluation.left_out["valence", name]
-        out = was.fold == 1
-        value = np.where(out[target.answers.place], 10.0 - target.answers.value, target.answers.value)
-        wild = Answers(target.answers.rater, target.answers.place, value)
-        screened = np.where(out, 10.0 - target.screened, target.screened)
-        changed = replace(material, targets=(replace(target, answers=wild, screened=screened),))
-        after: Evaluation = evaluate(changed, ("ridge",))
-        own = after.left_out["valence", name]
-        assert own.value[out].tolist() == was.value[out].tolist()
-        assert own.half_width[out].tolist() == was.half_width[out].tolist()
-        assert own.answer_sd is not None
-        assert was.answer_sd is not None
-        assert own.answer_sd[out].tolist() == was.answer_sd[out].tolist()
-        assert np.abs(own.value - was.value)[~out].max() > 0.05
+    name = "leave-one-system-out"
+    was = made.evaluation.left_out["valence", name]
+    out = was.fold == 1
+    value = np.where(out[target.answers.place], 10.0 - target.answers.value, target.answers.value)
+    wild = Answers(target.answers.rater, target.answers.place, value)
+    screened = np.where(out, 10.0 - target.screened, target.screened)
+    changed = replace(material, targets=(replace(target, answers=wild, screened=screened),))
+    after: Evaluation = evaluate(changed, ("ridge",))
+    own = after.left_out["valence", name]
+    assert own.value[out].tolist() == was.value[out].tolist()
+    assert own.half_width[out].tolist() == was.half_width[out].tolist()
+    assert own.answer_sd is not None
+    assert was.answer_sd is not None
+    assert own.answer_sd[out].tolist() == was.answer_sd[out].tolist()
+    assert np.abs(own.value - was.value)[~out].max() > 0.05
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tests.training.studies import value_of
 @pytest.mark.slow
 def test_valence_of_photographs(shared_data: Path, tmp_path: Path) -> None:
     try:
-        load_model("efficientnet-lite2")
+        load_model("efficientnet-lite2-stages")
     except PullError as error:
         pytest.skip(f"EfficientNet-Lite cannot be pulled: {error.problem}")
     norms = pl.read_csv(shared_data / "oasis" / "norms.csv").sort("valence_mean")

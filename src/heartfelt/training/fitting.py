@@ -58,6 +58,8 @@ class Rows:
     """The variance of each label, where the raters were modelled."""
     answers: AnswerSpread | None = None
     """How single answers spread, likewise."""
+    components: int = COMPONENTS
+    """How many components heads other than ridge look at."""
 
     def take(self, at: npt.NDArray[Any]) -> Rows:
         """Some of the rows."""
@@ -91,7 +93,7 @@ class View:
     def basis(self) -> Floats:
         """The directions of the leading components, scaled to the size of the first."""
         values, vectors = np.linalg.eigh(self.gram)
-        leading = np.flatnonzero(values > 1e-9 * values[-1])[::-1][:COMPONENTS]
+        leading = np.flatnonzero(values > 1e-9 * values[-1])[::-1][: self.rows.components]
         directions = self.z.T @ (vectors[:, leading] / np.sqrt(values[leading]))
         # The sign of a component is free; fixing it keeps the bytes the same.
         signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(leading.size)])

@@ -29,7 +29,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT, published_parts
 from heartfelt.tables import LEDGER
 from heartfelt.training.calibrating import Domains
-from heartfelt.training.fitting import Ints, Rows
+from heartfelt.training.fitting import COMPONENTS, Ints, Rows
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, picture_hash
 from heartfelt.training.targets import Target, target_of
 
@@ -59,6 +59,8 @@ class Recipe:
     """Whether heads learn from single answers by way of a model of the raters, instead of from means."""
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Blocks of the embedding that a question's head does not look at, by a part of the question's id."""
+    components: int = COMPONENTS
+    """How many components of the embedding heads other than ridge look at."""
 
     def embedding_of(self, question: str) -> str:
         """The embedding used by a question's head."""
@@ -82,6 +84,7 @@ for _recipe in (
         kinds=("kernel",),
         raters=True,
         ignored={"valence": _WITH_LEVEL, "": tuple(f"{name}, levelled" for name in _WITH_LEVEL)},
+        components=64,
     ),
     Recipe(
         "va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal"), raters=True
@@ -185,6 +188,7 @@ class Material:
             self.recipe.ignored_by(target.question),
             learned.variance,
             learned.spread,
+            self.recipe.components,
         )
 
 

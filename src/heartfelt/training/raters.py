@@ -28,8 +28,8 @@ from heartfelt.training.fitting import Floats, Ints
 
 LEAST_RATERS = 5
 """Raters there must be, with more than two answers each, for a model of them."""
-_STEPS = 500
-_TOLERANCE = 1e-6
+_STEPS = 200
+_TOLERANCE = 1e-5
 _LEAST_VARIANCE = 1e-4
 
 
@@ -71,9 +71,9 @@ def can_model(answers: Answers) -> bool:
     return int((np.bincount(answers.rater) > 2).sum()) >= LEAST_RATERS if answers.rater.size else False
 
 
-def model_raters(answers: Answers, stimuli: int) -> RaterModel:
-    """Fit the model; ``stimuli`` is how many places there are."""
-    fit = _Fit(answers, stimuli)
+def model_raters(answers: Answers, stimuli: int, *, gains: bool = True) -> RaterModel:
+    """Fit the model; ``stimuli`` is how many places there are. Without ``gains`` they are all 1, and differences count as noise."""
+    fit = _Fit(answers, stimuli, gains=gains)
     for _ in range(_STEPS):
         before = fit.perceived
         fit.step()
@@ -85,7 +85,8 @@ def model_raters(answers: Answers, stimuli: int) -> RaterModel:
 class _Fit:
     """One run of expectation and maximisation. Values are counted from the mean of all answers."""
 
-    def __init__(self, answers: Answers, stimuli: int) -> None:
+    def __init__(self, answers: Answers, stimuli: int, *, gains: bool) -> None:
+        self.gains = gains
         self.rater, self.place = answers.rater, answers.place
         self.centre = float(answers.value.mean())
         self.value: Floats = answers.value - self.centre
@@ -128,13 +129,17 @@ class _Fit:
         self._noise(self._by_rater(errors))
         active = self.counts > 0
         self.bias_spread = max(float(np.mean((self.bias**2 + self.bias_var)[active])), _LEAST_VARIANCE)
-        moved = ((self.gain - 1.0) ** 2 + self.gain_var)[active]
-        self.gain_spread = max(float(np.mean(moved)), _LEAST_VARIANCE)
+        moved = float(np.mean(((self.gain - 1.0) ** 2 + self.gain_var)[active]))
+        self.gain_spread = max(moved, _LEAST_VARIANCE) if self.gains else 0.0
         self.between = max(float(np.mean((self.perceived**2 + spread)[self.rated])), _LEAST_VARIANCE)
 
     def _raters(self, t: Floats, t2: Floats) -> None:
         """Biases and gains: a regression of each rater's answers, with the panel as prior."""
         noise = self.noise_var
+        if not self.gains:
+            precision = self.counts / noise + 1.0 / self.bias_spread
+            self.bias, self.bias_var = self._by_rater(self.value - t) / noise / precision, 1.0 / precision
+            return
         a, c = self.counts / noise + 1.0 / self.bias_spread, self._by_rater(t) / noise
         b = self._by_rater(t2) / noise + 1.0 / self.gain_spread
         first = self._by_rater(self.value) / noise

@@ -2,9 +2,9 @@
 
 The weight of a label is ``t / (t + v)``: ``v`` is the label's variance, ``t`` the part of the labels' true variance (a third) that
 a head is expected to leave. So a label of two ratings counts, but less than one of nine. Where a recipe asks for it and single
-answers are known, labels and variances come from a model of the raters (``heartfelt.training.raters``), fitted to the answers
-about the stimuli that are learned from and no others; else a label is a mean and ``v`` is the variance of single ratings about
-their item, over their number.
+answers are known, labels and variances come from a model of the raters (``heartfelt.training.raters``) with biases and noise of
+their own, fitted to the answers about the stimuli that are learned from and no others; else a label is a mean and ``v`` is the
+variance of single ratings about their item, over their number.
 """
 
 from __future__ import annotations
@@ -81,11 +81,12 @@ class Target:
         answers = None if self.answers is None else self.answers.at(np.asarray(at, np.int64))
         if answers is None or not can_model(answers):
             return plain
-        model = model_raters(answers, len(at))
-        # A stimulus whose raters carry no information keeps its mean, and hardly counts.
+        # What is predicted is the panel's mean answer, which its gains are part of; dividing by uncertain gains adds error.
+        model = model_raters(answers, len(at), gains=False)
         label = np.where(np.isfinite(model.label), model.label, plain.label)
         variance = np.where(np.isfinite(model.variance), model.variance, model.spread.noise**2)
-        return Learned(label, weights_from(label, variance), variance, model.spread)
+        spread = model_raters(answers, len(at)).spread
+        return Learned(label, weights_from(label, variance), variance, spread)
 
     @property
     def points(self) -> Floats:

@@ -14,6 +14,7 @@ import soundfile
 from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.media.sound import CANCELS, SoundFile, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
+from heartfelt.predictors.trained.embeddings import Music, MusicLevelled
 from heartfelt.predictors.valence_arousal import predict, shipped
 from heartfelt.serialization import from_json
 from heartfelt.streams import stream
@@ -183,6 +184,31 @@ def test_intervals_of_left_out_systems_hold_what_they_promise() -> None:
 
 
 def test_the_shipped_head_itself_is_unchanged() -> None:
-    assert shipped().hash[:16] == "fa4b435b931308c6"
+    assert shipped().hash[:16] == "ec7ba90f753249a0"
     assert shipped().domain is not None
     assert pl.Series([output.slope for output in shipped().outputs]).is_between(0.0, 1.5).all()
+
+
+def test_earlier_models_still_have_their_embedding() -> None:
+    """Folders trained before look through ``music``, whose identity and columns are what they were."""
+    weights = "musicnn==0.1.0 f38a4890c648c1dd r1"
+    assert Music().identity == f"music 4; musicnn-msd {weights}; musicnn-mtt {weights}"
+    assert Music().size == 2_966
+    assert [block.name for block in MusicLevelled.blocks[: len(Music.blocks)]] == [
+        block.name for block in Music.blocks
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("musicnn")
+def test_valence_does_not_depend_on_the_level(shared_data: Path, tmp_path: Path) -> None:
+    """The same clip at a quarter of its level: as pleasant as before, and no more arousing."""
+    clip = sorted((shared_data / "aimoclips" / "music_clips" / "Udio").iterdir())[3]
+    samples = decode(clip, 44_100)
+    soundfile.write(tmp_path / "loud.wav", 0.8 * samples, 44_100, subtype="FLOAT")
+    soundfile.write(tmp_path / "quiet.wav", 0.2 * samples, 44_100, subtype="FLOAT")
+    loud, quiet = predict([tmp_path / "loud.wav", tmp_path / "quiet.wav"])
+    assert quiet.values["valence"]["value"] == pytest.approx(loud.values["valence"]["value"], abs=0.01)
+    assert quiet.values["arousal"]["value"] < loud.values["arousal"]["value"] + 0.05
+    for each in (loud, quiet):
+        assert 1.0 < each.values["valence"]["spread"] < 3.0
