@@ -19,7 +19,7 @@ from heartfelt.simulate import INTENTS, SYSTEMS, DesignOptions, stimuli, study_r
 from heartfelt.snapshot.shortcuts import Shortcuts
 
 PAGE = Path(__file__).parents[1] / "docs" / "notebook.md"
-FUNCTIONS = ("screen", "label", "analyze", "bench", "predict", "train", "plot")
+FUNCTIONS = ("plan", "screen", "label", "analyze", "bench", "predict", "train", "plot")
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_the_examples_of_docstrings_run(name: str, folder: Path) -> None:
 
 def test_snapshots_have_the_functions_as_methods() -> None:
     methods = {name for name in vars(Shortcuts) if not name.startswith("_")}
-    assert methods == set(FUNCTIONS) - {"plot"}
+    assert methods == set(FUNCTIONS) - {"plan", "plot"}
     assert methods <= set(dir(heartfelt.Snapshot))
 
 

@@ -1,7 +1,8 @@
 """The functions of a notebook: each takes a snapshot, a panel, a path or a table, and returns a typed result.
 
 ``heartfelt.screen``, ``label``, ``analyze``, ``bench``, ``predict``, ``train`` and ``plot`` are these; ``Snapshot`` has them as
-methods. Options are plain keywords here; what packages outside notebooks use are the options objects behind them.
+methods. ``heartfelt.plan`` comes before there are ratings, and takes a study folder. Options are plain keywords here; what
+packages outside notebooks use are the options objects behind them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.benchmark import Bench
     from heartfelt.labels import Labels
+    from heartfelt.planning import Plan
     from heartfelt.progress import Progress
     from heartfelt.screening import Panel, Policy
     from heartfelt.training import Trained
@@ -323,6 +325,72 @@ def train(
 
     options = TrainOptions(recipe, policy, tuple(heads), seed=seed, confidence=confidence, group=group)
     return train(snapshot_of(source), options, progress)
+
+
+@names_the_extra
+def plan(
+    study: Path | str,
+    *,
+    raters: Sequence[int] = (),
+    ratings: Sequence[int] = (),
+    clips: Sequence[int] = (),
+    per_rater: Sequence[int] = (),
+    effect: float | None = None,
+    pilot: object = None,
+    policy: Literal["default", "flag-only", "strict"] = "default",
+    studies: int = 200,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Plan:
+    """Say what a study will show, take and cost, by simulating its own design and a grid of others.
+
+    Parameters
+    ----------
+    study : Path or str
+        A study folder; its media are not needed.
+    raters, ratings, clips, per_rater : sequence of int
+        The grid: people who come, ratings per clip, clips per system and intent, trials per rater. A usual grid if all are empty.
+    effect : float, optional
+        The difference between two systems that the study should find, in points of the scale.
+    pilot : Snapshot, Panel, path or table, optional
+        Ratings to estimate variances, drop-out and careless raters from; published figures if left out.
+    policy : str
+        What screening does with careless raters.
+    studies : int
+        Simulated studies per design.
+    seed : int
+        Of the simulations.
+    progress : callable, optional
+        Called with what is being done, the steps done and the steps in all.
+
+    Returns
+    -------
+    Plan
+        ``plan.answers.sentences`` in words, ``plan.designs`` with every forecast, ``plan.best``; prices and more are options of
+        ``heartfelt.planning.plan_study``.
+
+    Examples
+    --------
+    >>> from heartfelt.make.starter import StarterOptions, start_study
+    >>> started = start_study("aimoclips", "planned", StarterOptions(media=False))
+    >>> plan = heartfelt.plan("planned", ratings=[6], effect=2.0, studies=20, policy="flag-only")
+    >>> print(plan.answers.raters)
+    How many raters: ...
+    """
+    from heartfelt.planning import PlanOptions, plan_study
+
+    options = PlanOptions(
+        raters=tuple(raters),
+        ratings=tuple(ratings),
+        clips=tuple(clips),
+        per_rater=tuple(per_rater),
+        effect=effect,
+        policy=policy,
+        studies=studies,
+        seed=seed,
+    )
+    known = None if pilot is None else snapshot_of(pilot)
+    return plan_study(study, options, pilot=known, progress=progress)
 
 
 @names_the_extra

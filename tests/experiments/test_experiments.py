@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from heartfelt.cli import main
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.experiments import (
     ExperimentOptions,
     listed_cells,
@@ -27,8 +27,9 @@ from heartfelt.experiments import (
     run_plan,
     run_sweep,
 )
-from heartfelt.experiments.cells import CellResult
+from heartfelt.experiments.cells import Cell, CellResult
 from heartfelt.experiments.design import Removed, crossed
+from heartfelt.experiments.frozen import FrozenFit
 from heartfelt.experiments.results import MEAN, SHUFFLED, Experiment
 from heartfelt.experiments.running import Setup
 from heartfelt.report.experiments import write_experiment
@@ -361,6 +362,26 @@ def test_the_command_lists_cells_runs_them_and_refuses_other_folders(
     ):
         assert main(["experiment", *arguments]) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_fit_that_fails_is_named_and_the_others_stay(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_ablation(setup, ["first"], ["without"])
+    fit = FrozenFit.fit_and_predict
+
+    def fails(self: FrozenFit, cell: Cell) -> CellResult:
+        if cell.name.startswith("without first · seed 1"):
+            raise ValueError("singular matrix")
+        return fit(self, cell)
+
+    monkeypatch.setattr(FrozenFit, "fit_and_predict", fails)
+    with pytest.raises(
+        HeartfeltError, match="'without first · seed 1 · fold 1' failed: ValueError: singular matrix"
+    ):
+        run_plan(setup, plan, tmp_path / "out")
+    assert len(results_of(tmp_path / "out")) == 6 + 3
 
 
 @pytest.mark.slow

@@ -163,24 +163,33 @@ def test_a_batch_that_does_not_fit_is_computed_in_pieces(study: Snapshot) -> Non
         impossible.fit()
 
 
-def test_a_loss_that_is_not_finite_stops_with_the_checkpoint_before_it(
-    study: Snapshot, tmp_path: Path
+@pytest.mark.parametrize(
+    ("call", "problem", "last_good"),
+    [(6, "The loss is nan at step 5", 4), (5, "A weight is not finite after step 4", 3)],
+)
+def test_what_is_not_finite_stops_with_the_checkpoint_before_it(
+    call: int, problem: str, last_good: int, study: Snapshot, tmp_path: Path
 ) -> None:
+    """A loss of NaN, and a finite loss whose gradient is NaN. The fourth call is the validation after three steps."""
     engine = engine_for(study)
     engine.checkpoints = Checkpoints(tmp_path / "run", RunIdentity("r", {}, "", 0))
     loss, calls = engine.task.loss, [0]
 
     def broken(outputs: Any, batch: Any) -> Any:
         calls[0] += 1
-        return loss(outputs, batch) * (float("nan") if calls[0] == 6 else 1.0)
+        value = loss(outputs, batch)
+        if calls[0] != call:
+            return value
+        # The root of 0 has an infinite slope.
+        return value * float("nan") if call == 6 else value + (0 * outputs["values"].sum()).sqrt()
 
     engine.task.loss = broken  # type: ignore[method-assign]  # a task that diverges
-    with pytest.raises(InputError, match=r"The loss is nan at step 5.*checkpoint before it is in") as error:
+    with pytest.raises(InputError, match=rf"{problem}.*checkpoint before it is in") as error:
         engine.fit()
     assert "learning_rate=0.001" in error.value.fix
     stored = engine.checkpoints.read()
     assert stored is not None
-    assert stored["state"]["step"] == 4
+    assert stored["state"]["step"] == last_good
     assert all(bool(value.isfinite().all()) for value in stored["module"].values())
 
 

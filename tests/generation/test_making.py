@@ -62,6 +62,10 @@ def test_a_study_is_made_with_provenance_and_found_complete(tmp_path: Path) -> N
     assert (again.complete, [each.made for each in again.systems], dict(CALLS)) == (8, [0, 0], asked)
     assert (folder / "stimuli.csv").read_bytes() == before
     assert not (folder / "media" / ".make").exists()
+    # A usual value that is written out, and keys that do not decide what is made, change nothing.
+    plain = {**TONES, "brightness": 0.5, "batch": 1, "attempts": 2, "cost_each": 1.0}
+    study_in(folder, {"per_cell": 2, "template": "{intent}, slow", "systems": {"A": plain, "B": TONES}})
+    assert [each.complete for each in forecast_make(folder).systems] == [4, 4]
     # A file that is lost comes back the same.
     kept = files_of(folder)
     (folder / "media" / "A" / "A_angry_2.wav").unlink()

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.predictors.asking import error_line
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, read_json, write_json
@@ -26,6 +27,8 @@ from heartfelt.training.targets import Target
 FOLDER = "cells"
 MARK = "experiment.json"
 DOING = "fitting"
+LEAST_ROWS = 10
+"""Stimuli that a fit is made to at least."""
 FULL = "full"
 """The labels of all ratings that are used."""
 
@@ -152,7 +155,18 @@ class _Job:
     fit: Fit
 
     def __call__(self, batch: Sequence[Cell]) -> list[CellResult]:
-        return [self.fit.fit_and_predict(cell) for cell in batch]
+        return [self._fitted(cell) for cell in batch]
+
+    def _fitted(self, cell: Cell) -> CellResult:
+        try:
+            return self.fit.fit_and_predict(cell)
+        except (HeartfeltError, OSError):
+            raise
+        except Exception as error:
+            raise HeartfeltError(
+                f"The fit '{cell.name}' failed: {error_line(error)}.",
+                "Change the settings or the data and run the command again: what is complete is kept.",
+            ) from error
 
     def lost(self, batch: Sequence[Cell], times: int) -> list[CellResult]:
         raise HeartfeltError(
@@ -234,6 +248,7 @@ def run_cells(
     progress: Progress | None = None,
 ) -> list[CellResult]:
     """The results of cells, in their order: from the folder where they are there, else fitted and stored as they come."""
+    _check_sizes(cells)
     store.open()
     keys = [fit.key(cell) for cell in cells]
     results: dict[str, CellResult] = {}
@@ -258,6 +273,16 @@ def run_cells(
                 if progress is not None:
                     progress(DOING, len(results), total)
     return [results[key] for key in keys]
+
+
+def _check_sizes(cells: Sequence[Cell]) -> None:
+    """Refuse fits to hardly any stimuli before the first is begun."""
+    smallest = min(cells, key=lambda cell: cell.train.size)
+    if smallest.train.size < LEAST_ROWS:
+        raise InputError(
+            f"'{smallest.name}' has {smallest.train.size} training stimuli; {LEAST_ROWS} are needed.",
+            "Use larger shares, fewer folds or more data. Copies and near-duplicates of test stimuli are not trained on.",
+        )
 
 
 def complete(cells: Sequence[Cell], fit: Fit, store: CellStore, questions: Sequence[str]) -> list[bool]:

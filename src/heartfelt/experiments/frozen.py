@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
-from heartfelt.experiments.cells import FULL, Cell, CellResult, LabelSet, digest
+from heartfelt.experiments.cells import FULL, LEAST_ROWS, Cell, CellResult, LabelSet, digest
 from heartfelt.experiments.pool import Pool
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, columns_of
 from heartfelt.predictors.trained.model import KINDS, Head
@@ -26,8 +26,6 @@ from heartfelt.training.material import Recipe
 from heartfelt.training.targets import Target
 
 WEIGHTS = ("reliability", "equal")
-LEAST_ROWS = 10
-"""Labelled stimuli that a head is fitted to at least."""
 
 
 @dataclass(frozen=True, slots=True)

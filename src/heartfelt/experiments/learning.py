@@ -14,9 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.experiments.cells import Cell, LabelSet
+from heartfelt.experiments.cells import LEAST_ROWS, Cell, LabelSet
 from heartfelt.experiments.design import Condition, Removed, Scorer, outer_folds, shuffled_condition
-from heartfelt.experiments.frozen import LEAST_ROWS
 from heartfelt.experiments.results import Ahead, Curve
 from heartfelt.experiments.running import Plan, Setup, single_part
 from heartfelt.labels import LabelOptions, first_answers, labels

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from heartfelt.errors import InputError
+from heartfelt.finetuning.answering import Floats, answer
 from heartfelt.finetuning.batches import EvaluationItems, Plan, Step, TrainingItems, loader, worker_count
 from heartfelt.finetuning.checkpoints import Checkpoints
-from heartfelt.finetuning.task import Example, Task
+from heartfelt.finetuning.task import Task
 from heartfelt.progress import Progress
 from heartfelt.stats.triples import Ints
 from heartfelt.streams import derived_seed
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from heartfelt.finetuning.data import TrainingData
     from heartfelt.finetuning.recipe import Settings
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 _CHECK_EVERY = 20
 """On a GPU, losses are looked at this often: each look waits for the GPU."""
 
@@ -227,19 +224,23 @@ class Engine:
         for at, loss in enumerate(losses):
             value = float(loss)
             if not math.isfinite(value):
-                last = state.history[-1].epoch if state.history else 0
-                stored = ""
-                if self.checkpoints is not None and self.checkpoints.path.exists():
-                    stored = f" The checkpoint before it is in {self.checkpoints.folder}."
-                raise InputError(
-                    f"The loss is {value} at step {state.step - len(losses) + at + 1}, after {last} full epochs:"
-                    f" training has diverged.{stored}",
-                    f"Use a smaller learning rate (--set learning_rate={self.settings.learning_rate / 10:g}), clip gradients"
-                    " (--set clip_gradients=1), or --set precision=no; and check the labels and media.",
+                raise self._diverged(
+                    state, f"The loss is {value} at step {state.step - len(losses) + at + 1}"
                 )
             state.loss_sum += value
             state.loss_count += 1
         losses.clear()
+
+    def _diverged(self, state: _State, what: str) -> InputError:
+        """The error of a run that cannot go on, with where the checkpoint before is."""
+        stored = ""
+        if self.checkpoints is not None and self.checkpoints.path.exists():
+            stored = f" The checkpoint before it is in {self.checkpoints.folder}."
+        return InputError(
+            f"{what}, after {len(state.history)} full epochs: training has diverged.{stored}",
+            f"Use a smaller learning rate (--set learning_rate={self.settings.learning_rate / 10:g}), clip gradients"
+            " (--set clip_gradients=1), or --set precision=no; and check the labels and media.",
+        )
 
     def _halve(self, state: _State, step: Step, error: RuntimeError) -> None:
         """Twice as many pieces; an error where a piece is a single stimulus already."""
@@ -272,10 +273,7 @@ class Engine:
         state.history.append(Epoch(step.epoch + 1, state.step, mean, loss, agreement, rate))
         state.loss_sum, state.loss_count = 0.0, 0
         if not math.isfinite(loss):
-            raise InputError(
-                f"The validation loss is {loss} after epoch {step.epoch + 1}: training has diverged.",
-                f"Use a smaller learning rate: --set learning_rate={self.settings.learning_rate / 10:g}.",
-            )
+            raise self._diverged(state, f"The validation loss is {loss}")
         improved = loss < state.best_loss
         if improved:
             state.best_loss, state.best_step, state.best_epoch = loss, state.step, step.epoch + 1
@@ -295,6 +293,8 @@ class Engine:
         from heartfelt.serialization import to_json
 
         weights = self._weights(model)
+        if not all(bool(value.isfinite().all()) for value in weights.values() if value.is_floating_point()):
+            raise self._diverged(state, f"A weight is not finite after step {state.step}")
         if improved:
             self._best = weights
         if self.checkpoints is None:
@@ -365,38 +365,3 @@ class Engine:
             else:
                 out[target.question] = pearson(truth, value).value
         return out
-
-
-def answer(
-    task: Task, model: Any, items: EvaluationItems, device: Any, size: int, workers: int = 0
-) -> tuple[dict[str, Floats], float]:
-    """Answers to every question in the order of the items, each the mean over its views; and the mean loss (NaN without labels)."""
-    import torch
-
-    sums: dict[str, Floats] = {}
-    views = np.zeros(len(items))
-    losses, weights = 0.0, 0
-    model.eval()
-    with torch.inference_mode():
-        for batch, owners in loader(items, workers=min(workers, 4), pin=device.type != "cpu", size=size):
-            moved = batch.to(device)
-            outputs = model(**moved.inputs)
-            if moved.targets:
-                losses, weights = losses + float(task.loss(outputs, moved)) * batch.size, weights + batch.size
-            np.add.at(views, owners, 1)
-            for name, value in task.answers(outputs).items():
-                rows = value.detach().float().cpu().numpy().astype(np.float64)
-                sums.setdefault(name, np.zeros((len(items), *rows.shape[1:])))
-                np.add.at(sums[name], owners, rows)
-    means = {name: total / views.reshape(-1, *([1] * (total.ndim - 1))) for name, total in sums.items()}
-    return means, losses / weights if weights else math.nan
-
-
-def answers_for(task: Task, examples: Sequence[Example], *, size: int = 16) -> dict[str, Floats]:
-    """What a trained task answers for files that have no labels."""
-    import torch
-
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    task.module.to(device)
-    task.prepare(examples, device)
-    return answer(task, task.module, EvaluationItems(task, examples), device, size)[0]

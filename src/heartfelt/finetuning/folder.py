@@ -21,7 +21,8 @@ import numpy as np
 from heartfelt import __version__
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.files import whole_file
-from heartfelt.finetuning.engine import Fitted, answers_for
+from heartfelt.finetuning.answering import answers_for
+from heartfelt.finetuning.engine import Fitted
 from heartfelt.finetuning.recipe import FineTuneRecipe, recipe_named
 from heartfelt.finetuning.task import Example, Output, Task
 from heartfelt.predictors.finetuned import KIND, MODEL_LOADERS, Answered, damaged

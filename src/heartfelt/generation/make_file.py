@@ -99,14 +99,22 @@ class PlannedSystem:
         return int(getattr(self.settings, "batch", None) or 1)
 
     @cached_property
+    def _given(self) -> dict[str, object]:
+        """The deciding settings that are not the usual ones: a later version with further keys finds the same stimuli complete."""
+        settings = self.settings
+        return settings.model_dump(
+            mode="json", exclude=set(type(settings).operational), exclude_defaults=True
+        )
+
+    @cached_property
     def settings_hash(self) -> str:
         """A hash of the settings that decide what is made."""
-        return _hash(self.deciding)[:8]
+        return _hash(self._given)[:8]
 
     def digest(self, stimulus: PlannedStimulus, seed: int, source: str = "") -> str:
         """A hash of everything that decides a stimulus: settings, text, and its first seed or what it is taken from."""
         prompt = stimulus.prompt
-        return _hash([self.deciding, prompt.text, prompt.intent, source or stimulus.seed(seed)])[:16]
+        return _hash([self._given, prompt.text, prompt.intent, source or stimulus.seed(seed)])[:16]
 
 
 @dataclass(frozen=True, slots=True)

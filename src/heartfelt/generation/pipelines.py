@@ -16,6 +16,7 @@ from heartfelt.generation.torch_models import (
     ModelGenerator,
     ModelSettings,
     Sampling,
+    Unusable,
     clip_of,
     dtype_of,
     generator_of,
@@ -107,6 +108,22 @@ class PipelineGenerator(ModelGenerator):
             "generator": [generator_of(seed) for seed in seeds],
         }
         return {name: value for name, value in given.items() if value is not None}
+
+    def _refusal(self, prompt: Prompt) -> Unusable | None:
+        """Pipelines cut long texts without an error; a stimulus must not come from half of its prompt."""
+        parts = [part for name, part in self._model.components.items() if name.startswith("tokenizer")]
+        left = [
+            len(part(prompt.text, verbose=False)["input_ids"]) - part.model_max_length
+            for part in parts
+            if part is not None
+        ]
+        if not left or min(left) <= 0:
+            return None
+        return Unusable(
+            self.kind,
+            f"The prompt has {min(left)} tokens more than the model reads.",
+            "Shorten the prompt.",
+        )
 
     def _default(self, name: str) -> object:
         return self._arguments[name].default if name in self._arguments else None

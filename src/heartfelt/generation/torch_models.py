@@ -332,6 +332,11 @@ class ModelGenerator(ABC):
         del prompt
         return None
 
+    def _refusal(self, prompt: Prompt) -> Unusable | None:
+        """Why nothing is made from a prompt, where that is so."""
+        del prompt
+        return None
+
     @abstractmethod
     def _sampling(self) -> Mapping[str, object]:
         """What decided the result besides prompt, seed and precision."""
@@ -346,9 +351,13 @@ class ModelGenerator(ABC):
     def generate_many(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
         """Stimuli in the order of the prompts, each with its own seed."""
         groups: dict[Hashable, list[int]] = {}
-        for place, prompt in enumerate(prompts):
-            groups.setdefault(self._alike(prompt), []).append(place)
         out: dict[int, Media] = {}
+        for place, prompt in enumerate(prompts):
+            refusal = self._refusal(prompt)
+            if refusal is None:
+                groups.setdefault(self._alike(prompt), []).append(place)
+            else:
+                out[place] = refusal
         for places in groups.values():
             chosen, own = [prompts[place] for place in places], [seeds[place] for place in places]
             made = within_memory(len(places), self.device, lambda: self._render(chosen, own))  # noqa: B023 - called at once

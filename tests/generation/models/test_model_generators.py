@@ -21,6 +21,7 @@ from heartfelt.generation.musicgen import Draws, MusicGenSampling
 from heartfelt.generation.mustango import chord_of, chords_of
 from heartfelt.generation.pipelines import cosine_scheduler
 from heartfelt.generation.torch_models import clip_of, generator_of, library, listening
+from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import read_audio
 from tests.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
 
@@ -202,6 +203,16 @@ def test_a_held_back_image_is_no_stimulus(home: Path, tmp_path: Path) -> None:
     made = build(home, "sd", model="safe").generate(prompts()[0], 1)
     with pytest.raises(InputError, match="safety checker"):
         made.save(tmp_path / "black.png")
+
+
+def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(
+    home: Path, tmp_path: Path
+) -> None:
+    long = Prompt("S_9", "S", "joy", "sad " * 30)
+    made = build(home, "sd").generate_many([long, prompts()[0]], [1, 1])
+    with pytest.raises(InputError, match="tokens more than the model reads"):
+        made[0].save(tmp_path / "long.png")
+    assert made[1].save(tmp_path / "short.png").exists()
 
 
 def test_samples_beyond_full_scale_are_turned_down_and_those_that_are_no_numbers_refused(

@@ -178,5 +178,6 @@ def draw_curves(panels: Sequence[Curves], _: Sequence[Key]) -> Figure:
             axes.plot(x, y, color=series.colour, linestyle=DASHES[place % 4], label=label, zorder=3)
             x, y = [p.x for p in series.needed], [p.y for p in series.needed]
             axes.plot(x, y, "o", color=series.colour, markersize=4, zorder=4)
-        axes.legend(loc="lower right")
+        falling = all(series.points[-1].y < series.points[0].y for series in panel.series if series.points)
+        axes.legend(loc="upper right" if falling else "lower right")
     return figure
