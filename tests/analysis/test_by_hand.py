@@ -133,6 +133,7 @@ def test_counts_are_compared_within_raters_where_they_are_known() -> None:
     assert anonymous.answers.p < 0.01 < named.answers.p
 
 
+@pytest.mark.slow
 def test_ceilings_within_cells_need_two_cells() -> None:
     table = stimuli(12, 1).with_columns(intent=pl.lit(None, pl.String), system=pl.lit("M0"))
     one_cell = prepare(snapshot("opinion", table, answers("opinion", table)))

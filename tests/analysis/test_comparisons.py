@@ -101,6 +101,7 @@ def test_preferences_give_means_on_the_scale_of_the_grades() -> None:
     assert (pair.preference.low or 0.0) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rank", "best-worst"])
 def test_sets_are_ranked(kind: str) -> None:
     made = only(sets_of_four(kind))

@@ -294,6 +294,7 @@ def test_a_share_has_wilsons_bounds() -> None:
     assert result["level"] == 0.95
 
 
+@pytest.mark.slow
 def test_ellipses_hold_95_percent_and_overlaps_the_middle_95_percent() -> None:
     for confidence in (0.5, 0.95):
         square = np.array([[1.0, 0.0, 1.0]])

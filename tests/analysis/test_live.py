@@ -82,6 +82,7 @@ def test_the_promised_ratings_give_the_wanted_precision(study: Study) -> None:
     assert np.mean(results) == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_what_is_reached_needs_nothing_and_nobody_needs_less_for_more(study: Study) -> None:
     row = means(study, ratings(40, 0.5))[0]
     width = half_width(row)

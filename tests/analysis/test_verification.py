@@ -157,6 +157,7 @@ def test_planted_effects_are_measured() -> None:
     assert len(without.raters) == 16
 
 
+@pytest.mark.slow
 def test_the_dashboard_has_the_same_numbers() -> None:
     snapshot = verified_panel(Panel(raters=6, images=10, fields=2, planted=0.2), 3)
     made = verification(snapshot)

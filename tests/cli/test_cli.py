@@ -30,6 +30,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "import" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -88,6 +89,7 @@ def test_import_show_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     )
 
 
+@pytest.mark.slow
 def test_the_folder_to_make_must_be_free_before_anything_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyP
     assert "No model is stored" in run("verify")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -181,6 +181,7 @@ def test_bad_input_is_explained(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_empty_texts_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.txt"
     path.write_text("\n\n", encoding="utf-8")

@@ -126,6 +126,7 @@ def test_every_rule_selects_what_it_says_and_names_itself() -> None:
     assert chosen(rejected, rejected, trials=1) == (), "not before the quota is full"
 
 
+@pytest.mark.slow
 def test_the_random_share_is_the_same_every_time_and_about_as_large_as_said() -> None:
     here = study({"rules": [{"type": "random", "share": 0.2}], "after": 1})
     items = {(f"s{n}", "q_emotions"): (GivenAnswer(n, 0.0, "joy"),) for n in range(5000)}
@@ -260,6 +261,7 @@ def test_none_can_be_decided_where_raters_may_say_it(make_study: Make, collect: 
         decide(plain, plain.do(AddAdjudicator()), NONE)
 
 
+@pytest.mark.slow
 def test_links_are_revoked_at_once_and_in_other_processes_too(make_study: Make, opened: Open) -> None:
     folder = make_study(2, **STUDY)
     collection, _ = collected(opened, folder)
@@ -280,6 +282,7 @@ def test_links_are_revoked_at_once_and_in_other_processes_too(make_study: Make, 
         collection.do(RevokeAdjudicator("nobody"))
 
 
+@pytest.mark.slow
 def test_excluded_raters_do_not_count(make_study: Make, opened: Open) -> None:
     collection, people = collected(
         opened,
@@ -319,6 +322,7 @@ def test_a_problem_that_raters_report_selects_every_question(make_study: Make, o
         ("s0", "emotion"), ("s0", "caption")]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_erasing_a_rater_removes_their_answers_and_their_words(make_study: Make, opened: Open) -> None:
     everything = {**STUDY, "adjudication": {"rules": [{"type": "all"}]}}
     collection, people = collected(opened, make_study(2, **everything))
@@ -334,6 +338,7 @@ def test_erasing_a_rater_removes_their_answers_and_their_words(make_study: Make,
     assert decided == {"emotion"}, "the text they wrote is gone, and the caption waits for its ratings again"
 
 
+@pytest.mark.slow
 def test_erasing_a_senior_rater_removes_their_decisions(make_study: Make, opened: Open) -> None:
     folder = make_study(2, **STUDY)
     collection, _ = collected(opened, folder)

@@ -153,6 +153,7 @@ def test_a_late_answer_is_kept_and_flagged(make_study: Make, opened: Open, clock
     assert collection.coverage().complete == 1
 
 
+@pytest.mark.slow
 def test_a_late_answer_to_a_full_item_is_kept_and_does_not_count(
     make_study: Make, opened: Open, clock: Clock
 ) -> None:

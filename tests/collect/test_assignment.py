@@ -149,6 +149,7 @@ def test_a_raters_quota(make_study: Make, collect: Open) -> None:
     assert {trial.of for trial in person.shown} == {5}
 
 
+@pytest.mark.slow
 def test_blocks_stay_together(make_study: Make, collect: Open) -> None:
     folder = make_study(
         rows=cells(4, 1, 6), design={"order": "blocks", "block_by": "system", "ratings_per_item": 3}
@@ -204,6 +205,7 @@ def test_order_is_logged_from_one(make_study: Make, collect: Open) -> None:
     assert order_of(collection, person)["position"].to_list() == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_practice_is_set_aside_and_never_counted(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(5, design={"practice": 2, "practice_stimuli": ["s0", "s1"]}))
     person = Person(collection)
@@ -373,6 +375,7 @@ def test_the_same_seed_assigns_alike(make_study: Make, tmp_path: Path, clock: Cl
     assert orders(4) != orders(5)
 
 
+@pytest.mark.slow
 def test_answers_after_the_study_changed(make_study: Make, collect: Open) -> None:
     """A stimulus that nobody rated may leave the study; it is not shown any more, not even where it was held."""
     folder = make_study(4, design={"ratings_per_item": 3})

@@ -128,6 +128,7 @@ def test_an_invitation_goes_with_the_person(make_study: Make, opened: Open) -> N
     assert collection.invitations()["invitation"].to_list() == [two]
 
 
+@pytest.mark.slow
 def test_declining_leaves_a_count_and_nothing_else(make_study: Make, opened: Open) -> None:
     folder = make_study(3, **STUDY)
     collection = opened(folder)

@@ -77,6 +77,7 @@ def test_what_is_stored(folder: Path, clock: Clock) -> None:
         assert set(collection.trials(person.id)["heard_flag"]) >= {"impossible", "incomplete"}
 
 
+@pytest.mark.slow
 def test_trials_answered_offline_are_believed_once_the_time_has_passed(folder: Path, clock: Clock) -> None:
     """Three clips are held; half a minute passes, then the answers arrive together."""
     with Collection.open(folder, clock=clock) as collection:
@@ -148,6 +149,7 @@ def clips(tmp_path: Path) -> Path:
     return home
 
 
+@pytest.mark.slow
 def test_more_than_the_time_allows_is_impossible_and_what_fits_is_not(
     clips: Path, collect: Open, clock: Clock
 ) -> None:

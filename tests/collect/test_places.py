@@ -37,6 +37,7 @@ Open = Callable[..., Collection]
 LEASE = 180.0
 
 
+@pytest.mark.slow
 def test_the_cap_with_raters_who_are_through(make_study: Make, collect: Open, clock: Clock) -> None:
     collection = collect(make_study(4, design={"ratings_per_item": 9, "stimuli_per_rater": 2}))
     collection.do(Change({"cap": 2}))
@@ -85,6 +86,7 @@ def test_a_long_lease_is_waited_for(make_study: Make, collect: Open, clock: Cloc
     collection.do(Arrive())
 
 
+@pytest.mark.slow
 def test_somebody_who_left_or_only_looked_holds_no_place(make_study: Make, collect: Open) -> None:
     consent = {"text": "Agree?"}
     collection = collect(make_study(4, design={"ratings_per_item": 9}, consent=consent))
@@ -97,6 +99,7 @@ def test_somebody_who_left_or_only_looked_holds_no_place(make_study: Make, colle
     Person(collection)
 
 
+@pytest.mark.slow
 def test_a_cap_of_none_is_no_cap_and_of_zero_lets_nobody_in(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(4, design={"ratings_per_item": 9}))
     collection.do(Change({"cap": 0}))
@@ -106,6 +109,7 @@ def test_a_cap_of_none_is_no_cap_and_of_zero_lets_nobody_in(make_study: Make, co
     Person(collection)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("others", "ending"), [(3, "partial"), (2, "complete")])
 def test_half_of_the_trials_earn_the_code_when_nothing_is_left(
     make_study: Make, collect: Open, others: int, ending: str
@@ -150,6 +154,7 @@ def test_ahead_is_how_many_trials_are_held_beyond_the_first(make_study: Make, co
     assert (CollectOptions().hidden, CollectOptions().planted) == (None, None), "as in the design"
 
 
+@pytest.mark.slow
 def test_drafts_verified_together_are_held_together(make_study: Make, collect: Open) -> None:
     """Those of a page and of the next; each is a trial of its own and is answered in order."""
     asked = [{"id": "style", "text": "Style", "scale": "nine", "machine_first": True}]
@@ -196,6 +201,7 @@ def test_options_that_cannot_be(wrong: dict[str, Any]) -> None:
     CollectOptions(hidden=0.0, planted=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "works"), [(0, False), (1, True), (10_000, True), (10_001, False)])
 def test_how_many_invitations_at_a_time(make_study: Make, collect: Open, count: int, works: bool) -> None:
     collection = collect(make_study(2))

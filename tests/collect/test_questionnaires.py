@@ -149,6 +149,7 @@ def test_a_questionnaire_comes_page_by_page_and_is_stored_once(make_study: Make,
     assert rows_of(collection, 1) == {"journal": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plays", ["yes", "no"])
 def test_conditions_are_tested_by_the_server(make_study: Make, opened: Open, plays: str) -> None:
     collection = opened(make_study(**STUDY), hidden=0.0, planted=1.0)
@@ -179,11 +180,13 @@ def test_conditions_are_tested_by_the_server(make_study: Make, opened: Open, pla
     assert set(rated.filter(question="things")["answer"].to_list()) == {NONE}
 
 
+@pytest.mark.slow
 def test_simulated_raters_answer_what_they_are_shown(make_study: Make) -> None:
     outcome = simulate_collection(make_study(**STUDY), SimulationOptions(raters=4, seed=3))
     assert (outcome.ratings, outcome.left) == (9, 0)
 
 
+@pytest.mark.slow
 def test_an_adaptive_study_is_not_steered_by_what_is_not_always_asked(make_study: Make, opened: Open) -> None:
     design = {**STUDY["design"], "adaptive": True}
     collection = opened(make_study(**{**STUDY, "design": design}))

@@ -41,6 +41,7 @@ Make = Callable[..., Path]
 Open = Callable[..., Collection]
 
 
+@pytest.mark.slow
 def test_coverage_counts_what_is_there_and_what_is_coming(
     make_study: Make, opened: Open, clock: Clock
 ) -> None:
@@ -201,6 +202,7 @@ def test_a_snapshot_is_of_one_moment(make_study: Make, opened: Open) -> None:
     assert sizes == sorted(sizes)
 
 
+@pytest.mark.slow
 def test_media_that_are_missing_or_broken_are_left_out(make_study: Make, opened: Open) -> None:
     folder = make_study(
         rows=["stimulus,path", "good,good.wav", "gone,gone.wav", "broken,broken.wav", "bare,"]
@@ -236,6 +238,7 @@ def test_nothing_but_media_is_served(make_study: Make, opened: Open, name: str) 
     assert opened(folder).media(name) is None
 
 
+@pytest.mark.slow
 def test_the_next_media_are_named_ahead(make_study: Make, opened: Open) -> None:
     folder = make_study(rows=["stimulus,path", *(f"s{n},s{n}.wav" for n in range(5))])
     (folder / "media").mkdir()
@@ -422,6 +425,7 @@ def test_drafts_that_are_not_on_the_scale_are_not_shown(make_study: Make, opened
     assert collection.snapshot().ratings.filter(question="style").height == 3
 
 
+@pytest.mark.slow
 def test_verdicts_on_a_repeated_stimulus_are_all_in_the_snapshot(make_study: Make, opened: Open) -> None:
     folder = machine_study(make_study, 4, 2)
     study = yaml.safe_load((folder / "study.yaml").read_text(encoding="utf-8"))

@@ -155,6 +155,7 @@ def test_a_headphone_check_of_another_length_is_refused(make_study: Make, opened
         collection.do(Headphones(person.id, "tones", [1, 1, 1], [1, 1, 1]))
 
 
+@pytest.mark.slow
 def test_the_same_person_is_the_same_rater(make_study: Make, opened: Open) -> None:
     folder = make_study()
     collection = opened(folder)
@@ -245,6 +246,7 @@ def test_closing_stops_new_raters_and_lets_old_ones_finish(make_study: Make, ope
     collection.do(Arrive())
 
 
+@pytest.mark.slow
 def test_the_cap_counts_those_who_take_part(make_study: Make, opened: Open, clock: Clock) -> None:
     collection = opened(make_study(consent={"text": "Agree?"}, design={"ratings_per_item": 9}))
     collection.do(Change({"cap": 2}))

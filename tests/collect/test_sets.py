@@ -160,6 +160,7 @@ def test_mushra(make_study: Make, opened: Open, tmp_path: Path) -> None:
     assert set(ratings.select("place", "value").iter_rows()) == {(1, 80.0), (2, 60.0), (3, 40.0)}
 
 
+@pytest.mark.slow
 def test_an_order_of_a_set(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "ranking", "rank"))
     walk(collection, lambda _: [2, 0, 1], 1)
@@ -167,6 +168,7 @@ def test_an_order_of_a_set(make_study: Make, opened: Open) -> None:
     assert set(ratings.select("place", "value").iter_rows()) == {(3, 1.0), (1, 2.0), (2, 3.0)}
 
 
+@pytest.mark.slow
 def test_the_best_and_the_worst(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "best-worst", "best-worst"))
     walk(collection, lambda _: {"best": 1, "worst": 0}, 1)
@@ -240,6 +242,7 @@ def test_a_set_that_is_not_answered(make_study: Make, clock: Clock) -> None:
 # --- what is presented ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_order_survives_a_reload_and_a_restart(make_study: Make, opened: Open) -> None:
     folder = study(make_study, "ranking", "rank")
     collection = opened(folder)
@@ -303,6 +306,7 @@ def test_a_repeated_set_comes_in_another_order(make_study: Make, clock: Clock) -
     assert all(list(each) == [1, 2] for each in places["place"])
 
 
+@pytest.mark.slow
 def test_practice_and_anchor_stimuli_set_their_sets_aside(make_study: Make, clock: Clock) -> None:
     probes = [{"type": "anchor", "id": "known", "stimuli": ["c2"], "question": "better", "at_least": 1}]
     design = {"practice": 1, "practice_stimuli": ["c1"]}
@@ -367,6 +371,7 @@ def test_a_flagged_set_and_one_whose_media_fail(make_study: Make, opened: Open) 
     assert collection.ratings()["trial"].n_unique() == 1
 
 
+@pytest.mark.slow
 def test_erasing_and_excluding(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "mushra", "grade", sets={"reference": "a"}))
     first, second = walk(collection, lambda _: [1, 2, 3])
@@ -449,6 +454,7 @@ def test_edits_to_sets_with_answers(make_study: Make, opened: Open) -> None:
         opened(folder)
 
 
+@pytest.mark.slow
 def test_a_trial_whose_set_was_edited_takes_no_answer(make_study: Make, opened: Open) -> None:
     folder = study(make_study, "pair", "choice", sets={"rule": "table", "file": "sets.csv"})
     (folder / "sets.csv").write_text("set,stimulus\nx,a0\nx,b1\n", encoding="utf-8")
@@ -471,6 +477,7 @@ def test_a_trial_whose_set_was_edited_takes_no_answer(make_study: Make, opened: 
 # --- listening --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_log_is_optional_for_sets_without_media(make_study: Make, clock: Clock) -> None:
     with Collection.open(study(make_study, "pair", "choice"), clock=clock, options=SEEDED) as collection:
         person = Person(collection)

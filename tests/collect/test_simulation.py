@@ -75,6 +75,7 @@ def test_those_who_come_when_it_is_full_are_turned_away(make_study: Make) -> Non
     assert outcome.turned_away > 0
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_the_study_folder(make_study: Make) -> None:
     folder = make_study(4)
     before = sorted(path.name for path in folder.iterdir())

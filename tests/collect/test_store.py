@@ -37,6 +37,7 @@ def store_of(folder: Path, database: str | None) -> Database:
     return Database(database or folder / STORE_FILE, load_study(folder).name)
 
 
+@pytest.mark.slow
 def test_migrations_make_the_tables_the_code_works_with(make_study: Make, database: str | None) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
@@ -257,6 +258,7 @@ def test_a_server_that_was_started_again_in_the_meantime(
         assert collection.ratings().height == 1
 
 
+@pytest.mark.slow
 def test_a_database_that_is_not_there(make_study: Make) -> None:
     with pytest.raises(StoreUnavailable):
         Collection.open(make_study(), database="postgresql://nobody@127.0.0.1:1/none")

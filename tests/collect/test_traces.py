@@ -100,6 +100,7 @@ def test_a_trace_that_is_none_is_refused(wrong: Any, make_study: Make, clock: Cl
         assert collection.change() == before
 
 
+@pytest.mark.slow
 def test_practice_and_repeats(make_study: Make, clock: Clock) -> None:
     probes = [{"type": "repeat", "id": "again", "gap": 1}]
     folder = make_study(4, **PLANE, probes=probes, design={"practice": 1, "practice_stimuli": ["s0"]})

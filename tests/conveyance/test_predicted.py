@@ -117,6 +117,7 @@ def test_intents_without_references_are_refused() -> None:
         )
 
 
+@pytest.mark.slow
 def test_what_needs_ratings_is_in_the_summary_only_with_ratings() -> None:
     plain = {"system", "question", "deviation"}
     (unrated,) = of_system(predicted(world(stream(6, "keys"))))

@@ -185,6 +185,7 @@ def test_a_caption_the_machine_wrote_is_no_rating(tmp_path: Path) -> None:
     assert again(snapshot, tmp_path)[0].hash == snapshot.hash
 
 
+@pytest.mark.slow
 def test_two_machines_on_one_field_and_a_verifier_who_is_no_annotator(tmp_path: Path) -> None:
     style = [
         {"machine": "oil", "source": "M1", "verdict": "accepted", "verified_by": "boss"},

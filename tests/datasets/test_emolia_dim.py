@@ -76,6 +76,7 @@ def test_the_same_file_name_in_two_folders_is_two_stimuli(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.slow
 def test_answers_items_and_flags(tmp_path: Path) -> None:
     snapshot = FORMAT.read(FORMAT.example(tmp_path), {})
     counted = {r["annotation_id"]: (r["value"], r["answer"]) for r in snapshot.ratings.iter_rows(named=True)}
@@ -165,6 +166,7 @@ def test_an_item_may_have_several_flags(tmp_path: Path) -> None:
     assert (out / "flags.csv").read_text() == flags
 
 
+@pytest.mark.slow
 def test_without_a_file_of_flags_nothing_is_flagged(tmp_path: Path) -> None:
     snapshot = FORMAT.read(subset(tmp_path / "in", row()), {})
     assert snapshot.items["flagged"].to_list() == [False]
@@ -243,6 +245,7 @@ def test_audio_is_found_below_the_media_folder(tmp_path: Path) -> None:
     assert snapshot.hash == FORMAT.read(FORMAT.example(tmp_path / "bare"), {}).hash
 
 
+@pytest.mark.slow
 def test_a_collected_study_is_written_with_its_levels(tmp_path: Path) -> None:
     stimuli = pl.DataFrame({"stimulus": ["x.mp3"], "intent": ["TEMP"]})
     ratings = pl.DataFrame(

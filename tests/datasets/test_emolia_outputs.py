@@ -240,6 +240,7 @@ class TestSummary:
         assert result["agreement_by_rater_count"]["3"]["items"] == 2
 
 
+@pytest.mark.slow
 def test_a_published_figure_that_counted_missing_pairs_as_disagreement(tmp_path: Path) -> None:
     """Of three binary votes u of the items are unanimous: pairs then agree on u + (1 - u) / 3, whoever the raters are.
 
@@ -274,6 +275,7 @@ def test_the_report_reads_as_a_methods_section(out: Path) -> None:
         assert len({line.replace("\\|", "").count("|") for line in lines}) == 1, lines[0]
 
 
+@pytest.mark.slow
 def test_ties_as_published(tmp_path: Path) -> None:
     options = EmoliaOptions(ties="published")
     result = write_emolia(emo(tmp_path / "emo"), tmp_path / "out", options)
@@ -312,6 +314,7 @@ questions:
 """
 
 
+@pytest.mark.slow
 def test_any_study_of_presence_and_of_yes_or_no(tmp_path: Path) -> None:
     rows = [
         ("r1", "a", "joy", 2.0),

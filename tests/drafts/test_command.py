@@ -52,6 +52,7 @@ def test_dry_run_then_run_then_nothing_left(folder: Path, capsys: pytest.Capture
         assert json.loads(capsys.readouterr().out)["drafters"][0]["items"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

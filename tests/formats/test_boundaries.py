@@ -171,6 +171,7 @@ class TestScales:
         if kind is Categories:
             assert snapshot.ratings["value"].to_list() == [float(i) for i in range(answers)]
 
+    @pytest.mark.slow
     def test_answers_with_their_own_codes_keep_them(self) -> None:
         frame = pl.DataFrame(
             {
@@ -243,6 +244,7 @@ class TestAnchors:
         with pytest.raises(InputError, match=problem):
             self.probes(anchors=given)
 
+    @pytest.mark.slow
     def test_which_question_the_limits_are_about(self) -> None:
         frame = self.FRAME.with_columns(other=pl.col("value"))
         several = {"value": "value,other"}
@@ -270,6 +272,7 @@ class TestLists:
         with pytest.raises(InputError, match="differ in length"):
             heartfelt.read(frame, rater="none", value="v,w")
 
+    @pytest.mark.slow
     def test_one_cell_that_is_no_list(self) -> None:
         frame = pl.DataFrame({"rater": ["p", "q"], "stimulus": ["a", "a"], "value": ["[x]", "y"]})
         assert heartfelt.read(frame).study.scales["scale"].level == "nominal"

@@ -42,6 +42,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "log.csv"
 
 
+@pytest.mark.slow
 def test_a_log_with_paths_and_repeats_is_read(log: Path) -> None:
     assert heartfelt.read(log, "long", **OPTIONS).stimuli["path"].to_list()[0] == "images/red/p01.jpg"
     snapshot = heartfelt.read(log, "long", media="images", **OPTIONS)

@@ -126,6 +126,7 @@ def test_fields_of_mixed_types_are_read_record_by_record(tmp_path: Path) -> None
     assert snapshot.raters["rater"].to_list() == ["7", "u"]
 
 
+@pytest.mark.slow
 def test_logs_of_other_arenas(tmp_path: Path) -> None:
     music = {
         "uuid": "b1",

@@ -39,6 +39,7 @@ def again(snapshot: Snapshot, folder: Path) -> None:
     assert read.study.hash == snapshot.study.hash
 
 
+@pytest.mark.slow
 def test_best_and_worst_by_name_column_or_place(tmp_path: Path) -> None:
     snapshot = heartfelt.read(QUADS, members="Item1,Item2,Item3,Item4", best="Best", worst="Worst")
     rows = snapshot.ratings.filter(pl.col("value") != 0).select("rater", "stimulus", "value", "place").rows()
@@ -94,6 +95,7 @@ OPTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_grades_of_sets_with_roles(tmp_path: Path) -> None:
     snapshot = heartfelt.read(grades(), **OPTIONS)
     assert isinstance(snapshot.study.scale_of("grade"), Grade)
@@ -190,6 +192,7 @@ def trace(snapshot: Snapshot, rater: str, question: str) -> list[float | None]:
     return [None if sample is None else round(sample, 4) for sample in rows["samples"][0]]
 
 
+@pytest.mark.slow
 def test_a_row_per_sample(tmp_path: Path) -> None:
     snapshot = heartfelt.read(SAMPLES, stimulus="song", time="t_ms")
     assert trace(snapshot, "u", "valence") == [0.1, 0.2, None, 0.4, 0.5]  # the gap stays one
@@ -215,6 +218,7 @@ def test_irregular_moments_are_held() -> None:
     assert "irregular" in snapshot.source.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cells", [[[0.1, 0.2, None], [0.3]], ["[0.1, 0.2, nan]", "[0.3]"], ["0.1;0.2;", "0.3"]]
 )

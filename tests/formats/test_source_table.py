@@ -101,6 +101,7 @@ def test_broken_json_is_two_lines(text: str, tmp_path: Path) -> None:
         heartfelt.read(table(tmp_path / "t.json", text), "long")
 
 
+@pytest.mark.slow
 def test_frames_are_read_like_files() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pl.DataFrame(ROWS)
@@ -112,6 +113,7 @@ def test_frames_are_read_like_files() -> None:
         heartfelt.read(5)
 
 
+@pytest.mark.slow
 def test_personal_data_are_dropped_unless_asked_for(tmp_path: Path) -> None:
     path = table(
         tmp_path / "t.csv",
@@ -163,6 +165,7 @@ def test_a_condition_that_makes_no_sense_is_refused(where: str) -> None:
         heartfelt.read(pl.DataFrame(ROWS), where=where)
 
 
+@pytest.mark.slow
 def test_questions_are_renamed() -> None:
     frame = pl.DataFrame(ROWS).with_columns(question=pl.lit("Q1"))
     snapshot = heartfelt.read(frame, rename={"Q1": "valence"}, scale={"valence": "1-9"})
@@ -301,6 +304,7 @@ def test_a_file_that_is_no_snapshot_says_how_to_read_it(tmp_path: Path) -> None:
         heartfelt.load(tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_free_text_survives_export_and_import(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {

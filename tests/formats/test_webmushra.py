@@ -79,6 +79,7 @@ def test_grades_that_cannot_be_used(tmp_path: Path) -> None:
     assert snapshot.ratings.height == 6
 
 
+@pytest.mark.slow
 def test_names_of_reference_and_anchors_can_be_stated(tmp_path: Path) -> None:
     text = "Name,Item,Codec,Grade\nl,i,Studio,90\nl,i,muffled,10\nl,i,codec,50\n"
     columns = {"rater": "Name", "trial": "Item", "condition": "Codec", "score": "Grade"}
@@ -158,6 +159,7 @@ def test_a_column_per_condition(tmp_path: Path) -> None:
     assert snapshot.ledger["reason"].to_list() == ["no answer"]
 
 
+@pytest.mark.slow
 def test_trials_without_a_reference_are_read_and_counted(tmp_path: Path) -> None:
     text = f"session_test_id,session_uuid,{GRADES}" + session("demo,u1,")
     text += "demo,u2,t1,C1,50,1,\ndemo,u2,t1,anchor35,10,1,\n"

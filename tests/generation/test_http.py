@@ -194,6 +194,7 @@ def test_results_that_move_on_for_ever_jobs_that_fail_and_jobs_that_never_end(
             assert own.asked[0].headers["x-key"] == KEY
 
 
+@pytest.mark.slow
 def test_a_key_that_is_not_set_stops_before_anything_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_prompt_table_gives_the_ids(tmp_path: Path) -> None:
             load_make(folder)
 
 
+@pytest.mark.slow
 def test_dealt_prompts_of_a_study_keep_their_intents(tmp_path: Path) -> None:
     prompts = [{"id": "p", "text": "{intent} one"}, {"id": "q", "text": "a song"}]
     folder = study_in(tmp_path, {"prompts": "p.csv", "systems": {"A": TONES, "B": TONES}}, prompts=prompts)

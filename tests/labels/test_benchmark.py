@@ -145,6 +145,7 @@ def test_an_empty_part_and_stimuli_without_a_group_are_noted(made: Snapshot) -> 
     assert "3 stimuli have no system" in " ".join(result.notes)
 
 
+@pytest.mark.slow
 def test_tied_items_are_left_out_and_stand_in_the_ledger(tmp_path: Path) -> None:
     snapshot = emo(tmp_path / "emo")
     result = freeze(snapshot, labels(snapshot, LabelOptions(minimum_ratings=1)))

@@ -118,6 +118,7 @@ def test_emolia_s_own_convention_forces_ties_into_the_majority_and_lets_one_vote
     assert (tie["bucket"], tie["majority_present"], tie["present_tie"]) == ("majority_no", False, True)
 
 
+@pytest.mark.slow
 def test_counts_of_the_hand_made_subsets(tmp_path: Path) -> None:
     assert buckets(emo(tmp_path / "emo")).counts == {
         "majority_present": 1,

@@ -84,6 +84,7 @@ def test_analyses_and_texts_leave_none_out(snapshot: Snapshot) -> None:
     assert set(snapshot_texts(snapshot, "story").texts) == {"a man"}
 
 
+@pytest.mark.slow
 def test_none_survives_being_written_and_read(snapshot: Snapshot, tmp_path: Path) -> None:
     heartfelt.export(snapshot, "long", tmp_path / "out")
     again = heartfelt.read(tmp_path / "out")

@@ -24,6 +24,7 @@ def features(valence: float, arousal: float, system: str) -> np.ndarray:
     return mean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_brightness_follows_valence(system: str) -> None:
     dark, bright = features(2.0, 5.0, system)[0], features(8.0, 5.0, system)[0]
@@ -32,6 +33,7 @@ def test_brightness_follows_valence(system: str) -> None:
     assert bright - dark > 0.66 * 0.58 * 6 / 8 * gain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_saturation_and_clutter_follow_arousal(system: str) -> None:
     calm, wild = features(5.0, 2.0, system), features(5.0, 8.0, system)

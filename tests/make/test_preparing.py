@@ -237,6 +237,7 @@ def test_speech_rates_are_measured_and_unusual_ones_named(study: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_instrumental_clips_need_something_that_listens(study: Path) -> None:
     with pytest.raises(InputError, match="Nothing listens for voices"):
         prepare(study, PrepareOptions(content="instrumental"))

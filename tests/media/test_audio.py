@@ -189,6 +189,7 @@ def crop_start(
     return int(crop(places, rate, seconds, seed=seed, name=name, between=between)[0])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(
     frames=st.integers(100, 100_000),
@@ -262,6 +263,7 @@ def test_what_is_written_is_read_and_is_the_same_bytes_again(suffix: str, tmp_pa
     assert sorted(p.name for p in path.parent.iterdir()) == [path.name]
 
 
+@pytest.mark.slow
 def test_opus_takes_any_rate(tmp_path: Path) -> None:
     back = read_audio(write_audio(tmp_path / "a.opus", noise(), 22_050))
     assert back.rate == 48_000

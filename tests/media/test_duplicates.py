@@ -65,6 +65,7 @@ def test_the_limit_is_exact_wherever_the_bits_are(bits: int, same: bool) -> None
         assert bool(duplicate_groups([original, flipped(original, places)])[1] == 0) is same
 
 
+@pytest.mark.slow
 def test_nothing_and_blank_images() -> None:
     assert duplicate_groups([]).tolist() == []
     assert duplicate_groups([None, None]).tolist() == [0, 1]

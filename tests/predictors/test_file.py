@@ -189,6 +189,7 @@ def test_a_name_that_could_be_two_stimuli_matches_none(tmp_path: Path) -> None:
     assert done.ledger["stimulus"].to_list() == ["sample_00.mp3"]
 
 
+@pytest.mark.slow
 def test_what_does_not_match_is_told_again_after_a_resumed_run(data: Snapshot, tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", "stimulus,question,value\nclip_000,valence,1\nnobody,valence,1\n")
     for _ in range(2):

@@ -41,6 +41,7 @@ def pairs() -> Snapshot:
     return arena(prompts=1, raters=2)[0]
 
 
+@pytest.mark.slow
 def test_probabilities_in_either_order(pairs: Snapshot, tmp_path: Path) -> None:
     path = written(tmp_path, "first,second,probability,tie\nB00,A00,0.3,0.1\nA00,C00.wav,0.9,0\n")
     done = asked(pairs, path)
@@ -121,6 +122,7 @@ def test_agreeing_orders_are_one_prediction_and_strangers_are_in_the_ledger(
     assert done.ledger["stimulus"].to_list() == ["A00|Z99"]
 
 
+@pytest.mark.slow
 def test_values_of_the_members_of_sets(tmp_path: Path) -> None:
     snapshot, truth = rankings(prompts=2, raters=2)
     rows = [f"s{name[1:].lstrip('0') or '0'},{name},{rank}" for name, rank in truth.items()]
@@ -133,6 +135,7 @@ def test_values_of_the_members_of_sets(tmp_path: Path) -> None:
         asked(snapshot, written(tmp_path, "set,stimulus,value\ns0,A00,1\ns0,A00,2\n"))
 
 
+@pytest.mark.slow
 def test_heartfelts_own_predictions_of_sets_are_read_again(pairs: Snapshot, tmp_path: Path) -> None:
     first = asked(
         pairs, written(tmp_path, "first,second,winner\nA00,B00,first\nB00,A00,first\nA00,C00,tie\n")

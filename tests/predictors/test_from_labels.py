@@ -178,6 +178,7 @@ def test_the_left_out_rater_is_a_real_one_and_the_seed_decides_which() -> None:
     assert other.table["value"].to_list() != done.table["value"].to_list()
 
 
+@pytest.mark.slow
 def test_one_person_may_be_named() -> None:
     data = random_study(10)
     done = learnt("human:r2", data, ["valence"])
@@ -208,6 +209,7 @@ def test_what_a_left_out_rater_cannot_be_held_against(tmp_path: Path) -> None:
     assert three.table["problem"].to_list() == ["the other raters are tied"] * 2
 
 
+@pytest.mark.slow
 def test_others_tied_on_degrees_still_say_present(tmp_path: Path) -> None:
     done = learnt("human:u0", votes([[0, 1, 2], [0, 2, 1, 0], [2, 0, 0, 1, 1]], tmp_path / "a"))
     assert done.table["against"].to_list()[:2] == [1.0, 1.0]

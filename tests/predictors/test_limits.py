@@ -125,6 +125,7 @@ def test_every_part_of_a_case_is_part_of_what_is_resumed(
     assert asked_of(case, tmp_path) == 0
 
 
+@pytest.mark.slow
 def test_another_predictor_or_request_is_asked_again(clips: list[Path], tmp_path: Path) -> None:
     case = texts_case(clips[0], ["one"])
     for predictor in (Settled(), Settled("settled 2"), Settled(sends="context"), Settled(sends="other")):

@@ -55,6 +55,7 @@ def test_a_predictor_that_compares_gets_a_case_for_every_set() -> None:
     assert first.asks[0].names == ("better", "arousal")
 
 
+@pytest.mark.slow
 def test_any_other_gets_a_case_for_every_stimulus_and_is_asked_for_a_number() -> None:
     snapshot, truth = arena(prompts=2)
     alone = cases(snapshot)
@@ -132,6 +133,7 @@ def test_ordinary_predictions_have_no_further_columns() -> None:
     assert not {"members", "orders", "samples", "rate", "start"} & set(table.columns)
 
 
+@pytest.mark.slow
 def test_a_missing_member_is_that_sets_problem(tmp_path: Path) -> None:
     snapshot = with_media(tmp_path)
     (tmp_path / "media" / "A00.wav").unlink()
@@ -160,6 +162,7 @@ def test_a_bench_of_baselines(tmp_path: Path) -> None:
     assert "the scores say what one rater reaches" in next(iter(human.problems))
 
 
+@pytest.mark.slow
 def test_predictions_of_single_stimuli_need_no_pairs() -> None:
     """What ``predictions`` holds about stimuli that are in no pair is ignored."""
     snapshot, truth = arena(prompts=2)

@@ -35,6 +35,7 @@ def test_emolia_asks_with_its_own_sentence(tmp_path: Path) -> None:
     assert texts["Anger/affirmative"] == "Speech audio in which the speaker expresses or conveys Anger."
 
 
+@pytest.mark.slow
 def test_emolia_levels_ask_with_their_text(tmp_path: Path) -> None:
     data = heartfelt.read(FORMATS["emolia-dim"].example(tmp_path), "emolia-dim")
     texts = {ask.question: ask.text for case in cases(data) for ask in case.asks}
@@ -68,6 +69,7 @@ def test_questions_items_and_limit(tmp_path: Path) -> None:
         cases(data, limit=0)
 
 
+@pytest.mark.slow
 def test_a_benchmark_asks_the_same(tmp_path: Path) -> None:
     data = snapshot(tmp_path)
     frozen = freeze(data)

@@ -220,6 +220,7 @@ def test_a_heatmap_prints_the_share_of_each_cell(conveyance: Analysis) -> None:
     assert shades[0] == pytest.approx(1 + (blue - 1) * share, abs=0.004)
 
 
+@pytest.mark.slow
 def test_before_and_after_lie_beside_each_other(conveyance: Analysis) -> None:
     figure = drawn("sensitivity", conveyance)
     (axes,) = [ax for ax in figure.axes if ax.get_title() == "Reliability"]

@@ -112,6 +112,7 @@ def test_small_media_are_inside(page_data: dict[str, Any], conveyance: Analysis)
     assert all(source.startswith("data:audio/wav;base64,") for source in page_data["media"].values())
 
 
+@pytest.mark.slow
 def test_large_media_are_linked_from_where_the_page_will_lie(
     conveyance: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,6 +214,7 @@ def test_shares_alone_are_enough() -> None:
     assert each.at == "its own answer"
 
 
+@pytest.mark.slow
 def test_a_threshold_that_says_nothing_is_said() -> None:
     snapshot, truth = made.presence(stimuli=30)
     rows = [{"stimulus": s, "question": q, "score": 5 + value} for (s, q), value in truth.items()]

@@ -39,6 +39,7 @@ def test_the_truth_reaches_the_ceiling() -> None:
     assert sum(shares) / len(shares) == pytest.approx(1.0, abs=0.03)
 
 
+@pytest.mark.slow
 def test_ceilings_of_one_another() -> None:
     result = scored(1)
     ceiling = {score.metric: score.ceiling for score in result.scores if score.aggregation == "item"}

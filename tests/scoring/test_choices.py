@@ -56,6 +56,7 @@ def value(scores: Scores, metric: str, model: str, part: str = "with_failures") 
     return float(getattr(found, part))
 
 
+@pytest.mark.slow
 def test_a_number_per_stimulus_decides_pairs_by_the_sign_of_the_difference() -> None:
     snapshot, truth = data()
     scores = score(snapshot, scalar(truth), QUICK)
@@ -268,6 +269,7 @@ def test_two_models_are_compared_answer_by_answer() -> None:
     assert [rank.why_none for rank in scores.ranked("better")] == [None, "it does not beat chance"]
 
 
+@pytest.mark.slow
 def test_one_rater_is_the_agreement_of_two() -> None:
     snapshot, truth = data()
     scores = score(snapshot, scalar(truth), QUICK)
@@ -362,6 +364,7 @@ def test_why_a_set_failed_is_why_its_pairs_did() -> None:
     assert coverage.problems == {"the model refused": 6}
 
 
+@pytest.mark.slow
 def test_graded_preferences_are_scored_by_their_sign() -> None:
     snapshot, truth = arena(graded=True)
     scores = score(snapshot, scalar(truth), QUICK)

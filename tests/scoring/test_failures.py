@@ -36,6 +36,7 @@ def numbers() -> tuple[Scores, pl.DataFrame]:
     return score(snapshot, table, OPTIONS), table
 
 
+@pytest.mark.slow
 def test_eight_of_120_do_not_rank_first() -> None:
     result, _ = numbers()
     each = result.find("valence", "abstains")

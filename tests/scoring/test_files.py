@@ -33,6 +33,7 @@ def test_scores_are_restored_from_their_file(tmp_path: Path) -> None:
     assert restored.options.confidence == 0.95
 
 
+@pytest.mark.slow
 def test_keys_of_the_parts() -> None:
     snapshot, truth = made.numbers(per_cell=2)
     rows = [

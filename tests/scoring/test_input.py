@@ -20,6 +20,7 @@ def rows(snapshot: Snapshot, **said: object) -> list[dict[str, object]]:
     return [{**r, **said} for r in snapshot.items.select("stimulus", "question").to_dicts()]
 
 
+@pytest.mark.slow
 def test_constant_predictions_have_errors_but_no_correlation() -> None:
     snapshot, _ = made.numbers(per_cell=2)
     result = score(snapshot, made.predictions("flat", rows(snapshot, value=5.0)), FEW)
@@ -114,6 +115,7 @@ def test_options_that_cannot_be(options: dict[str, object], words: str) -> None:
     assert words in caught.value.fix
 
 
+@pytest.mark.slow
 def test_a_selection_leaves_rows_in_the_ledger() -> None:
     snapshot, _ = made.presence(stimuli=20, raters=3)
     truth = truth_of(snapshot, ScoreOptions(selection=Selection(unanimous=True, limit=5)))

@@ -218,6 +218,7 @@ def test_scores_from_zero_to_one_are_probabilities(lowest: float, probable: bool
     assert brier.estimate.is_missing is not probable
 
 
+@pytest.mark.slow
 def test_the_smallest_differences_within_cells_count() -> None:
     snapshot, truth = made.numbers(per_cell=3)
     options = ScoreOptions(ceilings=False, slices=())

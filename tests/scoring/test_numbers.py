@@ -161,6 +161,7 @@ def test_the_better_model_is_ahead_and_told_apart(scores: Scores) -> None:
     assert pair.more_stimuli.value == 0
 
 
+@pytest.mark.slow
 def test_scores_that_are_not_on_the_scale_have_correlations_only(
     snapshot: Snapshot, pairs: pl.DataFrame
 ) -> None:
@@ -177,6 +178,7 @@ def test_scores_that_are_not_on_the_scale_have_correlations_only(
         assert gone.with_failures.value is None
 
 
+@pytest.mark.slow
 def test_given_system_truth_takes_the_place_of_the_clips(snapshot: Snapshot, pairs: pl.DataFrame) -> None:
     rows = [{"stimulus": r["stimulus"], "question": "valence", "value": r["good"]} for r in pairs.to_dicts()]
     given = {name: float(place) for place, name in enumerate(made.SYSTEMS[:-1])}

@@ -106,6 +106,7 @@ def test_systems_have_strengths_where_stimuli_have_none() -> None:
     assert rank.beats_chance is None
 
 
+@pytest.mark.slow
 def test_stimuli_that_were_not_predicted_count_as_the_mean() -> None:
     snapshot, truth = round_robin()
     scores = score(snapshot, scalar({name: v for name, v in truth.items() if name != "s0"}), QUICK)

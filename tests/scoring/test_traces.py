@@ -152,6 +152,7 @@ def test_a_frozen_benchmark_holds_courses() -> None:
     assert found.ceiling.value is not None
 
 
+@pytest.mark.slow
 def test_a_model_without_traces_is_scored_by_the_mean_alone() -> None:
     snapshot, truth = data()
     rows = [

@@ -207,6 +207,7 @@ def test_regular_patterns_are_not_copies() -> None:
         assert pairs_of(planted({"pattern": 0.25}, n=40, seed=seed)[0], seed).groups == ()
 
 
+@pytest.mark.slow
 def test_everybody_on_the_same_stimuli_in_the_same_order() -> None:
     stimuli = simulate.stimuli(("A", "B"), per_cell=2)
     made = simulate.study_ratings(stimuli, 20, design=DesignOptions(per_rater=48), seed=1)

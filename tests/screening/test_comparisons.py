@@ -100,6 +100,7 @@ def test_many_stimuli_are_compared_with_the_others_answers_to_the_same_pair() ->
     assert "ties" not in str(RULES["always-tie"].apply(snapshot)["why_missing"][0])
 
 
+@pytest.mark.slow
 def test_mushra_listeners_are_judged_by_the_recommendation() -> None:
     snapshot = mushra(careless=1)
     assert flagged("mushra", snapshot) == {"r07"}
@@ -123,6 +124,7 @@ def test_rules_for_sets_are_not_applied_elsewhere() -> None:
         assert not panel.dropped
 
 
+@pytest.mark.slow
 def test_flat_and_interrupted_traces() -> None:
     snapshot = traced(raters=6, clips=8)
     length = 30.0

@@ -97,6 +97,7 @@ def test_extreme_and_biased_raters_look_and_are_not_flagged() -> None:
     assert not RULE.apply(snap)["flagged"].any()
 
 
+@pytest.mark.slow
 def test_a_scale_read_upside_down_is_information() -> None:
     snap, raters = planted(n=40, seed=4)
     name = raters["rater"][0]
@@ -109,6 +110,7 @@ def test_a_scale_read_upside_down_is_information() -> None:
     assert not row["flagged"][0]
 
 
+@pytest.mark.slow
 def test_one_scale_upside_down_or_questions_swapped_is_information() -> None:
     snap, raters = planted(n=40, seed=5)
     first, other = raters["rater"][0], raters["rater"][1]
@@ -128,6 +130,7 @@ def test_few_answers_are_no_evidence_of_carelessness() -> None:
     assert not RULE.apply(snap)["flagged"].any()
 
 
+@pytest.mark.slow
 def test_a_panel_that_agrees_on_nothing_judges_nobody() -> None:
     snap, _ = planted({"random": 1.0}, n=40, seed=7)
     table = RULE.apply(snap)

@@ -141,6 +141,7 @@ def test_hurried_raters_are_found_by_their_time() -> None:
     assert len(result - hasty) <= 1
 
 
+@pytest.mark.slow
 def test_the_clip_is_taken_off_where_times_include_it() -> None:
     snap, _ = planted(n=10, seed=7)
     stimuli = snap.stimuli.with_columns(duration=pl.lit(10.0))
@@ -198,6 +199,7 @@ def test_an_answer_below_three_on_a_real_clip_is_flagged() -> None:
     assert "1 of 2 answers" in table["words"][0]
 
 
+@pytest.mark.slow
 def test_only_the_batch_that_missed_an_anchor_is_left_out() -> None:
     ratings, probe = anchored()
     ratings = ratings.with_columns(

@@ -53,6 +53,7 @@ def test_categories_become_a_channel_each() -> None:
     assert (np.diff(mine.rater) >= 0).all()
 
 
+@pytest.mark.slow
 def test_cells_are_pairs_of_system_and_intent() -> None:
     snap, _ = planted(n=5, seed=3)
     view = RatingsView.of(snap)

@@ -156,6 +156,7 @@ def test_what_was_at_hand_is_no_part_of_the_hash(column: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_study_is_part_of_the_hash() -> None:
     assert build(STUDY.changed(seed=1)).hash != build().hash
     assert build(STUDY.changed(title="T")).hash != build().hash
@@ -243,6 +244,7 @@ class TestLoading:
         (tmp_path / "manifest.json").write_text("{}")
         assert not is_snapshot(tmp_path)
 
+    @pytest.mark.slow
     def test_a_written_snapshot_does_not_replace_another_unless_asked(self, folder: Path) -> None:
         with pytest.raises(InputError, match="already exists"):
             build().write(folder)

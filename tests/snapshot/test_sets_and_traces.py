@@ -102,6 +102,7 @@ def test_values_off_the_scale_are_named() -> None:
         compared(trial("1", "r", "a", "b", 2.0))
 
 
+@pytest.mark.slow
 def test_sets_and_traces_are_written_and_read(tmp_path: Path) -> None:
     for number, snapshot in enumerate((compared(trial("1", "r", "a", "b", 0.5)), traced([0.0, None, 0.5]))):
         again = heartfelt.load(snapshot.write(tmp_path / str(number)))

@@ -195,6 +195,7 @@ def coverage(metric: str, runs: int, make: Any, true: float, name: str) -> float
     return hits / runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "true"), [("rmse", 0.6325), ("mse", 0.4), ("mae", 0.5046), ("ccc", 0.7805)]
 )

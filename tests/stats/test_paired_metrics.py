@@ -40,6 +40,7 @@ def test_the_level_is_kept_where_two_models_are_equally_good(metric: str) -> Non
     assert 0.02 <= hits / runs <= 0.085
 
 
+@pytest.mark.slow
 def test_clusters_make_it_careful() -> None:
     draw = stream(3, "tests", "paired", "clusters")
     hits = {"rows": 0, "clusters": 0}

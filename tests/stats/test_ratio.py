@@ -23,6 +23,7 @@ def test_a_ratio_to_a_certain_number_is_scaled() -> None:
     assert (result.low, result.high) == pytest.approx(((1 - 0.196) / 2, (1 + 0.196) / 2))
 
 
+@pytest.mark.slow
 def test_the_interval_covers_whatever_the_sign() -> None:
     draw = stream(1, "tests", "ratio")
     for top in (0.0, 0.4, -0.6):

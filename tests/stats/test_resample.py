@@ -103,6 +103,7 @@ def test_draws_are_multinomial() -> None:
     assert share_of_threes == pytest.approx(stats.binom.pmf(3, 40, 1 / 40), abs=0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
 def test_interval_agrees_with_scipy(interval: str) -> None:
     x, y = _pairs(60, 8)

@@ -103,6 +103,7 @@ def test_the_weights_of_evaluators_follow_their_agreement() -> None:
     assert result.weights["e"] < 0.1 < result.weights["a"]
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_what_the_true_course_reaches() -> None:
     rng = np.random.default_rng(4)
     reached: list[float] = []

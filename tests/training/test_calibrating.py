@@ -31,6 +31,7 @@ def calibrated(rows: np.ndarray) -> Places:
     return Domains(rows, BLOCKS).of(np.arange(len(rows)), np.arange(len(rows)) % 5)
 
 
+@pytest.mark.slow
 def test_strangers_are_foreign_and_the_like_are_not() -> None:
     domain = calibrated(cloud(2)).domain
     like, far = cloud(3), cloud(4, centre=6.0)

@@ -107,6 +107,7 @@ def test_a_chord_is_told_by_its_kind(kind: str, root: float) -> None:
     assert (result["chord_changes"], result["change_mean"]) == pytest.approx((0.0, 0.0), abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_key_is_the_same_on_every_root() -> None:
     steps = (0, 4, 7, 5, 9, 12, 7, 11)
     results = [chords(tones(*(root * 2 ** (step / 12) for step in steps))) for root in (220.0, 293.66)]

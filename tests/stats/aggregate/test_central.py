@@ -73,6 +73,7 @@ def test_median_error_of_many_ratings_equals_the_normal_limit(n: int) -> None:
     assert result.standard_errors.mean() == pytest.approx(np.sqrt(np.pi / 2 / n), rel=0.12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=12), st.integers(-50, 50))
 @settings(deadline=None, max_examples=40)
 def test_median_moves_with_its_ratings(values: list[int], by: int) -> None:

@@ -60,6 +60,7 @@ def test_correlation_by_formula() -> None:
     assert result.p_below_high == pytest.approx(stats.norm.cdf((z - np.arctanh(0.3)) * np.sqrt(97)))
 
 
+@pytest.mark.slow
 def test_levels_hold_at_the_margin() -> None:
     shown = 0
     for seed in range(600):

@@ -265,6 +265,7 @@ def test_three_raters_and_three_items_are_the_fewest_for_a_jackknife() -> None:
     assert not split_half(*complete(1, 3, 8)).is_missing
 
 
+@pytest.mark.slow
 def test_a_variance_at_zero_is_zero_and_has_an_upper_bound() -> None:
     result = variance_components(*designs()["no_item_variance"])
     assert result.item.value == 0.0

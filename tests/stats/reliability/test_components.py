@@ -201,6 +201,7 @@ def test_intervals_cover_at_the_edge() -> None:
     assert zeros > 20
 
 
+@pytest.mark.slow
 def test_delta_and_profile_agree_on_much_data() -> None:
     rater, item, value = Crossed(1500, 120, 6).draw(np.random.default_rng(0))
     profile = variance_components(rater, item, value, interval="profile")
@@ -212,6 +213,7 @@ def test_delta_and_profile_agree_on_much_data() -> None:
         assert [a.low, a.high] == pytest.approx([b.low, b.high], rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_iterative_system_finds_what_the_direct_one_does() -> None:
     rater, item, value = Crossed(900, 150, 5).draw(np.random.default_rng(1))
     groups = [(item, 900), (rater, 150)]

@@ -17,6 +17,7 @@ SOURCE = (
 )
 
 
+@pytest.mark.slow
 def test_two_raters_have_one_split() -> None:
     # Two ratings per item: a split only chooses which is first, and Spearman-Brown doubles.
     rng = np.random.default_rng(0)
