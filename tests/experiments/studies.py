@@ -40,7 +40,15 @@ if "columns" not in EMBEDDINGS:
     RECIPES.add("columns", Recipe("columns", "numbers", "columns", ("valence",)))
     RECIPES.add(
         "modelled",
-        Recipe("modelled", "numbers", "digits", ("valence",), raters=True, ignored={"valence": ("rest",)}),
+        Recipe(
+            "modelled",
+            "numbers",
+            "digits",
+            ("valence",),
+            raters=True,
+            ignored={"valence": ("rest",)},
+            components=3,
+        ),
     )
 
 

@@ -181,7 +181,12 @@ class FrozenFit:
             __version__,
             list(self.identity),
             self.recipe.name,
-            [*(settings.heads or self.recipe.kinds), *settings.setting, settings.weights],
+            [
+                *(settings.heads or self.recipe.kinds),
+                *settings.setting,
+                settings.weights,
+                self.recipe.components,
+            ],
             [[block.name for block in self._columns(name, settings)[1]] for name in self.questions],
             [cell.seed, cell.shuffled],
             list(self.questions),
@@ -231,6 +236,7 @@ class FrozenFit:
             blocks,
             self.points[question],
             cell.seed,
+            components=self.recipe.components,
         )
         kinds = settings.heads or self.recipe.kinds
         if settings.setting:
