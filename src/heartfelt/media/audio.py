@@ -131,7 +131,8 @@ def _sixteen_bits(samples: Samples) -> npt.NDArray[np.int16]:
     np.rint(scaled, out=scaled)
     scaled *= np.float32(2.0**-16)
     np.floor(scaled, out=scaled)
-    return np.minimum(scaled, np.float32(32_767), out=scaled).astype(np.int16)
+    out: npt.NDArray[np.int16] = np.minimum(scaled, np.float32(32_767), out=scaled).astype(np.int16)
+    return out
 
 
 def content_hash(path: Path | str) -> str:
