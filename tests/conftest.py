@@ -115,6 +115,7 @@ MARKED_BY_FIXTURE = {
     "postgres_server": "server",
     "cluster": "server",
     "written": "slow",  # a whole analysis with its figures
+    "musicnn": "slow",  # pretrained weights
 }
 
 

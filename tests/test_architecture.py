@@ -288,6 +288,7 @@ def untyped(annotation: str) -> bool:
     return any(text in annotation for text in UNTYPED)
 
 
+@pytest.mark.slow
 def test_heavy_libraries_are_imported_late() -> None:
     wrong = []
     for path, tree in trees().items():

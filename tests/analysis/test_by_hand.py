@@ -56,6 +56,7 @@ def test_quadrants_are_those_of_both_means(material: Material, scores: Scores) -
     assert len(result.by_quadrant) == 4 * 2
 
 
+@pytest.mark.slow
 def test_the_mixed_model_names_its_outcome_and_variances(material: Material) -> None:
     rows = mixed_tables(material)
     assert [(row.outcome, row.effect) for row in rows] == [
@@ -142,6 +143,7 @@ def test_ceilings_within_cells_need_two_cells() -> None:
     assert top.accuracy_human is None
 
 
+@pytest.mark.slow
 def test_categories_have_ceilings_of_accuracy() -> None:
     table = stimuli(12, 2)
     top = reliability(prepare(snapshot("yes-no", table, answers("yes-no", table))), 0)["match"].ceiling

@@ -90,6 +90,7 @@ def test_what_is_reached_needs_nothing_and_nobody_needs_less_for_more(study: Stu
     assert asked == sorted(asked)
 
 
+@pytest.mark.slow
 def test_stimuli_that_differ_cannot_be_rated_away(study: Study) -> None:
     row = means(study, ratings(60, 1.5))[0]
     message = ratings_needed(row, 0.05)
@@ -101,6 +102,7 @@ def test_stimuli_that_differ_cannot_be_rated_away(study: Study) -> None:
     assert floor == pytest.approx(1.96 * 1.5 / math.sqrt(STIMULI), rel=0.35)
 
 
+@pytest.mark.slow
 def test_without_ratings_there_is_a_reason(study: Study) -> None:
     table = ratings(1, 0.5).head(1)
     rows = means(study, table)
@@ -110,6 +112,7 @@ def test_without_ratings_there_is_a_reason(study: Study) -> None:
     assert "two or more ratings" in str(result[0].alpha.why_missing)
 
 
+@pytest.mark.slow
 def test_reliability_grows_with_the_ratings_in_their_order(study: Study) -> None:
     table = ratings(30, 1.0)
     moments = pl.datetime_range(
@@ -129,6 +132,7 @@ def test_reliability_grows_with_the_ratings_in_their_order(study: Study) -> None
     )
 
 
+@pytest.mark.slow
 def test_the_effect_is_the_difference_between_with_and_without(study: Study) -> None:
     table = ratings(20, 1.0)
     whole = Snapshot.build(study, stimuli=stimuli(), ratings=table)

@@ -78,6 +78,7 @@ def test_means_only() -> None:
     assert "published means" in summary_of(result)["verdict"][0]
 
 
+@pytest.mark.slow
 def test_means_without_spread_say_so() -> None:
     means = pl.DataFrame(
         {"stimulus": [f"s{i}" for i in range(24)], "question": "quality", "mean": np.linspace(1, 5, 24)}

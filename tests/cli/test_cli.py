@@ -104,12 +104,14 @@ def test_real_data(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "6,162 x 2 ratings, 111 raters" in text
 
 
+@pytest.mark.slow
 def test_means_say_what_they_cannot_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = FORMATS["means"].example(tmp_path / "in")
     _, text, _ = run("import", "means", source, tmp_path / "snap", capsys=capsys)
     assert "6 published means, no single ratings" in text
 
 
+@pytest.mark.slow
 def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     code, text, _ = run("schema", capsys=capsys)
     assert code == 0

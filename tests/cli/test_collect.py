@@ -170,6 +170,7 @@ def test_senior_raters_are_admitted_listed_revoked_and_erased(tmp_path: Path) ->
         run("adjudicators", write_study(tmp_path / "plain", "plain", 2), "--add", "x")
 
 
+@pytest.mark.slow
 def test_check_says_of_how_many_stimuli_a_conditional_question_is_asked(tmp_path: Path) -> None:
     questions: list[dict[str, Any]] = [
         {"id": "face", "text": "A face?", "scale": "yes", "machine_first": True},

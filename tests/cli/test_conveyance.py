@@ -103,6 +103,7 @@ def test_a_folder_that_says_nothing_is_refused(tmp_path: Path) -> None:
         clips_of(tmp_path / "gone")
 
 
+@pytest.mark.slow
 def test_a_study_comes_with_what_it_has_collected(tmp_path: Path) -> None:
     folder = write_study(
         tmp_path / "study",

@@ -125,6 +125,7 @@ def test_nobody_gets_an_item_twice(make_study: Make, collect: Open, clock: Clock
     assert len(rated) == 7
 
 
+@pytest.mark.slow
 def test_each_cell_at_most_once(make_study: Make, collect: Open) -> None:
     folder = make_study(
         rows=cells(3, 4, 5),
@@ -162,6 +163,7 @@ def test_blocks_stay_together(make_study: Make, collect: Open) -> None:
     assert dict(collection.coverage().histogram) == {3: 24}
 
 
+@pytest.mark.slow
 def test_a_latin_square_puts_every_condition_in_every_place(make_study: Make, collect: Open) -> None:
     folder = make_study(
         rows=cells(4, 1, 3), design={"order": "latin-square", "block_by": "system", "ratings_per_item": 4}
@@ -215,6 +217,7 @@ def test_practice_is_set_aside_and_never_counted(make_study: Make, collect: Open
     assert set(collection.snapshot().ratings["stimulus"]) == {"s2", "s3", "s4"}
 
 
+@pytest.mark.slow
 def test_a_practised_stimulus_comes_last_if_it_must_come(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(5, design={"practice": 1, "ratings_per_item": 1}))
     person = Person(collection)

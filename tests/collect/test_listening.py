@@ -53,6 +53,7 @@ def folder(tmp_path: Path) -> Path:
 WHOLE = TrialLog(seconds=2.0, plays=1, intervals=((0.0, 10.0),))
 
 
+@pytest.mark.slow
 def test_what_is_stored(folder: Path, clock: Clock) -> None:
     with Collection.open(folder, clock=clock) as collection:
         person = Person(collection)

@@ -82,6 +82,7 @@ def test_everybody_is_compared_first_and_the_sure_ones_less(
     assert far <= 4, "what is certain is not asked again"
 
 
+@pytest.mark.slow
 def test_a_restart_knows_the_same(make_study: Make, opened: Open) -> None:
     folder = arena(make_study, {"type": "rank"})
     collection = opened(folder)
@@ -109,6 +110,7 @@ def big() -> Layout:
     return Layout(len(rows) + 1, sorted(contestants), 5, adaptive=True, minimum=0, contestants=contestants)
 
 
+@pytest.mark.slow
 def test_raters_who_come_together_are_spread() -> None:
     pairs, rng, layout = Pairs(big()), Random(1), big()
     leased: Counter[int] = Counter()

@@ -398,6 +398,7 @@ def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: O
     assert "version" not in later.columns
 
 
+@pytest.mark.slow
 def test_drafts_that_are_not_on_the_scale_are_not_shown(make_study: Make, opened: Open) -> None:
     """Accepting one could not be stored, and the rater's other answers would be refused with it."""
     folder = machine_study(make_study, 3, 1)

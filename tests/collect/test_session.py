@@ -189,6 +189,7 @@ def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, open
     assert again.do(Arrive("prolific", "p1", theirs)).rater == first.rater
 
 
+@pytest.mark.slow
 def test_ids_of_the_recruiter_are_in_their_own_table_only(
     make_study: Make, opened: Open, tmp_path: Path
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_choice_between_two(kind: str, make_study: Make, opened: Open, tmp_pat
     assert collection.ratings().filter("counts").height == 36
 
 
+@pytest.mark.slow
 def test_a_preference_in_favour_of_the_second(make_study: Make, opened: Open) -> None:
     collection = opened(study(make_study, "pair", "cmos"))
     walk(collection, lambda _: 2, 1)
@@ -130,6 +131,7 @@ def test_abx_has_one_row_about_x(make_study: Make, opened: Open, tmp_path: Path)
     assert all(set(each) <= {3, 4, 5} for each in counts["x"])
 
 
+@pytest.mark.slow
 def test_a_reference_is_named_and_not_judged(make_study: Make, opened: Open) -> None:
     folder = study(make_study, "reference", "five", sets={"reference": "a"})
     collection = opened(folder)
@@ -172,6 +174,7 @@ def test_the_best_and_the_worst(make_study: Make, opened: Open) -> None:
     assert set(ratings.select("place", "value").iter_rows()) == {(1, -1.0), (2, 1.0), (3, 0.0)}
 
 
+@pytest.mark.slow
 def test_a_table_of_sets_and_one_question_per_page(make_study: Make, opened: Open) -> None:
     folder = study(
         make_study, "pair", "choice", sets={"rule": "table", "file": "sets.csv"},
@@ -285,6 +288,7 @@ def test_the_first_answers_connect_all_systems(make_study: Make, clock: Clock) -
     assert max(met.values()) - min(met.values()) <= 2
 
 
+@pytest.mark.slow
 def test_a_repeated_set_comes_in_another_order(make_study: Make, clock: Clock) -> None:
     probes = [{"type": "repeat", "id": "again", "gap": 2}]
     with Collection.open(
@@ -328,6 +332,7 @@ def test_distinct_prompts_and_blocks_of_sets(make_study: Make, clock: Clock) -> 
 # --- probes, flags, erasing -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_attention_trials_about_a_choice(make_study: Make, clock: Clock) -> None:
     probes = [
         {"type": "attention", "id": "a", "text": "Choose the second.", "question": "better", "answer": 2},
@@ -375,6 +380,7 @@ def test_erasing_and_excluding(make_study: Make, opened: Open) -> None:
             assert len(rows) == 1, table
 
 
+@pytest.mark.slow
 def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
     make_study: Make, opened: Open
 ) -> None:

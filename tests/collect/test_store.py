@@ -170,6 +170,7 @@ def test_a_fault_in_one_command_is_its_own(
     person.finish()
 
 
+@pytest.mark.slow
 def test_many_at_once_share_a_transaction(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(200, design={"ratings_per_item": 3}))
 

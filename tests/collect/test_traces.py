@@ -83,6 +83,7 @@ def test_ten_minutes_on_two_axes(make_study: Make, opened: Open) -> None:
     assert np.allclose(stored["arousal"], course[::-1], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [{"samples": [2.0]}, {"samples": "x"}, {"samples": [0.1, "x"]}, [5.0], 0.5, "0.5", {"best": 1}, {}],

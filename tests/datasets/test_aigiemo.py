@@ -123,6 +123,7 @@ def test_the_example_comes_back_byte_for_byte_also_through_a_snapshot_folder(tmp
     assert out.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.slow
 def test_nested_and_flat_say_the_same(tmp_path: Path) -> None:
     nested = {
         **GOOD,
@@ -325,6 +326,7 @@ def test_columns_that_are_missing_or_misspelt(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_marks_and_line_ends_change_nothing(tmp_path: Path) -> None:
     text = 'image,annotator,emotion,valence,arousal,caption\n1.png,7,awe,0.5,0.5,"one, two"\n2.png,7,fear,,0.25,\n'
     first = FORMAT.read(csv(tmp_path / "a", text), {})
@@ -445,6 +447,7 @@ def test_a_collected_study_is_written_in_this_layout(tmp_path: Path) -> None:
         FORMAT.write(plain, tmp_path)
 
 
+@pytest.mark.slow
 def test_evidence_on_drafts_survives(tmp_path: Path) -> None:
     """Verdicts, what was shown, first answers, times and provenance come back; what was planted is not among the fields."""
     at = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -534,6 +537,7 @@ def write_needed(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_tags_are_the_same_however_they_are_spaced(tmp_path: Path) -> None:
     ways: list[Any] = [["dog", "cat"], "dog;cat", " dog ; cat;", '["dog", "cat"]', {"final": ["dog", " cat"]}]
     hashes = {

@@ -105,6 +105,7 @@ def test_answers_items_and_flags(tmp_path: Path) -> None:
     assert "user_7" not in snapshot.raters["rater"].to_list()
 
 
+@pytest.mark.slow
 def test_the_rubric_is_the_text_the_raters_read(tmp_path: Path) -> None:
     study = FORMAT.read(FORMAT.example(tmp_path), {}).study
     assert study.question("TEMP/5/negative").rubric == "Fast: “words run together”."

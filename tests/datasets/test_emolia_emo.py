@@ -342,6 +342,7 @@ def test_a_study_without_such_questions_is_refused(tmp_path: Path) -> None:
         FORMAT.write(snapshot, tmp_path)
 
 
+@pytest.mark.slow
 def test_answers_that_were_left_out_do_not_bring_back_older_ones(tmp_path: Path) -> None:
     """A later stage may drop a rating; writing must not let the answer it replaced count again."""
     rows = [

@@ -214,6 +214,7 @@ def test_musicevals_eight_figures_from_an_answer_file(tmp_path: Path, given: boo
     )
 
 
+@pytest.mark.slow
 def test_a_study_of_categories_has_no_such_table() -> None:
     snapshot, truth = made.presence(stimuli=12)
     rows = [{"stimulus": s, "question": q, "value": v} for (s, q), v in truth.items()]
@@ -227,6 +228,7 @@ def test_a_study_of_categories_has_no_such_table() -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_published_sham_vector_comes_through(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()

@@ -71,6 +71,7 @@ def test_the_challenge_release_is_means_without_raters(tmp_path: Path) -> None:
     assert snapshot.study.probes == []
 
 
+@pytest.mark.slow
 def test_the_example_comes_back_byte_for_byte(tmp_path: Path) -> None:
     source = FORMAT.example(tmp_path)
     snapshot = FORMAT.read(source, {})
@@ -105,6 +106,7 @@ PERSON = {
 }
 
 
+@pytest.mark.slow
 def test_the_full_release_has_raters(tmp_path: Path) -> None:
     source = release(tmp_path, **PERSON)
     snapshot = FORMAT.read(source, {})
@@ -140,6 +142,7 @@ def test_one_list_can_be_read_alone(tmp_path: Path) -> None:
     assert not FORMAT.recognises(source / "sets")
 
 
+@pytest.mark.slow
 def test_line_ends_marks_and_headers_change_nothing(tmp_path: Path) -> None:
     plain = f"{CLIP('S002_P001')},3.6,4.0\n{CLIP('S001_P001')},2.4,3.0\n"
     first = FORMAT.read(release(tmp_path / "a", sets__train_mos_list_txt=plain), {})

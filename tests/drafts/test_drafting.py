@@ -119,6 +119,7 @@ def test_a_study_of_somebody_else_runs_nothing_and_gets_no_key(
         assert "sk-secret" in str(served.headers[-1])
 
 
+@pytest.mark.slow
 def test_drafts_from_a_wide_and_a_long_file(folder: Path, tmp_path: Path) -> None:
     wide = tmp_path / "wide.csv"
     wide.write_text("stimulus,light,clutter\np0.png,0.104,3.4\np1,0.2,9\np2,1.5,2\nstranger,1,1\n")
@@ -201,6 +202,7 @@ def test_what_has_a_draft_is_left_alone_and_replaced_on_request(folder: Path) ->
     assert (worse.failed, set(drafts_of(folder)["value"])) == (4, {"0.2"})
 
 
+@pytest.mark.slow
 def test_values_that_came_with_the_study_count_as_drafts(folder: Path, tmp_path: Path) -> None:
     stimuli = pl.read_csv(folder / "stimuli.csv").with_columns(
         pl.Series("light", ["0.9", None, "7", None]), pl.lit("our tagger").alias("light_source")
@@ -312,6 +314,7 @@ def test_one_run_at_a_time(folder: Path) -> None:
             draft(folder, options("file:x.csv", fields=["light"]))
 
 
+@pytest.mark.slow
 def test_a_drafter_that_cannot_be_made_does_not_stop_the_others(folder: Path, tmp_path: Path) -> None:
     table = tmp_path / "light.csv"
     table.write_text("stimulus,light\n" + "".join(f"p{n},0.{n}\n" for n in range(4)))
@@ -329,6 +332,7 @@ def test_a_drafter_that_cannot_be_made_does_not_stop_the_others(folder: Path, tm
         draft(folder, options("file:gone.csv", fields=["clutter"]))
 
 
+@pytest.mark.slow
 def test_near_duplicates_are_reported(tmp_path: Path) -> None:
     folder = write_study(tmp_path / "study", 4)
     picture(0).resize((64, 64)).save(folder / "media" / "p3.png")

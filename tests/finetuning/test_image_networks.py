@@ -37,6 +37,8 @@ from heartfelt.finetuning.images.networks.vgg import VGG16
 from heartfelt.models.hub import quiet, transformers_library
 from tests.finetuning.tiny_images import CONFIGS, batch_of
 
+pytestmark = pytest.mark.slow  # PyTorch alone takes seconds to import
+
 # SOURCE: torchvision's documentation of its weights (num_params of VGG16, ResNet50, DenseNet121, ConvNeXt-T, Swin-T, ViT-B/16).
 PUBLISHED = {
     "vgg16": 138_357_544,
@@ -123,6 +125,7 @@ def test_extra_losses_are_those_of_the_architecture() -> None:
             assert parts[name].item() == pytest.approx(math.log(2 if name == "groups" else 4))
 
 
+@pytest.mark.slow
 def test_gram_matrix_by_hand() -> None:
     """Two channels over three places: products summed over places and divided by their number."""
     features = torch.tensor([[[[1.0, 2.0, 3.0]], [[0.0, -1.0, 2.0]]]])
@@ -249,6 +252,7 @@ def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
         published_backbone("resnet50", str(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_configuration_has_what_the_network_has() -> None:
     check_config("swin-t", CONFIGS["swin-t"])
     for name, key in (("swin-t", "depth"), ("vgg16", "width")):

@@ -86,6 +86,7 @@ def test_without_ids_equal_rows_are_different_battles(tmp_path: Path) -> None:
     assert values(snapshot) == [1.0] * 7
 
 
+@pytest.mark.slow
 def test_conversations_do_not_hurt(tmp_path: Path) -> None:
     talk = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
     meta = {"toxic": {"flagged": False}, "tags": ["a", "b"]}

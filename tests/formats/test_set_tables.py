@@ -150,6 +150,7 @@ def test_choices_by_rows_must_agree_with_each_other() -> None:
     assert "order of the rows" in snapshot.source.notes[0]
 
 
+@pytest.mark.slow
 def test_best_and_worst_by_rows_in_words(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {

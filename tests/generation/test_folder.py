@@ -33,6 +33,7 @@ def study(tmp_path: Path, pattern: str, *names: str, per_cell: int = 1, **parts:
     return folder
 
 
+@pytest.mark.slow
 def test_files_are_matched_whatever_their_case_spaces_form_and_zeros(tmp_path: Path) -> None:
     intents = [{"id": "very calm"}, {"id": "fröhlich"}]
     names = (
@@ -150,6 +151,7 @@ def test_a_command_gets_its_arguments_without_a_shell(tmp_path: Path) -> None:
     assert [row.stimulus for row in read_ledger(folder)].count("A_angry_1") == 2
 
 
+@pytest.mark.slow
 def test_commands_that_are_missing_late_or_silent(tmp_path: Path) -> None:
     for arguments, words in (
         (["no-such-program-here", "{file}"], "There is no command 'no-such-program-here'"),

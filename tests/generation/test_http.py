@@ -163,6 +163,7 @@ def test_hostile_services_are_a_reason_in_words(
     assert re.search(words, only(result)), only(result)
 
 
+@pytest.mark.slow
 def test_results_that_move_on_for_ever_jobs_that_fail_and_jobs_that_never_end(
     tmp_path: Path, wav: bytes
 ) -> None:

@@ -23,6 +23,7 @@ def made(folder: Path, **options: Any) -> Making:
     return make_study(folder, MakeOptions(**options))
 
 
+@pytest.mark.slow
 def test_a_study_is_made_with_provenance_and_found_complete(tmp_path: Path) -> None:
     folder = study_in(
         tmp_path / "s",

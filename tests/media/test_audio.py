@@ -209,6 +209,7 @@ def test_a_crop_lies_between_the_marks(
         assert start + length <= marks[1] * frames
 
 
+@pytest.mark.slow
 def test_crops_are_spread_evenly_and_belong_to_their_name() -> None:
     frames, rate = 30_000, 1_000
     starts = np.array([crop_start(frames, rate, 10.0, seed=3, name=f"clip {k}") for k in range(2_000)])

@@ -79,6 +79,7 @@ def test_unrelated_hashes_are_compared_with_few_others() -> None:
     assert duplicate_groups(hashes).tolist() == list(range(20_000))
 
 
+@pytest.mark.slow
 def test_files_are_grouped_and_unreadable_ones_named(tmp_path: Path) -> None:
     for name in "ab":
         pixels = stream(3, name).integers(0, 256, (6, 6, 3), dtype=np.uint8)

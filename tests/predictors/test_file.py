@@ -141,6 +141,7 @@ def test_several_models_in_one_file(data: Snapshot, tmp_path: Path) -> None:
         predictor_from(f"file[model=c]:{path}")
 
 
+@pytest.mark.slow
 def test_columns_may_be_named(data: Snapshot, tmp_path: Path) -> None:
     path = write(tmp_path / "p.tsv", "which\tq\tguess\nclip_000\tvalence\t7\n")
     done = ran(path, data, ["valence"], "[stimulus=which,question=q,value=guess]")

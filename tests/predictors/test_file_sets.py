@@ -49,6 +49,7 @@ def test_probabilities_in_either_order(pairs: Snapshot, tmp_path: Path) -> None:
     assert problem(done, "B00|C00") == "the file holds no prediction for this item"
 
 
+@pytest.mark.slow
 def test_winners_and_differences(pairs: Snapshot, tmp_path: Path) -> None:
     done = asked(pairs, written(tmp_path, "first,second,winner\nA00,B00,B00\nC00,A00,first\nB00,C00,tie\n"))
     assert told(done, "members") == {"A00": 0.0, "B00": 1.0}

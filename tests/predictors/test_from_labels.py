@@ -127,6 +127,7 @@ def test_categories_get_the_majority_and_its_shares(tmp_path: Path) -> None:
     assert row["note"] == "from 3 other labels of A"
 
 
+@pytest.mark.slow
 def test_an_empty_cell_falls_back_and_says_so(tmp_path: Path) -> None:
     data = snapshot(tmp_path, 3)
     done = learnt("intent", data, ["valence"])
@@ -140,6 +141,7 @@ def test_an_empty_cell_falls_back_and_says_so(tmp_path: Path) -> None:
     assert done.table["note"][1] == "no other stimulus of B has a label; from all 2 others"
 
 
+@pytest.mark.slow
 def test_questions_of_one_kind_count_together_for_the_constant(tmp_path: Path) -> None:
     """An emotion with a single item still gets a majority; the task type, which tells the answer, is not looked at."""
     done = learnt("constant", emo(tmp_path))

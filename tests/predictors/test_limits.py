@@ -322,6 +322,7 @@ def test_by_default_fifty_lost_cases_end_a_run(tmp_path: Path) -> None:
     assert len(endless.calls) == 60
 
 
+@pytest.mark.slow
 def test_what_was_not_asked_is_asked_next_time_and_counts_add_up(clips: list[Path], tmp_path: Path) -> None:
     asked = [texts_case(path, ["a"]) for path in clips]
     options = RunOptions(retry=Retry(retries=1, first_wait=0), give_up_after=5)
@@ -428,6 +429,7 @@ def test_a_network_has_ten_minutes_and_this_machine_all_the_time(
     assert given == [600.0, None, 5.0, 5.0]
 
 
+@pytest.mark.slow
 def test_no_more_are_under_way_than_allowed(clips: list[Path]) -> None:
     lock, meeting = threading.Lock(), threading.Barrier(3)
     now = most = 0

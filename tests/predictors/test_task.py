@@ -99,6 +99,7 @@ def test_texts_of_other_studies(tmp_path: Path) -> None:
     assert valence.about == {"media": "audio", "emotion": "perceived"}
 
 
+@pytest.mark.slow
 def test_media_are_looked_for_inside_the_root_only(tmp_path: Path) -> None:
     data = snapshot(tmp_path, 2)
     first = cases(data)[0]
@@ -132,6 +133,7 @@ def test_a_case_travels_with_its_path_and_without_its_bytes(tmp_path: Path) -> N
     assert set(vars(media)) == {"path", "hash"}
 
 
+@pytest.mark.slow
 def test_what_people_said_is_not_shown_unasked(tmp_path: Path) -> None:
     """The stimuli of AImoclips carry their published means: the labels themselves."""
     data = heartfelt.read(FORMATS["aimoclips"].example(tmp_path), "aimoclips")

@@ -47,6 +47,7 @@ def test_a_figure_without_data_gives_the_reason(opinion: Analysis) -> None:
         plot(opinion, "slopes")
 
 
+@pytest.mark.slow
 def test_the_usual_figure_depends_on_the_kind_of_study(conveyance: Analysis, opinion: Analysis) -> None:
     assert [axes.get_title() for axes in plot(conveyance).axes] == ["Brassline", "Pluckbox", "Sinewood"]
     assert [axes.get_title() for axes in plot(opinion).axes][:2] == ["impression", "alignment"]

@@ -70,6 +70,7 @@ def made(name: str, analysis: Analysis) -> Chart:
     return chart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_study_gets_its_figures_and_reasons_for_the_rest(
     kind: str, request: pytest.FixtureRequest

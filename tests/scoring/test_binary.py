@@ -88,6 +88,7 @@ def test_ties_can_go_to_the_smaller_label(snapshot: Snapshot) -> None:
     assert number(result, "presence", "accuracy") == pytest.approx(share)
 
 
+@pytest.mark.slow
 def test_the_held_out_threshold_does_not_depend_on_where_scores_lie(
     snapshot: Snapshot, rows: pl.DataFrame
 ) -> None:

@@ -345,6 +345,7 @@ def test_rankings_count_as_the_pairs_that_follow(best_worst: bool) -> None:
     assert scores.coverage["sets"]["better"].answered == scores.coverage["sets"]["better"].items
 
 
+@pytest.mark.slow
 def test_why_a_set_failed_is_why_its_pairs_did() -> None:
     snapshot, _ = rankings(prompts=2)
     rows = [

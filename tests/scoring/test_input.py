@@ -65,6 +65,7 @@ def test_the_same_prediction_twice() -> None:
         score(snapshot, twice, FEW)
 
 
+@pytest.mark.slow
 def test_missing_predictions_are_failures() -> None:
     snapshot, _ = made.numbers(per_cell=2)
     result = score(snapshot, made.predictions("m", rows(snapshot, value=3.0)[:10]), FEW)

@@ -53,6 +53,7 @@ def test_the_best_threshold_is_the_middle_of_the_longest_best_stretch() -> None:
     assert best_threshold(np.array([1.0, 0]), np.array([1.0, 5])) == 0.0
 
 
+@pytest.mark.slow
 def test_a_score_at_the_threshold_is_a_no() -> None:
     snapshot, chance = made.chances(stimuli=20)
     rows = [{"stimulus": name, "question": "match", "score": 0.5} for name in chance]
@@ -165,6 +166,7 @@ def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
     assert sure.more_stimuli.value == 1
 
 
+@pytest.mark.slow
 def test_intervals_of_predictors_are_scored_at_the_confidence_they_claim() -> None:
     snapshot, truth = made.numbers(per_cell=2)
     rows = [

@@ -99,6 +99,7 @@ def test_the_interval_score_is_proper() -> None:
         assert other > best
 
 
+@pytest.mark.slow
 def test_failures_count_against_intervals(pairs: pl.DataFrame) -> None:
     full, part = scored(pairs), scored(pairs, silent=40)
     for metric, worse in (

@@ -91,6 +91,7 @@ def test_a_model_that_predicts_pairs_has_the_strengths_of_its_choices() -> None:
     }
 
 
+@pytest.mark.slow
 def test_systems_have_strengths_where_stimuli_have_none() -> None:
     """Compared within each prompt, stimuli of different prompts are not linked."""
     snapshot, truth = arena()

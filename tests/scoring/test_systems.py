@@ -122,6 +122,7 @@ def test_holm_and_its_interval_agree() -> None:
     assert kinds == {True, False}
 
 
+@pytest.mark.slow
 def test_the_page_shows_both_and_says_what_they_speak_of() -> None:
     snapshot, truth = made.numbers(per_cell=4)
     draw = stream(6, "tests", "systems")

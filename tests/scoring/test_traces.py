@@ -106,6 +106,7 @@ def test_failures_count_as_a_constant_course() -> None:
     assert scores.coverage["m"][TASK].problems == {"no prediction was given": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("samples", "rate", "problem"),
     [

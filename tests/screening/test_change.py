@@ -33,6 +33,7 @@ def test_a_careless_half_is_seen(how: str, late: bool, least: int) -> None:
     assert sum(bool(names - {"r000"}) for names in result) <= 2
 
 
+@pytest.mark.slow
 def test_the_words_say_when_and_by_how_much() -> None:
     snap = changing_study(Design(24, 120, 6), 1, "random", 0.5)
     row = table(snap).filter(pl.col("rater") == "r000").row(0, named=True)

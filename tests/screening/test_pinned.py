@@ -46,6 +46,7 @@ def test_pairs_are_what_they_were(name: str) -> None:
     same(mine, pl.read_csv(golden(f"{name}_pairs"), schema=mine.schema))
 
 
+@pytest.mark.slow
 def test_a_pattern_that_matches_elsewhere_is_not_joined() -> None:
     row = screened("parallel").pairs.filter(pl.col("rater") == "pattern1").row(0, named=True)
     assert row["p_adjusted"] < 1e-9

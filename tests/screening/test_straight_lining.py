@@ -101,6 +101,7 @@ def test_one_question_left_at_its_default_is_not_straight_lining() -> None:
     assert flagged(as_snapshot(design, shown, given)) == set()
 
 
+@pytest.mark.slow
 def test_who_could_not_be_judged_is_counted_with_the_reason() -> None:
     panel = screen(constant_study(Design(24, 60, 24), 1, 12), "default, collusion=off")
     rules = {row["rule"]: row for row in panel.to_json()["rules"]}

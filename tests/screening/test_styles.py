@@ -50,6 +50,7 @@ def test_rules_that_report_a_standard_are_not_counted_as_findings() -> None:
     assert rules["spread"]
 
 
+@pytest.mark.slow
 def test_a_narrow_rater_who_listens_is_described_and_not_flagged() -> None:
     snap, _ = planted(n=30, seed=1)
     narrow = 5 + ((pl.col("value") - 5) / 4).round()
@@ -63,6 +64,7 @@ def test_a_narrow_rater_who_listens_is_described_and_not_flagged() -> None:
     assert mine["words"].str.contains("a narrow use of the scale").any()
 
 
+@pytest.mark.slow
 def test_a_narrow_rater_who_does_not_listen_is_flagged() -> None:
     snap, _ = planted(n=30, seed=1)
     rng = np.random.default_rng(1)

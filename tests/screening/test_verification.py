@@ -106,6 +106,7 @@ def test_screening_reports_without_dropping() -> None:
     assert "planted drafts, which belong to other stimuli" in row["words"].item()
 
 
+@pytest.mark.slow
 def test_a_study_without_drafts_is_as_before() -> None:
     from tests.screening.styles import Design, honest_study
 

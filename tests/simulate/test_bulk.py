@@ -28,6 +28,7 @@ def test_rows_are_exact_and_keys_unique(rows: int, tmp_path: Path, monkeypatch: 
     assert [p.name for p in made.path.parent.iterdir()] == ["long.csv"]
 
 
+@pytest.mark.slow
 def test_planted_spreads_and_balance(tmp_path: Path) -> None:
     made = simulate.long_csv(
         tmp_path / "long.csv", 120_000, questions=2, per_rater=200, per_stimulus=12, seed=1

@@ -55,6 +55,7 @@ def test_least_rated_come_first_whatever_the_cell() -> None:
     assert spread["system"].unique().to_list() == [56]
 
 
+@pytest.mark.slow
 def test_ties_go_by_lot() -> None:
     first = [
         assign(np.zeros(6, np.int64), np.array([1]), None, stream(seed, "lot"))[0][0] for seed in range(600)

@@ -105,6 +105,7 @@ class TestRatings:
         assert ("Stimuli: s0" in fix) == listed
         assert fix.startswith("Add them to the manifest") != listed
 
+    @pytest.mark.slow
     def test_rows_are_numbered_over_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(survey, "BATCH", 2)
         rows: list[tuple[str | None, str, str, float | None]] = [("a", f"s{n}", "v", 1.0) for n in range(9)]

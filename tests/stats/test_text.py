@@ -122,6 +122,7 @@ def test_rouge_of_the_published_example() -> None:
     assert result.tolist() == pytest.approx([0.75, 0.5, 0.0])
 
 
+@pytest.mark.slow
 def test_cider_is_its_definition() -> None:
     answer = sentences("said", 30)
     heard = [[a, b, c] for a, b, c in zip(*(sentences(name, 30) for name in ("x", "y", "z")), strict=True)]

@@ -53,6 +53,7 @@ def test_planted_bias_gain_and_noise_are_recovered() -> None:
     assert np.mean((apart - apart.mean()) ** 2) == pytest.approx(model.variance.mean(), rel=0.35)
 
 
+@pytest.mark.slow
 def test_labels_are_better_than_means_where_raters_differ_and_no_worse_where_they_do_not() -> None:
     answers, truth = planted()
     plain = off(means(answers), truth["perceived"])

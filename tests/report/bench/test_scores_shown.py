@@ -92,6 +92,7 @@ def test_the_leaderboard_table(which: str, request: pytest.FixtureRequest) -> No
                 holds(row[bench.title("rmse")], own["with_failures"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["numbers", "sides"])
 def test_every_score(which: str, request: pytest.FixtureRequest) -> None:
     bench: Bench = request.getfixturevalue(which)

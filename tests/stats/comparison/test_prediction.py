@@ -105,6 +105,7 @@ def test_presenting_pairs_the_other_way_round_changes_nothing() -> None:
         assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high), abs=1e-12), name
 
 
+@pytest.mark.slow
 def test_the_majority_without_each_rater_is_the_majority_of_the_others() -> None:
     rater, first, second, value, lead = _simulated(2, raters=6, pairs=20, each=12)
     scores = choice_scores(rater, first, second, value, difference=lead)

@@ -180,6 +180,7 @@ def test_headline_is_the_largest_difference() -> None:
         result["a", "z"]
 
 
+@pytest.mark.slow
 def test_a_pair_by_hand() -> None:
     y, group = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 5.0, 5.0, 8.0], list("aaabbbccc")
     # Mean squares 1, 4 and 3: pooled 8 / 3 on 6 degrees of freedom; a - b is -4.

@@ -151,6 +151,7 @@ def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
     assert averaged.high == pytest.approx(step * estimate.high / (1 + (step - 1) * estimate.high))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["correlation", "rmse", "mae"])
 def test_ceiling_bounds_by_leaving_out(metric: Literal["correlation", "rmse", "mae"]) -> None:
     data = designs()["sparse"]
