@@ -14,8 +14,8 @@ from heartfelt.extras import EXTRAS, missing_extra, names_the_extra
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES = {"argon2-cffi": "argon2", "python-multipart": "python_multipart"}
-# Not imported by heartfelt itself: FastAPI and Uvicorn look for them.
-UNSEEN = {"python_multipart"}
+# Not imported by heartfelt itself: FastAPI, Uvicorn and the tokenizers of Transformers look for them.
+UNSEEN = {"python_multipart", "sentencepiece"}
 BLOCKED = """
 import sys
 class Absent:

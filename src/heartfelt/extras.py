@@ -29,8 +29,8 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),
-    "generate": ("diffusers",),
     "finetune": ("accelerate", "peft", "safetensors"),
+    "generate": ("accelerate", "diffusers"),
     "ray": ("ray",),
 }
 P = ParamSpec("P")

@@ -77,10 +77,11 @@ class Draws:
             )
         for warper in self.warpers:
             scores = warper(input_ids, scores)
-        shape = (self.each, scores.shape[1])
         # In double precision: the largest number of single precision below 1 would cut off the tail of the noise.
-        uniform = [torch.rand(shape, generator=own, dtype=torch.float64) for own in self.generators]
-        noise = -torch.log(-torch.log(torch.cat(uniform).to(scores.device)))
+        uniform = torch.empty(len(self.generators), self.each, scores.shape[1], dtype=torch.float64)
+        for row, own in zip(uniform, self.generators, strict=True):
+            torch.rand(row.shape, generator=own, out=row)
+        noise = -torch.log(-torch.log(uniform.flatten(0, 1).to(scores.device)))
         return (scores.double() + noise).float()
 
 
