@@ -21,22 +21,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
-if find_spec("lazy_loader") is None:  # the packages' shortcuts are not needed here
-
-    def _absent(name: str) -> None:
-        raise AttributeError(name)
-
-    sys.modules["lazy_loader"] = ModuleType("lazy_loader")
-    sys.modules["lazy_loader"].__dict__["attach_stub"] = lambda *_: (_absent, list, [])
 
 TASKS = ("clap-mos", "image-emotion")
 WARM_UP = 10

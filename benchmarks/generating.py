@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _bare, _pipelines
+from benchmarks import _pipelines
 from heartfelt.generation.generator import GeneratorOutOfMemory
 from heartfelt.generation.musicgen import MusicGen, MusicGenSettings
 from heartfelt.generation.mustango import Mustango, MustangoSampling, MustangoSettings
@@ -214,7 +214,7 @@ def main() -> None:
     if device.startswith("cuda") and not options.tiny:
         _pipelines.PLACE.device, _pipelines.PLACE.dtype = device, "float16"
     libraries = {name: str(library(name).__version__) for name in ("torch", "transformers", "diffusers")}
-    print(f"{device}; {libraries}; stand-ins: {_bare.STAND_INS or 'none'}", flush=True)
+    print(f"{device}; {libraries}", flush=True)
     rows: list[dict[str, Any]] = []
     for work in architectures(options.tiny):
         if options.only and not any(part.lower() in work.name.lower() for part in options.only):
