@@ -199,9 +199,7 @@ class _Runner:
         """Make one system's stimuli, attempt after attempt."""
         system, begun = state.system, time.perf_counter()
         todo = state.to_make(self.options.replace)[: self.options.limit]
-        for each in todo:
-            if each.row is not None:
-                self._forget(each)
+        self._forget({each.planned.prompt.stimulus for each in todo if each.row is not None})
         run = SystemRun(state, {each.planned.prompt.stimulus: each for each in todo})
         work = GenerateWork(
             system.kind,
@@ -339,9 +337,9 @@ class _Runner:
         if fingerprint:
             self.known.setdefault(fingerprint, name)
 
-    def _forget(self, state: StimulusState) -> None:
+    def _forget(self, stimuli: set[str]) -> None:
         """What is about to be replaced is no duplicate of its successor."""
-        self.known = {key: name for key, name in self.known.items() if name != state.planned.prompt.stimulus}
+        self.known = {key: name for key, name in self.known.items() if name not in stimuli}
 
     def _set_aside(self, state: StimulusState, outcome: Outcome) -> None:
         """Put a refused result where it can be looked at, where that was asked for."""
