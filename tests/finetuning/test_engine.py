@@ -207,6 +207,11 @@ def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes(
             for epoch in (0, 1):
                 assert set(seen[epoch]) == set(places)
                 assert len(seen[epoch]) - places.size < 3 * world
+    # Never a single stimulus, unless batches are that small.
+    assert [step.size for step in Plan(places[:11], 5, 1, 7).steps(0, 1)] == [5, 5, 2]
+    assert [step.size for step in Plan(places[:11], 5, 1, 7, 1, 2).steps(0, 1)] == [3, 3, 2]
+    assert [step.size for step in Plan(places[:3], 1, 1, 7).steps(0, 1)] == [1, 1, 1]
+    assert [step.size for step in Plan(places[:1], 5, 1, 7).steps(0, 1)] == [1]
     first = [step.pieces for step in Plan(places, 5, 2, 7).steps(0, 1)]
     assert [step.pieces for step in Plan(places, 5, 2, 7).steps(4, 1)] == first[4:]
     assert first[:3] != first[3:]

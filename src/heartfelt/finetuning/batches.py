@@ -72,9 +72,11 @@ class Plan:
                     epoch,
                 )
             chosen = order[at * self.batch : (at + 1) * self.batch]
-            # Every process computes as many stimuli as the others: the last step of an epoch is filled from its beginning.
-            lacking = -chosen.size % self.world
-            own = np.concatenate([chosen, order[:lacking]])[self.rank :: self.world]
+            # The last step of an epoch is filled from its beginning: every process computes as many stimuli as the others, and
+            # not a single one where batches are larger, which batch normalisation cannot use.
+            least = 2 * self.world if min(self.batch, order.size) >= 2 * self.world else self.world
+            wanted = max(least, chosen.size + -chosen.size % self.world)
+            own = np.concatenate([chosen, order[: wanted - chosen.size]])[self.rank :: self.world]
             size = max(1, -(-own.size // pieces))
             keys = [(epoch, int(place)) for place in own]
             cut = tuple(tuple(keys[first : first + size]) for first in range(0, len(keys), size))
