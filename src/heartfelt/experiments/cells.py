@@ -171,7 +171,7 @@ class _Job:
     def lost(self, batch: Sequence[Cell], times: int) -> list[CellResult]:
         raise HeartfeltError(
             f"The worker of '{batch[0].name}' was lost {times} times.",
-            "It may have run out of memory: give each worker more (--on ray --on-option cpus=2), and run the command again.",
+            "It may have run out of memory: give each worker more (--on ray --cpus 2), and run the command again.",
         )
 
 
