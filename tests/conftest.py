@@ -73,7 +73,8 @@ def shared_data() -> Path:
 def browser() -> Iterator[Browser]:
     """A real Chromium, gone after the module: as long as it is there, an event loop runs in the main thread."""
     playwright = pytest.importorskip("playwright.sync_api")
-    result = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    result = next(filter(None, map(shutil.which, names)), None)
     if result is None:
         pytest.skip("no Chromium on the path")
     arguments = [

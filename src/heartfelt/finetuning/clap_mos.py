@@ -166,7 +166,7 @@ class ClapMosTask(Task):
         """The CLAP model, and where the recipe comes from."""
         return (
             self._credit,
-            "Recipe: Liu, Wang, Zhao, Zhao, Bu, Xu, Zhou, Sun and Qin (2025), MusicEval, ICASSP 2025.",
+            "Recipe: Liu, Wang, Zhao, Zhao, Bu, Xu, Zhou, Sun and Qin (2025), ICASSP 2025.",
         )
 
 
