@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
-from click import Command
 
 import heartfelt
 from heartfelt.cli.app import app
@@ -24,7 +24,7 @@ OTHER_PROGRAMS = {
 }  # fmt: skip
 
 
-def commands(command: Command) -> Iterator[Command]:
+def commands(command: Any) -> Iterator[Any]:
     yield command
     for each in getattr(command, "commands", {}).values():
         yield from commands(each)
