@@ -16,7 +16,7 @@ TEMPLATE = (
     "{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}MEDIUM\n{% endif %}"
     "{% endfor %}{% endif %}</s>\n{% endfor %}{% if add_generation_prompt %}<assistant>\n{% endif %}"
 )
-_SIZE = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+_SIZE = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 
 
 def _tokenizer(library: Any, *more: str) -> Any:

@@ -223,11 +223,8 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Se
             f"The recipe '{recipe.name}' is for {recipe.media}, and '{other.name}' is a study of {other.media}.",
             "Choose another recipe: see docs/training.md.",
         )
-    able = [
-        q.id
-        for q in study.asked
-        if study.scale_of(q.id).level in recipe.levels and not _is_trace(study.scale_of(q.id))
-    ]
+    scales = {question.id: study.scale_of(question.id) for question in study.asked}
+    able = [name for name, own in scales.items() if own.level in recipe.levels and not _is_trace(own)]
     for name in settings.questions:
         if name not in able:
             raise InputError(

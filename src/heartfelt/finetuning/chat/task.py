@@ -72,7 +72,7 @@ class ChatTask(Task):
         config: ChatConfig,
         labels: Mapping[tuple[str, str], Ints] | None = None,
     ) -> None:
-        from heartfelt.finetuning.chat.network import ChatNetwork
+        from heartfelt.finetuning.chat.networks import ChatNetwork
 
         self.outputs, self.conversations, self.config = outputs, conversations, config
         self.labels = labels or {}
@@ -116,7 +116,7 @@ class ChatTask(Task):
         """Conversations through the model's own processor, each followed by its answer, filled up on the right."""
         import torch
 
-        from heartfelt.finetuning.chat.network import IGNORED
+        from heartfelt.finetuning.chat.networks import IGNORED
 
         rows = self._rows(samples)
         media = [self._medium(sample["media"]) for sample in samples]
