@@ -180,7 +180,7 @@ def test_answers_are_those_of_the_adapter_read_by_peft(
         if numbers:
             assert answer.value == pytest.approx(float(shares @ np.arange(1, 10)), abs=1e-4)
         else:
-            assert list(answer.shares.values()) == pytest.approx(shares.tolist(), abs=1e-5)
+            assert list((answer.shares or {}).values()) == pytest.approx(shares.tolist(), abs=1e-5)
     benched = bench(pictures, [f"trained:{folder}"])
     flagged = set(benched.predictions.filter(pl.col("flag") == "trained on")["stimulus"])
     assert flagged == {example.stimulus for example in trained.data.examples} - set(tested)

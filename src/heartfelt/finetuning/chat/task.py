@@ -107,9 +107,9 @@ class ChatTask(Task):
             ):
                 if bool(sample["scored"]):
                     rows += [_Row(stimulus, question, answer, False) for answer in decisions.rows]
+                # The last row of a question is that of its label, also where there is none: it then carries no loss.
                 if known:
                     rows.append(_Row(stimulus, question, max(label, 0), label != NO_LABEL))
-                    # The last row of a question is that of its label, also where there is none and it carries no loss.
         return rows
 
     def collate(self, samples: Sequence[Tensors]) -> Tensors:
@@ -174,7 +174,7 @@ class ChatTask(Task):
             made["places"] = torch.tensor(
                 [
                     [
-                        (row := own[at, question][place.row], begins[row] + place.at)
+                        (read := own[at, question][place.row], begins[read] + place.at)
                         for question in asked
                         for place in self.decisions[question].places
                     ]
