@@ -150,6 +150,24 @@ def test_without_reasons_none_are_asked_for(tmp_path: Path) -> None:
     assert replace(result, call=None) == Prediction(value=0.0, answer="joy")
 
 
+def test_apart_every_question_has_a_request_of_its_own(tmp_path: Path) -> None:
+    """Also where only one is still open: the others are neither asked nor part of what its answer is stored by."""
+    case = Case("a", asks("mood", "valence"), picture(tmp_path))
+    answers = ({"q1": {"answer": "joy"}}, {"q1": {"answer": 6.5}}, {"q1": {"answer": 7}})
+    with serving(lambda _, count: completion(answers[count - 1])) as served:
+        apart = chat(served, reasons="no", together="no")
+        result = apart.predict([case])[0]
+        (later,) = apart.predict([replace(case, asks=case.asks[1:])])[0]
+    assert ([each.value for each in result], later.value) == ([0.0, 6.5], 7.0)
+    texts = [request["messages"][1]["content"][-1]["text"] for request in served.requests]
+    assert texts[0].startswith("q1: What of mood?\n")
+    assert texts[1].startswith("q1: What of valence?\n")
+    assert ["mood" in text for text in texts] == [True, False, False]
+    alone = replace(case, asks=case.asks[1:])
+    assert apart.request_digest(case, case.asks[1]) == apart.request_digest(alone, case.asks[1])
+    assert apart.request_digest(case, case.asks[0]) != apart.request_digest(case, case.asks[1])
+
+
 @pytest.mark.parametrize(
     ("name", "sent"), [("a.wav", "wav"), ("a.mp3", "mp3"), ("a.ogg", "wav"), ("a.flac", "wav")]
 )
@@ -355,9 +373,11 @@ def test_the_identity_is_model_server_prompt_and_settings() -> None:
         Chat.make("m@http://host2/v1"),
         Chat.make("m@http://host/v1", {"temperature": "0.5"}),
         Chat.make("m@http://host/v1", {"reasons": "no"}),
+        Chat.make("m@http://host/v1", {"together": "no"}),
         Chat.make("m@http://host/v1", {"version": "2"}),
     ]
-    assert len({base.identity, *(other.identity for other in others)}) == 6
+    assert len({base.identity, *(other.identity for other in others)}) == 7
+    assert base.identity == Chat.make("m@http://host/v1", {"together": "yes"}).identity
 
 
 @pytest.mark.parametrize(
@@ -370,6 +390,7 @@ def test_the_identity_is_model_server_prompt_and_settings() -> None:
         ("m@http://user:word@host/v1", {}, "holds a password"),
         ("m@http://host", {"form": "xml"}, "No form is called 'xml'"),
         ("m@http://host", {"reasons": "some"}, "neither yes nor no"),
+        ("m@http://host", {"together": "some"}, "neither yes nor no"),
         ("m@http://host", {"temperature": "hot"}, "not a valid temperature"),
         ("m@http://host", {"max_tokens": "0"}, "not a valid max_tokens"),
         ("m@http://host", {"timeout": "0"}, "timeout"),

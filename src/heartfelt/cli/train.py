@@ -81,6 +81,13 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a fine-tuning run that was interrupted.")
     ] = False,
+    export_only: Annotated[
+        bool,
+        typer.Option(
+            "--export-only",
+            help="Write the conversations of chat-lora for other trainers; nothing is trained.",
+        ),
+    ] = False,
 ) -> None:
     """Train a model, or only evaluate its recipe."""
     from heartfelt.files import must_be_free
@@ -97,9 +104,19 @@ def train(
             )
         given = _settings(settings, settings_file)
         options = FineTuneOptions(recipe, given, policy, group, split, seed)
+        if export_only:
+            _refuse(resume, "--resume", "continues a training run")
+            _export(sources, options, out, format, parse_map(map))
+            return
         _fine_tune(sources, options, out, format, parse_map(map), resume=resume)
         return
-    for value, name in ((settings, "--set"), (settings_file, "--settings"), (resume, "--resume")):
+    given_options = (
+        (settings, "--set"),
+        (settings_file, "--settings"),
+        (resume, "--resume"),
+        (export_only, "--export-only"),
+    )
+    for value, name in given_options:
         _refuse(value, name, "is for fine-tuning recipes")
     if len(sources) > 1:
         raise InputError(
@@ -156,6 +173,22 @@ def _settings(pairs: list[str] | None, file: Path | None) -> dict[str, object]:
 def checkpoints_of(out: Path) -> Path:
     """Where the checkpoints of an unfinished run are: next to the folder that it will make."""
     return out.with_name(f"{out.name}.training")
+
+
+def _export(
+    sources: list[Path], options: FineTuneOptions, out: Path, format: str | None, mapped: dict[str, str]
+) -> None:
+    from heartfelt.files import whole_folder
+    from heartfelt.finetuning.chat.export import export_chat_training
+
+    with progress_bar(f"reading {sources[0]}") as report:
+        snapshots = [read_source(source, format, mapped, report) for source in sources]
+        with whole_folder(out) as made:
+            done = export_chat_training(snapshots, options, made, report)
+    say(*(f"{out / part.file}: {part.conversations:,} conversations" for part in done.parts.values()))
+    say(done.split, done.grouping, *done.notes)
+    if done.left_out:
+        say(f"{done.left_out:,} stimuli could not be used; ledger.csv says why.")
 
 
 def _fine_tune(

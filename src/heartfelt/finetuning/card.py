@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heartfelt.finetuning.folder import ModelFacts, PartScore
-from heartfelt.finetuning.task import Output
+from heartfelt.finetuning.task import ADAPTER, Output
 from heartfelt.serialization import dumps
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import MISSING, interval, number
@@ -33,6 +33,12 @@ def model_card(facts: ModelFacts) -> str:
     onnx = (
         f"No ONNX file: {facts.onnx}." if facts.onnx else "`model.onnx` is the same network for ONNX Runtime."
     )
+    alone = "`model.safetensors` has the weights; `config.json` and the preprocessing files say how inputs are made."
+    if ADAPTER in facts.files:
+        alone = (
+            f"`{ADAPTER}` and `adapter_config.json` are adapters that PEFT adds to the base model"
+            " (`PeftModel.from_pretrained(model, DIR)`); `config.json` names it and has the questions as they were asked."
+        )
     lines = [
         "---",
         "library_name: heartfelt",
@@ -85,8 +91,7 @@ def model_card(facts: ModelFacts) -> str:
         "heartfelt bench SOURCE --model trained:DIR",
         "```",
         "",
-        "Without heartfelt: `model.safetensors` has the weights; `config.json` and the preprocessing files say how inputs"
-        f" are made. {onnx}",
+        f"Without heartfelt: {alone} {onnx}",
     ]
     return "\n".join(lines) + "\n"
 

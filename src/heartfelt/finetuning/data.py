@@ -215,7 +215,7 @@ def gather_data(
 
 
 def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Settings) -> list[str]:
-    """The questions trained on: those of the settings, the recipe's own where the study has them, or all it can learn."""
+    """The questions trained on: those of the settings, the recipe's own where the study has them, or all that raters answer."""
     study = sources[0].study
     fitting = {"audio": ("audio", "speech")}.get(recipe.media, (recipe.media,))
     for other in (source.study for source in sources if recipe.media and source.study.media not in fitting):
@@ -223,11 +223,8 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Se
             f"The recipe '{recipe.name}' is for {recipe.media}, and '{other.name}' is a study of {other.media}.",
             "Choose another recipe: see docs/training.md.",
         )
-    able = [
-        q.id
-        for q in study.asked
-        if study.scale_of(q.id).level in recipe.levels and not _is_trace(study.scale_of(q.id))
-    ]
+    scales = {question.id: study.scale_of(question.id) for question in study.asked}
+    able = [name for name, own in scales.items() if own.level in recipe.levels and not _is_trace(own)]
     for name in settings.questions:
         if name not in able:
             raise InputError(
@@ -240,7 +237,8 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Se
             "Choose another recipe: see docs/training.md.",
         )
     own = [name for name in able if any(part in name.casefold() for part in recipe.questions)]
-    chosen = list(settings.questions) or own or able
+    rated = [name for name in able if not study.question(name).machine_first]
+    chosen = list(settings.questions) or own or rated or able
     for other in (source.study for source in sources[1:]):
         for name in chosen:
             asked = {question.id for question in other.asked}

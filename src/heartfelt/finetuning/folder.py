@@ -32,13 +32,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training.fitting import Floats
 
-MODEL, WEIGHTS, CARD, ONNX, TRAINED_ON = (
-    "model.json",
-    "model.safetensors",
-    "README.md",
-    "model.onnx",
-    "trained_on.json",
-)
+MODEL, CARD, ONNX, TRAINED_ON = "model.json", "README.md", "model.onnx", "trained_on.json"
 LAYOUT = 1
 _ONNX_TOLERANCE = 1e-3
 
@@ -99,7 +93,7 @@ def save_weights(task: Task, path: Path) -> None:
 
 def write_model_files(task: Task, folder: Path) -> tuple[dict[str, str], str]:
     """Write weights, preprocessing and ONNX; the hashes of the files, and why there is no ONNX."""
-    save_weights(task, folder / WEIGHTS)
+    save_weights(task, folder / task.weights_file)
     task.save(folder)
     why = _export(task, folder / ONNX)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ONNX)
@@ -236,7 +230,7 @@ def load_model(folder: Path) -> LoadedModel:
     recipe: FineTuneRecipe = recipe_named(facts.recipe)
     try:
         task = recipe.load(folder, facts.outputs)
-        task.module.load_state_dict(load((folder / WEIGHTS).read_bytes()))
+        task.module.load_state_dict(load((folder / task.weights_file).read_bytes()))
     except (HeartfeltError, OSError, RuntimeError, ValueError, KeyError) as error:
         if isinstance(error, DamagedError):
             raise

@@ -98,6 +98,7 @@ class FineTuneRecipe(Protocol):
 _HOMES: dict[str, str] = {
     "clap-mos": "heartfelt.finetuning.clap_mos",
     "soft-mos": "heartfelt.finetuning.soft_mos",
+    "chat-lora": "heartfelt.finetuning.chat.recipe",
     **dict.fromkeys(("image-emotion", "attributes"), "heartfelt.finetuning.images.recipe"),
 }
 """The module that registers each recipe."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Scale
 
+WEIGHTS, ADAPTER = "model.safetensors", "adapter_model.safetensors"
+"""The file of a module's weights; that of adapters alone, as PEFT calls it."""
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
 """Tensors by name: the inputs of a module, its outputs, or one sample."""
 
@@ -110,6 +112,8 @@ class Task(ABC):
     """A ``torch.nn.Module``. Its inputs are what ``collate`` returns; parameters that do not require gradients stay."""
     outputs: tuple[Output, ...]
     """What it answers, in the order of the questions trained on."""
+    weights_file: str = WEIGHTS
+    """The file of its weights in a model's folder."""
 
     @abstractmethod
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
@@ -152,7 +156,7 @@ class Task(ABC):
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write config.json and the files that preparing needs. The weights are written for it (model.safetensors)."""
+        """Write config.json and the files that preparing needs. The weights are written for it."""
 
     def export(self) -> OnnxExport | None:
         """What to write as model.onnx; None where there is no such form."""

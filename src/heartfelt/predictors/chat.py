@@ -70,6 +70,7 @@ class Chat(RemotePredictor):
     options: ClassVar[Mapping[str, str]] = {
         "form": "auto, or how the answer is asked for: json_schema, json_object or plain",
         "reasons": "yes (default) asks for a sentence before each answer, no does not",
+        "together": "yes (default) asks all questions about a stimulus in one request, no each in a request of its own",
         "temperature": "by default 0",
         "max_tokens": "how long an answer may be, by default 2000",
         "timeout": "seconds a request may take from start to end, by default 120",
@@ -101,6 +102,10 @@ class Chat(RemotePredictor):
             raise InputError(f"No form is called '{form}'.", f"Give auto, {', '.join(FORMS)}.")
         if reasons not in {"yes", "no"}:
             raise InputError(f"'{reasons}' is neither yes nor no.", "Give reasons=yes or reasons=no.")
+        together = options.get("together", "yes")
+        if together not in {"yes", "no"}:
+            raise InputError(f"'{together}' is neither yes nor no.", "Give together=yes or together=no.")
+        self.together = together == "yes"
         prices = [name for name in ("input_price", "output_price") if name in options]
         if len(prices) == 1:
             raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
@@ -129,6 +134,7 @@ class Chat(RemotePredictor):
             f"temperature {self.temperature:g}, reasons {self.reasons}, at most {self.max_tokens} tokens,"
             f" form {self._form}, context {'+'.join(self.context) or 'none'}"
             f"{f', drafts in {self.language!r}' if self.drafts else ''}"
+            f"{'' if self.together else ', each question alone'}"
         )
         return (
             f"chat {self.model} at {self._url} version {self._version or 'by name'},"
@@ -142,6 +148,7 @@ class Chat(RemotePredictor):
     def request_digest(self, case: Case, ask: Ask) -> str:
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""
         asks = next(part for part in groups(case.all_asks) if ask.shown == part[0].shown)
+        asks = asks if self.together else (ask,)
         known, digest = self._digested
         if len(known) == len(asks) and all(map(operator.is_, known, asks)):
             return digest
@@ -179,7 +186,7 @@ class Chat(RemotePredictor):
         """
         answers: dict[str, Prediction] = {}
         wanted = {ask.question for ask in case.asks}
-        for asks in groups(case.all_asks):
+        for asks in groups(case.all_asks) if self.together else [(ask,) for ask in case.all_asks]:
             if wanted.isdisjoint(ask.question for ask in asks):
                 continue
             try:
@@ -206,7 +213,10 @@ class Chat(RemotePredictor):
     def _compared(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
         """The questions about a set, in every order it is shown in; what one order gave is not asked and paid for twice."""
         orders, made = orders_of(case), []
-        keys = [f"{case.stimulus}\x1f{asks[0].shown}\x1f{place}" for place in range(len(orders))]
+        keys = [
+            f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}"
+            for place in range(len(orders))
+        ]
         for key, order in zip(keys, orders, strict=True):
             if key not in self._answered:
                 self._answered[key] = self._group(replace(case, members=order), asks)

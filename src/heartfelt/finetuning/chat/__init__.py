@@ -1,0 +1,1 @@
+"""Language models that see or hear, fine-tuned to answer a study's questions."""
