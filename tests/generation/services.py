@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.predictors.servers import Reply
+from tests.predictors.servers import Reply, running
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,5 @@ def service(behaviour: Callable[[Asked, Service], Reply]) -> Iterator[Service]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     served.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield served
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -202,6 +202,11 @@ def test_changed_settings_and_edited_files_are_named_and_left_until_replaced(tmp
     result = made(other)
     assert (result.complete, result.systems[0].waiting) == (1, 1)
     assert "A/A_calm_1.mp3 was not made by heartfelt make" in result.systems[0].notes[0]
+    # Many of them are one sentence.
+    (other / "media" / "A" / "A_calm_2.mp3").write_bytes(b"mine too")
+    study_in(other, {"per_cell": 2, "systems": {"A": TONES}})
+    (note,) = [note for note in made(other).systems[0].notes if "was not made by" in note]
+    assert note.startswith("2 left as they are, such as A_calm_1: A/A_calm_1.mp3 was not made")
 
 
 def test_a_budget_is_not_passed(tmp_path: Path) -> None:

@@ -71,6 +71,19 @@ def batching(request: dict[str, Any], count: int) -> Reply:
 
 
 @contextmanager
+def running(server: ThreadingHTTPServer) -> Iterator[None]:
+    """Serve in a thread until the block ends."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
 def serving(behaviour: Behaviour = good) -> Iterator[Served]:
     """Serve on a free port until the block ends."""
     served = Served(behaviour)
@@ -113,11 +126,5 @@ def serving(behaviour: Behaviour = good) -> Iterator[Served]:
 
     server = Server(("127.0.0.1", 0), Handler)
     served.url = f"http://127.0.0.1:{server.server_port}/similarity"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield served
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

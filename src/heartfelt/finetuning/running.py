@@ -19,7 +19,7 @@ from heartfelt.finetuning.data import TrainingData, gather_data
 from heartfelt.finetuning.engine import Engine, Fitted
 from heartfelt.finetuning.folder import CARD, MODEL, TRAINED_ON, ModelFacts, PartScore, write_model_files
 from heartfelt.finetuning.parts import VALIDATION
-from heartfelt.finetuning.recipe import recipe_named, settings_of
+from heartfelt.finetuning.recipe import FineTuneRecipe, Settings, recipe_named, settings_of
 from heartfelt.finetuning.task import Output, Task
 from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.predictor import Prediction
@@ -113,16 +113,7 @@ def fine_tune(
 
     recipe = recipe_named(options.recipe)
     settings = settings_of(recipe, options.settings)
-    data = gather_data(
-        sources,
-        recipe,
-        settings,
-        policy=options.policy,
-        group=options.group,
-        published=bool(options.split),
-        seed=options.seed,
-        progress=progress,
-    )
+    data = gather_for(recipe, settings, sources, options, progress)
     plain = settings.model_dump(mode="json")
     store = None
     if checkpoints is not None:
@@ -138,6 +129,26 @@ def fine_tune(
     facts = _facts(name, options, plain, data, task, fitted, rows)
     is_main = bool(engine.accelerator.is_main_process)
     return FineTuned(engine.task, data, facts, predictions, scored, is_main)
+
+
+def gather_for(
+    recipe: FineTuneRecipe,
+    settings: Settings,
+    sources: Sequence[Snapshot],
+    options: FineTuneOptions,
+    progress: Progress | None = None,
+) -> TrainingData:
+    """The data that a recipe with these settings is trained on, as the options say."""
+    return gather_data(
+        sources,
+        recipe,
+        settings,
+        policy=options.policy,
+        group=options.group,
+        published=bool(options.split),
+        seed=options.seed,
+        progress=progress,
+    )
 
 
 def data_hash(data: TrainingData) -> str:

@@ -60,12 +60,14 @@ class SystemRun:
 
 def waiting_words(waiting: Sequence[StimulusState]) -> list[str]:
     """What --replace would make again, and why."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, str], list[StimulusState]] = {}
     for each in waiting:
-        reasons.setdefault(each.why, []).append(each.planned.prompt.stimulus)
+        # What differs in the settings is the same for many; other reasons name the file of each.
+        reasons.setdefault((each.standing, each.why if each.standing == "changed" else ""), []).append(each)
     return [
-        f"{len(names):,} left as they are, such as {names[0]}: {why} (--replace makes them again)"
-        for why, names in reasons.items()
+        f"{len(alike):,} left as they are, such as {alike[0].planned.prompt.stimulus}: {alike[0].why}"
+        " (--replace makes them again)"
+        for alike in reasons.values()
     ]
 
 

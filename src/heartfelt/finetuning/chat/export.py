@@ -18,10 +18,9 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.finetuning.chat.conversations import NO_LABEL, chat_questions, labelled_answers
 from heartfelt.finetuning.chat.recipe import ChatLoraRecipe, medium_of
-from heartfelt.finetuning.data import gather_data
 from heartfelt.finetuning.parts import VALIDATION
 from heartfelt.finetuning.recipe import recipe_named, settings_of
-from heartfelt.finetuning.running import FineTuneOptions, data_hash
+from heartfelt.finetuning.running import FineTuneOptions, data_hash, gather_for
 from heartfelt.formats.delimited import csv_text
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, write_json
@@ -69,16 +68,7 @@ def export_chat_training(
             f"The recipe '{options.recipe}' has no conversations to export.", "Use --recipe chat-lora."
         )
     settings: Any = settings_of(recipe, options.settings)
-    data = gather_data(
-        sources,
-        recipe,
-        settings,
-        policy=options.policy,
-        group=options.group,
-        published=bool(options.split),
-        seed=options.seed,
-        progress=progress,
-    )
+    data = gather_for(recipe, settings, sources, options, progress)
     data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
     medium, asked = medium_of(data), chat_questions(data, settings.levels)
     chosen = labelled_answers(asked, data.targets)
