@@ -55,8 +55,10 @@ ORDER = (
     "experiments",
     "datasets",
     "report",
-    "publish",
+    "site",
+    "publishing",
     "web",
+    "challenge",
     "api",
     "cli",
 )

@@ -32,6 +32,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "finetune": ("accelerate", "peft", "safetensors"),
     "generate": ("accelerate", "diffusers"),
     "ray": ("ray",),
+    "hub": ("huggingface_hub",),
 }
 P = ParamSpec("P")
 R = TypeVar("R")
