@@ -102,10 +102,12 @@ class Judge(Visitor):
         for label in self.labels():
             named = f':has(b:text-is("{label}"))'
             self.page.wait_for_selector(f".play:not([data-state=pause]), .member.sounding{named}")
-            if self.page.query_selector(f".member.heard{named}") is None:
-                if self.page.query_selector(f".member.sounding{named}") is None:
-                    self.play(label)
-                self.page.wait_for_selector(f".member.heard{named}")
+            if self.page.query_selector(f":is(.member.heard, .member.sounding){named}") is None:
+                self.play(label)
+            if self.clock is not None:
+                self.page.wait_for_selector(f".member.sounding{named}")
+                self.run(30)
+            self.page.wait_for_selector(f".member.heard{named}")
         self.page.wait_for_selector(".play:not([data-state=pause])")
         self.page.wait_for_selector("form.trial:not([data-locked])")
 
