@@ -12,12 +12,12 @@ import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from heartfelt.web.metadata import audio, images
-from heartfelt.web.metadata.pieces import Piece, Pieces, Span, read_range
+from heartfelt.media.metadata import audio, images
+from heartfelt.media.metadata.pieces import Piece, Pieces, Span, read_range
 
 __all__ = ["Pieces", "Span", "read_range", "stripped"]
 
-_log = logging.getLogger("heartfelt.web.media")
+_log = logging.getLogger("heartfelt.media.metadata")
 Cleaner = Callable[[bytes], Iterator[Piece]]
 _STARTS: tuple[tuple[int, bytes, Cleaner], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", images.png),
