@@ -27,7 +27,8 @@ def test_stimuli_are_divided_by_prompt_and_every_part_is_filled(tmp_path: Path) 
     snapshot = small_snapshot()
     release = release_of(snapshot, tmp_path)
     placed = placement(release)
-    assert release.benchmark is not None and release.benchmark.split.by == "prompt"
+    assert release.benchmark is not None
+    assert release.benchmark.split.by == "prompt"
     assert set(placed["split"]) == {"train", "dev", "test"}
     prompts = placed.group_by("group").agg(pl.n_unique("split"))
     assert prompts["split"].to_list() == [1] * 6
@@ -49,17 +50,21 @@ def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> No
     release.benchmark.write(tmp_path / "benchmark")
     assert load_benchmark(tmp_path / "benchmark").hash == release.benchmark.hash
     by_system = freeze_release(published, settings={"by": "system", "train": ".5", "test": "0.5"})
-    assert by_system.split.by == "system" and set(by_system.parts) == {"train", "test"}
+    assert by_system.split.by == "system"
+    assert set(by_system.parts) == {"train", "test"}
 
 
 def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     snapshot = small_snapshot()
     release = release_of(snapshot, tmp_path)
     check = check_split(release, tmp_path)
-    assert not check.crossings and check.compared == 12 and check.divided["prompt"] == 0
+    assert not check.crossings
+    assert check.compared == 12
+    assert check.divided["prompt"] == 0
     assert check.divided["intent"] == 2, "both intents are in several parts, which the record says"
     split, media = check.steps
-    assert split.settings["hash"] == assignment_hash(placement(release)) and "2 intents" in split.about
+    assert split.settings["hash"] == assignment_hash(placement(release))
+    assert "2 intents" in split.about
     assert "No identical media" in media.about
     part = dict(placement(release).select("stimulus", "split").rows())
     names = list(part)
@@ -72,13 +77,13 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
         pictures[name] = PublishedMedium(name, name, 1, f"{name}.jpg")
     near = check_split(replace(release, media=pictures), tmp_path)
     assert [set(each.stimuli) for each in near.crossings] == [{names[0], other}]
-    assert (
-        not near.crossings[0].identical and "1 group of identical or nearly identical" in near.steps[1].about
-    )
+    assert not near.crossings[0].identical
+    assert "1 group of identical or nearly identical" in near.steps[1].about
     same = dict.fromkeys((names[0], other), "a" * 64)
     twins = {name: PublishedMedium(name, digest, 1) for name, digest in same.items()}
     exact = check_split(replace(release, media=twins), None)
-    assert exact.crossings[0].identical and set(exact.crossings[0].parts) == {part[names[0]], part[other]}
+    assert exact.crossings[0].identical
+    assert set(exact.crossings[0].parts) == {part[names[0]], part[other]}
 
 
 @pytest.mark.parametrize(
