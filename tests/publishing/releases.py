@@ -138,7 +138,7 @@ def release_of(
     except InputError as error:
         benchmark, why = None, error.problem
     record = Record(snapshot.hash, snapshot.hash, "0", 1, 1, ())
-    details = Details(title="Moods", authors=("A. Author",), licence="CC-BY-4.0")
+    details = Details(title="Moods", licence="CC-BY-4.0")
     return Release(snapshot, benchmark, why, None, None, record, details, media)
 
 

@@ -17,7 +17,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.labels.benchmark import Benchmark, freeze, frozen_labels
 from heartfelt.labels.labels import LabelOptions, Labels
-from heartfelt.labels.splits import SplitOptions, assigned, groups_of
+from heartfelt.labels.splits import SHARES, SplitOptions, assigned, groups_of
 from heartfelt.media.duplicates import find_near_duplicates
 from heartfelt.media.probe import IMAGES
 from heartfelt.progress import Progress
@@ -54,11 +54,10 @@ def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = No
             )
         return _published(stimuli)
     shares = {name: _number(name, text) for name, text in rest.items()}
-    options: dict[str, Mapping[str, float]] = {"shares": shares} if shares else {}
     if folds and shares:
         raise InputError("A split has folds or named shares, not both.", "Leave one of them out.")
     count = int(_number("folds", folds)) if folds else None
-    chosen = SplitOptions("stimulus", folds=count, seed=int(_number("seed", seed or "0")), **options)
+    chosen = SplitOptions("stimulus", shares or SHARES, count, int(_number("seed", seed or "0")))
     chosen = replace(chosen, by=by or _grouping(stimuli, len(chosen.shares)))
     groups = groups_of(stimuli, chosen.by)["group"].unique().sort().to_list()
     if seed is None and len(groups) >= len(chosen.shares):
