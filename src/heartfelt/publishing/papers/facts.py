@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -12,7 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.licences import Licence, licence
-from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
@@ -137,7 +138,7 @@ def rater_facts(release: Release) -> tuple[RaterFact, ...]:
 
 def _short(value: object) -> str:
     figure = float(str(value))
-    return number(int(figure) if figure.is_integer() else figure)
+    return number(figure, 0 if figure.is_integer() else 1)
 
 
 def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
@@ -161,12 +162,28 @@ def step_words(release: Release) -> Iterator[str]:
         yield f"{text} ({'; '.join(facts)})." if facts else f"{text}."
 
 
-def tables_of(release: Release) -> Mapping[tuple[str, str], tuple[PublishedFile, ...]]:
-    """The published files by layout and table, in the order they were written."""
+def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...]:
+    """Every file that holds a table: those that layouts wrote, and those of the snapshot and the benchmark."""
+    study, details, out = release.snapshot.study, release.details, list(release.files)
+    for place in ("snapshot", "benchmark"):
+        for path in sorted((folder / place).glob("*.parquet")):
+            table = "benchmark items" if (place, path.stem) == ("benchmark", "items") else path.stem
+            frame = pl.scan_parquet(path)
+            columns = tuple(
+                PublishedColumn(name, str(dtype), about_column(table, name, study, details))
+                for name, dtype in frame.collect_schema().items()
+            )
+            rows = int(frame.select(pl.len()).collect().item())
+            out.append(PublishedFile(path.relative_to(folder).as_posix(), place, table, None, rows, columns))
+    return tuple(out)
+
+
+def by_layout(files: Sequence[PublishedFile]) -> Mapping[tuple[str, str], tuple[PublishedFile, ...]]:
+    """Files by layout and table, in the order given."""
     out: dict[tuple[str, str], list[PublishedFile]] = {}
-    for file in release.files:
+    for file in files:
         out.setdefault((file.layout, file.table), []).append(file)
-    return {key: tuple(files) for key, files in out.items()}
+    return {key: tuple(own) for key, own in out.items()}
 
 
 def question_words(question: Question) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import yaml
 
 from heartfelt.report.tables import CellValue, cell_text
 
@@ -56,7 +58,10 @@ def plain(text: str, most: int = LONGEST) -> str:
 
 def _invisible(letter: str) -> bool:
     """Control characters, surrogates, and marks that change the direction of what follows."""
-    return unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} or letter in "\u202a\u202b\u202c\u202d\u202e\ufeff"
+    return (
+        unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"}
+        or letter in "\u202a\u202b\u202c\u202d\u202e\ufeff"
+    )
 
 
 def markdown(text: str, most: int = LONGEST) -> str:
@@ -85,6 +90,11 @@ def paragraphs(text: str) -> str:
     """A statement of the authors, its paragraphs retained."""
     parts = re.split(r"\n\s*\n", text.strip())
     return "\n\n".join(markdown(part, 20_000) for part in parts if part.strip())
+
+
+def yaml_text(data: Mapping[str, object]) -> str:
+    """``data`` as YAML in the order given; words such as ``no`` stay words, and lines are not folded."""
+    return yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
 def latex(text: str, most: int = LONGEST) -> str:

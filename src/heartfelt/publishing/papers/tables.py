@@ -28,6 +28,8 @@ TRUST: Mapping[Level, tuple[str, ...]] = {
     "nominal": ("alpha_nominal",),
 }
 """The coefficients of reliability by level of measurement."""
+MAIN = frozenset({"alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1k", "icc2k"})
+"""Those that a card shows."""
 AGREED = ("alpha_ordinal", "fleiss_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement", "leave_one_out")
 CEILINGS = ("correlation", "within_cells", "rmse", "accuracy", "human", "cell_means")
 FROM = ("from", "method")
@@ -73,8 +75,8 @@ def _named(part: object, names: tuple[str, ...]) -> dict[str, Estimate]:
     return {name: value for name, value in values.items() if isinstance(value, Estimate)}
 
 
-def reliability_grid(release: Release) -> Grid:
-    """Reliability of every question, agreement on categories, on pairs and of traces."""
+def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
+    """Reliability of every question, agreement on categories, on pairs and of traces; ``brief`` for the main coefficients."""
     rows: list[tuple[CellValue, ...]] = []
     analysis, why = release.analysis, NO_ANALYSIS
     if analysis is not None:
@@ -84,7 +86,8 @@ def reliability_grid(release: Release) -> Grid:
             names = TRUST[levels.get(name, "interval")]
             if not levels.get(name) and part.alpha_interval.is_missing:
                 names = TRUST["nominal" if part.alpha_ordinal.is_missing else "ordinal"]
-            rows += _estimate_rows(spaced(name), _named(part, names))
+            chosen = tuple(each for each in names if each in MAIN) if brief else names
+            rows += _estimate_rows(spaced(name), _named(part, chosen))
         for name, agreed in _agreement(analysis).items():
             known = {key: each for key, each in _named(agreed, AGREED).items() if not each.is_missing}
             rows += _estimate_rows(spaced(name), known)
@@ -130,7 +133,10 @@ def ceiling_grid(release: Release) -> Grid:
             limits = {f"ceiling of {spaced(name)}": limit for name, limit in each.ceilings.items()}
             rows += _estimate_rows(spaced(each.question), limits)
         for trace in analysis.summary.traces or ():
-            courses = {"ceiling of concordance (CCC)": trace.ceiling, "what one rater reaches": trace.one_rater}
+            courses = {
+                "ceiling of concordance (CCC)": trace.ceiling,
+                "what one rater reaches": trace.one_rater,
+            }
             rows += _estimate_rows(spaced(trace.question), courses)
     return Grid(
         "ceiling",
@@ -165,7 +171,17 @@ def systems_grid(release: Release) -> Grid:
                 strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
                 rows.append((spaced(each.question), names[contestant.name], *strength))
     columns = (
-        *("question", "system", "stimuli", "ratings", "mean", "strength", "deviation", "absolute deviation", "rank"),
+        *(
+            "question",
+            "system",
+            "stimuli",
+            "ratings",
+            "mean",
+            "strength",
+            "deviation",
+            "absolute deviation",
+            "rank",
+        ),
     )
     used = [place for place in range(len(columns)) if not rows or any(row[place] is not None for row in rows)]
     return Grid(
@@ -216,7 +232,11 @@ def splits_grid(release: Release) -> Grid:
             held = part == release.hold_out
             labels: CellValue = "held out" if held else counts["items"]
             rows.append((part, percent(made.split.shares[part]), counts["groups"], counts["stimuli"], labels))
-        group = "stimulus" if made.split.by == "stimulus" else f"{made.split.by} (stimuli of one {made.split.by} stay together)"
+        group = (
+            "stimulus"
+            if made.split.by == "stimulus"
+            else f"{made.split.by} (stimuli of one {made.split.by} stay together)"
+        )
         notes = (
             f"Grouped by {group}; seed {made.split.seed}; benchmark hash {made.hash}.",
             *made.notes,
@@ -236,14 +256,14 @@ def raters_grid(release: Release) -> Grid:
     rows: list[tuple[CellValue, ...]] = []
     for fact in rater_facts(release):
         if fact.summary is not None:
-            rows.append((fact.about, fact.summary, None))
-        rows += [(fact.about, answer, count) for answer, count in fact.answers]
+            rows.append((fact.column, fact.about, fact.summary, None))
+        rows += [(fact.column, fact.about, answer, count) for answer, count in fact.answers]
         if fact.missing:
-            rows.append((fact.about, "not given, or removed", fact.missing))
+            rows.append((fact.column, fact.about, "not given, or removed", fact.missing))
     return Grid(
         "raters",
         "Raters as published",
-        ("about", "answer", "raters"),
+        ("column", "about", "answer", "raters"),
         tuple(rows),
         why_empty="nothing but an identifier is published about the raters",
     )
