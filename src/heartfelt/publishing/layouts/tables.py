@@ -8,16 +8,15 @@ renamed to ``source_<name>``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import reduce
 
 import polars as pl
 
 from heartfelt.labels.benchmark import Benchmark
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
 from heartfelt.publishing.release import PublishedColumn, Release
-from heartfelt.publishing.splits import placement
+from heartfelt.publishing.splits import placement, split_of
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.study import Study
@@ -81,16 +80,14 @@ class ReleaseTable:
         """Whether each row belongs to a part."""
         return any(column.name == SPLIT for column in self.columns)
 
-    def described(self, name: str) -> PublishedColumn:
-        """One of its columns."""
-        return next(column for column in self.columns if column.name == name)
-
 
 def release_tables(release: Release) -> tuple[ReleaseTable, ...]:
     """Every table that has rows, the stimuli first."""
     placed = placement(release).select("stimulus", SPLIT)
     snapshot, parts = release.snapshot, placed.lazy()
-    frames: dict[str, pl.LazyFrame] = {"stimuli": _stimuli(release).lazy().join(parts, on="stimulus", how="left")}
+    frames: dict[str, pl.LazyFrame] = {
+        "stimuli": _stimuli(release).lazy().join(parts, on="stimulus", how="left", maintain_order="left")
+    }
     if release.benchmark is not None:
         frames |= _benchmark_tables(release.benchmark)
     if snapshot.survey.ratings:
@@ -102,7 +99,11 @@ def release_tables(release: Release) -> tuple[ReleaseTable, ...]:
         if table.height:
             frame = without_clash(table.lazy(), [SPLIT])
             has_stimulus = "stimulus" in table.columns
-            frames[name] = frame.join(parts, on="stimulus", how="left") if has_stimulus and name != "ledger" else frame
+            frames[name] = (
+                frame.join(parts, on="stimulus", how="left", maintain_order="left")
+                if has_stimulus and name != "ledger"
+                else frame
+            )
     frames |= _study_tables(snapshot.study)
     return tuple(_described(name, frame, release) for name, frame in frames.items())
 
@@ -140,31 +141,35 @@ def _plain(frame: pl.LazyFrame) -> pl.LazyFrame:
     return frame.with_columns(casts) if casts else frame
 
 
-def without_clash(frame: pl.LazyFrame, needed: Sequence[str]) -> pl.LazyFrame:
+def without_clash(frame: pl.LazyFrame, needed: Collection[str]) -> pl.LazyFrame:
     """The columns of the source under names that leave ``needed`` free."""
     names = frame.collect_schema().names()
     taken, renamed = {*names, *needed}, {}
     for name in names:
-        if name in needed:
-            new = reduce(lambda new, _: f"source_{new}" if new in taken else new, range(len(taken)), f"source_{name}")
-            renamed[name] = new
-            taken.add(new)
-    return frame.rename(renamed) if renamed else frame
+        new = name
+        while name in needed and new in taken:
+            new = f"source_{new}"
+        renamed[name] = new
+        taken.add(new)
+    return frame.rename(renamed)
 
 
 def _stimuli(release: Release) -> pl.DataFrame:
     stimuli = release.snapshot.stimuli.drop(_OF_THE_SOURCE, strict=False)
-    if SPLIT in stimuli.columns and release.benchmark is not None and release.benchmark.split.by == SPLIT:
-        stimuli = stimuli.drop(SPLIT)
-    stimuli = without_clash(stimuli.lazy(), [*MEDIA_COLUMNS, SPLIT]).collect()
     rows = [
         (each.stimulus, each.path, each.sha256 or None, each.bytes or None, each.link, each.why_absent)
         for each in release.media.values()
     ]
     schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
-    media = pl.DataFrame(rows, schema=schema, orient="row")
-    media = media.select("stimulus", *(c for c in MEDIA_COLUMNS if media[c].null_count() < media.height))
-    return stimuli.join(media, on="stimulus", how="left", maintain_order="left")
+    media = stimuli.select("stimulus").join(
+        pl.DataFrame(rows, schema=schema, orient="row"), on="stimulus", how="left", maintain_order="left"
+    )
+    added = [name for name in MEDIA_COLUMNS if media[name].null_count() < media.height]
+    same = [name for name in added if name in stimuli.columns and stimuli[name].equals(media[name])]
+    if split_of(release).by == SPLIT:
+        same.append(SPLIT)
+    stimuli = without_clash(stimuli.drop(same).lazy(), [*added, SPLIT]).collect()
+    return stimuli.with_columns(media[name] for name in added)
 
 
 def _ratings(ratings: pl.LazyFrame, parts: pl.LazyFrame) -> pl.LazyFrame:
@@ -196,7 +201,9 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
         for place, (category, code) in enumerate(scale.codes().items(), 1):
             categories.append((question.id, category, code, place, texts.get(category, category)))
     schema = dict.fromkeys(_OWN["questions"], pl.String)
-    tables = {"questions": pl.DataFrame(questions, {**schema, "low": pl.Float64, "high": pl.Float64}, orient="row")}
+    tables = {
+        "questions": pl.DataFrame(questions, {**schema, "low": pl.Float64, "high": pl.Float64}, orient="row")
+    }
     if categories:
         schema = dict.fromkeys(_OWN["categories"], pl.String)
         own = {**schema, "code": pl.Float64, "place": pl.Int64}
