@@ -23,6 +23,7 @@ for family in (
     "predict",
     "train",
     "experiment",
+    "publish",
     "models",
     "words",
     "demo",
