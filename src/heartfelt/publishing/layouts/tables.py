@@ -195,7 +195,16 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
         scale = study.scale_of(question.id)
         low, high = scale.bounds() or (None, None)
         text = say(question.text)
-        facts = (question.id, text, question.scale, scale.type, scale.level, question.emotion, low, high)
+        facts = (
+            question.id,
+            text,
+            question.scale,
+            study.scales[question.scale].type,
+            scale.level,
+            question.emotion,
+            low,
+            high,
+        )
         questions.append(facts)
         texts = category_texts(scale)
         for place, (category, code) in enumerate(scale.codes().items(), 1):
