@@ -24,6 +24,7 @@ for family in (
     "predict",
     "train",
     "experiment",
+    "publish",
     "models",
     "words",
     "demo",
