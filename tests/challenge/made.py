@@ -49,7 +49,7 @@ def benchmark() -> Benchmark:
 def predictions(part: str | None = "test", seed: int = 1, right: float = 0.6) -> pl.DataFrame:
     """``stimulus, question, value, low, high, answer`` of a model that is right so often, for every item of a part."""
     rng, items = np.random.default_rng(seed), benchmark().items
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for row in items.sort("question", "stimulus").iter_rows(named=True):
         if part is not None and row["split"] != part:
             continue

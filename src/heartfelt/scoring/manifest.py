@@ -71,7 +71,7 @@ def fixed_settings() -> dict[str, str]:
     out |= {"NUMBA_DISABLE_INTEL_SVML": "1", "PYTHONHASHSEED": "0"}
     if platform.machine() in _CORES:
         out["OPENBLAS_CORETYPE"] = _CORES[platform.machine()]
-    config = np.show_config(mode="dicts") or {}
+    config = np.show_config(mode="dicts")
     features = config.get("SIMD Extensions", {})
     beyond = [*features.get("found", []), *features.get("not found", [])]
     out["NPY_DISABLE_CPU_FEATURES"] = " ".join(sorted(beyond))
@@ -88,7 +88,7 @@ def library_versions() -> dict[str, str]:
             out[name] = version(name)
         except PackageNotFoundError:
             out[name] = "not installed"
-    config = np.show_config(mode="dicts") or {}
+    config = np.show_config(mode="dicts")
     blas = config.get("Build Dependencies", {}).get("blas", {})
     return out | {"blas": f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()}
 
