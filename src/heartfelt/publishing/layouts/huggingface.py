@@ -15,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.errors import InputError
 from heartfelt.media.probe import IMAGES
 from heartfelt.progress import Progress
 from heartfelt.publishing.layouts.layout import LAYOUTS, shard_bounds
@@ -77,6 +78,11 @@ class HuggingFace:
 
     def write(self, release: Release, folder: Path, progress: Progress) -> tuple[PublishedFile, ...]:
         """Write every table below ``data/``."""
+        if (folder / FOLDER).exists():
+            raise InputError(
+                f"There is a folder '{FOLDER}' already.",
+                f"Choose one of the layouts {HuggingFace.name} and {HuggingFaceLinked.name}: both write it.",
+            )
         tables = release_tables(release)
         parts = list(split_of(release).shares)
         written: list[PublishedFile] = []

@@ -9,12 +9,14 @@ from heartfelt.registry import Registry
 
 _HOME = "heartfelt.publishing.layouts"
 LAYOUTS: Registry[Layout] = Registry(
-    "layout",
+    "release layout",
     homes=[
         f"{_HOME}.{module}"
         for module in ("csv_tables", "huggingface", "published", "snapshot_folder", "shards")
     ],
 )
+USUAL_LAYOUTS = ("huggingface", "csv")
+"""What is written besides the snapshot if nothing else is asked for."""
 
 
 def shard_bounds(sizes: Sequence[int], limit: int, most: int | None = None) -> list[tuple[int, int]]:
