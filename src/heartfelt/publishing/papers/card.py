@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from heartfelt.analysis.methods_section import methods_section
+from heartfelt.publishing.layouts.huggingface import hub_configs
 from heartfelt.publishing.papers.citation import bibtex, citation_line
 from heartfelt.publishing.papers.codebook import questions_grid
 from heartfelt.publishing.papers.facts import (
@@ -41,7 +41,7 @@ from heartfelt.publishing.papers.tables import (
     splits_grid,
     systems_grid,
 )
-from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.publishing.release import Release
 from heartfelt.study.model import say
 from heartfelt.wording import listed, number, plural
 
@@ -57,8 +57,6 @@ SIZES = (
 TASKS = {"audio": "audio-classification", "speech": "audio-classification", "image": "image-classification"}
 COLLECTION = ("Participants and ratings", "Stimuli", "Procedure", "Verification of drafts")
 """What the card takes from the methods section."""
-HUB = "data/"
-"""The folder of the Hugging Face layout."""
 
 
 def front_matter(release: Release) -> dict[str, object]:
@@ -81,32 +79,17 @@ def front_matter(release: Release) -> dict[str, object]:
         *map(plain, release.details.keywords),
     ]
     out["tags"] = list(dict.fromkeys(tag for tag in tags if tag))
-    configs = hub_configs(release)
+    configs = hub_configs(release.files)
     if configs:
         out["configs"] = [
-            {"config_name": name, "data_files": [{"split": s, "path": path} for s, path in files.items()]}
-            | ({"default": True} if place == 0 and len(configs) > 1 else {})
-            for place, (name, files) in enumerate(configs.items())
+            {
+                "config_name": config.name,
+                "data_files": [{"split": split, "path": path} for split, path in config.data_files],
+                **({"default": True} if config.default and len(configs) > 1 else {}),
+            }
+            for config in configs
         ]
     return out
-
-
-def hub_configs(release: Release) -> dict[str, dict[str, str]]:
-    """The files of every config and split of the Hugging Face layout, as patterns."""
-    out: dict[str, dict[str, list[PublishedFile]]] = {}
-    for file in release.files:
-        path = PurePosixPath(file.path)
-        if file.path.startswith(HUB) and path.suffix == ".parquet" and len(path.parts) > 2:
-            out.setdefault(path.parts[1], {}).setdefault(file.split or "train", []).append(file)
-    return {
-        config: {split: _pattern([file.path for file in files]) for split, files in splits.items()}
-        for config, splits in out.items()
-    }
-
-
-def _pattern(paths: list[str]) -> str:
-    """The one path, or the pattern that numbered parts share."""
-    return paths[0] if len(paths) == 1 else f"{paths[0].rpartition('-of-')[0].rpartition('-')[0]}-*.parquet"
 
 
 def card(release: Release) -> str:
@@ -167,11 +150,14 @@ def _table(grid: Grid) -> str:
 
 
 def _use(release: Release) -> Iterator[str]:
-    configs = hub_configs(release)
+    configs = hub_configs(release.files)
     lines = ["```python"]
     if configs:
-        first = next(iter(configs))
-        lines += ["from datasets import load_dataset", f'data = load_dataset("PATH", {plain(first)!r})', ""]
+        lines += [
+            "from datasets import load_dataset",
+            f'data = load_dataset("PATH", "{configs[0].name}")',
+            "",
+        ]
     lines += ["import heartfelt", 'snapshot = heartfelt.load("PATH/snapshot")', "```"]
     yield "\n".join(lines)
     yield "`PATH` is this folder. `heartfelt analyze PATH/snapshot` recomputes every number below."

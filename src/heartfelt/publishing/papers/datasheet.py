@@ -25,6 +25,8 @@ from heartfelt.publishing.papers.facts import (
 )
 from heartfelt.publishing.papers.markup import heading, paragraphs
 from heartfelt.publishing.release import Release
+from heartfelt.publishing.splits import parts_of, placement, split_of
+from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.wording import listed, number, plural
 
 MOST_REASONS = 8
@@ -137,13 +139,14 @@ def _relations(release: Release) -> str:
 
 
 def _splits(release: Release) -> str:
-    made = release.benchmark
-    if made is None:
-        return f"No: {release.why_no_benchmark or 'no label could be made'}."
+    split, placed = split_of(release), placement(release)
     parts = [
-        f"{part} ({plural(counts['stimuli'], 'stimulus', 'stimuli')})" for part, counts in made.counts.items()
+        f"{part} ({plural(placed.filter(placed['split'] == part).height, 'stimulus', 'stimuli')})"
+        for part in parts_of(placed, split)
     ]
-    return f"Yes: {listed(parts)}, divided by {made.split.by} so that nothing of one {made.split.by} is on two sides."
+    if split.by == SPLIT:
+        return f"Yes, those of the source: {listed(parts)}."
+    return f"Yes: {listed(parts)}, divided by {split.by} so that nothing of one {split.by} is in two parts."
 
 
 def _errors(release: Release) -> str:

@@ -165,8 +165,11 @@ def step_words(release: Release) -> Iterator[str]:
 def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...]:
     """Every file that holds a table: those that layouts wrote, and those of the snapshot and the benchmark."""
     study, details, out = release.snapshot.study, release.details, list(release.files)
+    written = {file.path for file in release.files}
     for place in ("snapshot", "benchmark"):
         for path in sorted((folder / place).glob("*.parquet")):
+            if path.relative_to(folder).as_posix() in written:
+                continue
             table = "benchmark items" if (place, path.stem) == ("benchmark", "items") else path.stem
             frame = pl.scan_parquet(path)
             columns = tuple(

@@ -16,8 +16,10 @@ from heartfelt.files import write_text
 from heartfelt.publishing.papers.facts import counts_words, left_out, method_words, rater_facts
 from heartfelt.publishing.papers.markup import Grid, grid_latex, grid_markdown
 from heartfelt.publishing.release import Release
+from heartfelt.publishing.splits import assignment_hash, parts_of, placement, split_of
 from heartfelt.report.naming import MANY_QUESTIONS, coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.tables import CellValue
+from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import listed, number, percent, plural, spaced
 
@@ -223,32 +225,24 @@ def labels_grid(release: Release) -> Grid:
 
 
 def splits_grid(release: Release) -> Grid:
-    """The parts of the benchmark, with what decided them."""
-    made = release.benchmark
+    """The parts of the release, with what decided them and the hash of the assignment."""
+    split, placed, made = split_of(release), placement(release), release.benchmark
+    labelled = {} if made is None else dict(made.items.group_by("split").len("n").iter_rows())
     rows: list[tuple[CellValue, ...]] = []
-    notes: tuple[str, ...] = ()
-    if made is not None:
-        for part, counts in made.counts.items():
-            held = part == release.hold_out
-            labels: CellValue = "held out" if held else counts["items"]
-            rows.append((part, percent(made.split.shares[part]), counts["groups"], counts["stimuli"], labels))
-        group = (
-            "stimulus"
-            if made.split.by == "stimulus"
-            else f"{made.split.by} (stimuli of one {made.split.by} stay together)"
-        )
-        notes = (
-            f"Grouped by {group}; seed {made.split.seed}; benchmark hash {made.hash}.",
-            *made.notes,
-        )
-    return Grid(
-        "splits",
-        "Splits",
-        ("part", "intended share", "groups", "stimuli", "labels"),
-        tuple(rows),
-        notes,
-        why_empty=release.why_no_benchmark or "no label could be made",
+    for part in parts_of(placed, split):
+        own = placed.filter(pl.col("split") == part)
+        labels: CellValue = "held out" if part == release.hold_out else labelled.get(part, 0)
+        rows.append((part, own["group"].n_unique(), own.height, labels))
+    together = "" if split.by == "stimulus" else f" (stimuli of one {split.by} stay together)"
+    chosen = (
+        "as published by the source"
+        if split.by == SPLIT
+        else f"divided by {split.by}{together}, seed {split.seed}"
     )
+    hashes = f"Hash of the assignment: {assignment_hash(placed)}."
+    benchmark = "" if made is None else f" Hash of the benchmark: {made.hash}."
+    notes = (f"Stimuli are {chosen}. {hashes}{benchmark}", *(made.notes if made is not None else ()))
+    return Grid("splits", "Splits", ("part", "groups", "stimuli", "labels"), tuple(rows), notes)
 
 
 def raters_grid(release: Release) -> Grid:
