@@ -19,8 +19,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from heartfelt.media.metadata import Pieces, read_range, stripped
 from heartfelt.web.errors import Refused
-from heartfelt.web.metadata import Pieces, read_range, stripped
 from heartfelt.web.security.access import is_admitted, login_of
 from heartfelt.web.security.signing import adjudicator_of, rater_of
 from heartfelt.web.state import state_of

@@ -15,7 +15,7 @@ from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.presentation import Blinding
-from tests.web.metadata.tagged import MARK, PICTURES, SOUNDS
+from tests.media.metadata.tagged import MARK, PICTURES, SOUNDS
 
 SECRET = b"a secret for the tests of blinding"
 STUDY = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from heartfelt.web.metadata.pieces import Piece, Span, length_of
+from heartfelt.media.metadata.pieces import Piece, Span, length_of
 
 _WAV_SOUND = frozenset({b"fmt ", b"data", b"fact", b"ds64", b"wavl"})
 _AIFF_SOUND = frozenset({b"COMM", b"SSND", b"FVER"})

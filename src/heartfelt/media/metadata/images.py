@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from heartfelt.web.metadata.pieces import Piece, Span, length_of
+from heartfelt.media.metadata.pieces import Piece, Span, length_of
 
 _PNG_SHOWN = frozenset(
     b"IHDR PLTE IDAT IEND tRNS cHRM gAMA sBIT sRGB cICP mDCV cLLI bKGD pHYs hIST acTL fcTL fdAT".split()

@@ -12,11 +12,11 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps, ImageSequence
+from tests.media.metadata.tagged import MARK, PICTURES, SOUNDS, m4a
 
-from heartfelt.web.metadata import read_range, stripped
-from heartfelt.web.metadata.images import only_orientation, orientation
-from heartfelt.web.metadata.pieces import Pieces, Span
-from tests.web.metadata.tagged import MARK, PICTURES, SOUNDS, m4a
+from heartfelt.media.metadata import read_range, stripped
+from heartfelt.media.metadata.images import only_orientation, orientation
+from heartfelt.media.metadata.pieces import Pieces, Span
 
 
 def serve_in_thread(path: Path) -> bytes:
@@ -76,7 +76,7 @@ def test_an_m4a_keeps_every_offset(tmp_path: Path) -> None:
 
 
 def test_ogg_pages_have_right_checksums(tmp_path: Path) -> None:
-    from heartfelt.web.metadata.audio import checksum
+    from heartfelt.media.metadata.audio import checksum
 
     path = tmp_path / "clip.ogg"
     SOUNDS["oga"](path)
@@ -111,7 +111,7 @@ def test_an_unknown_file_is_sent_as_it_is_and_the_researcher_is_warned(
 ) -> None:
     path = tmp_path / "strange.bin"
     path.write_bytes(b"something else altogether")
-    with caplog.at_level(logging.WARNING, logger="heartfelt.web.media"):
+    with caplog.at_level(logging.WARNING, logger="heartfelt.media.metadata"):
         assert serve_in_thread(path) == b"something else altogether"
     assert "cannot strip metadata" in caplog.text
     (tmp_path / "empty.wav").touch()
