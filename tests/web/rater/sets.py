@@ -74,7 +74,8 @@ class Judge(Visitor):
     """Somebody who compares, by keyboard at a desk or by touch on the smallest phone."""
 
     def __init__(self, browser: Browser, served: Served, hand: Any = "keyboard", **context: Any) -> None:
-        super().__init__(browser, served, hand, **({"viewport": SMALL} if hand == "touch" else {}), **context)
+        small: dict[str, Any] = {"viewport": SMALL} if hand == "touch" else {}
+        super().__init__(browser, served, hand, **small, **context)
 
     def enter(self, path: str = "/") -> None:
         self.arrive(path)

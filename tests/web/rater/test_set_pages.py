@@ -103,11 +103,11 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
     page.locator(".option").first.tap()
     visitor.send()
     played = visitor.sent[0]["heard"]["played"]
-    begin, end = at[0], at[0] + 0.25
+    low, high = at[0], at[0] + 0.25
     # Sound begins 30 ms after a tap: .85 s of the first are three rounds and .1 s, and the second goes on from there.
     expected = [
-        [[begin, end], [begin, end], [begin, end], [begin, begin + 0.1]],
-        [[begin + 0.1, end], [begin, end], [begin, end], [begin, begin + 0.05]],
+        [[low, high], [low, high], [low, high], [low, low + 0.1]],
+        [[low + 0.1, high], [low, high], [low, high], [low, low + 0.05]],
     ]
     assert [len(parts) for parts in played] == [4, 4], "rounds are counted one by one"
     for parts, wanted in zip(played, expected, strict=True):
