@@ -5,21 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import polars as pl
+
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.files import must_be_free, whole_folder
-from heartfelt.labels import Benchmark, freeze
+from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
+from heartfelt.publishing.anonymity.check import (
+    check_files,
+    check_groups,
+    check_media,
+    check_step,
+    private_texts,
+)
+from heartfelt.publishing.anonymity.columns import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import private_folder, secret_key
 from heartfelt.publishing.anonymity.media import media_table, publish_media
-from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
+from heartfelt.publishing.anonymity.people import coarsen, facts_of, round_durations
+from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
+from heartfelt.publishing.anonymity.texts import QUARANTINE, QuarantinedText, quarantine_texts
+from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
+from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.papers.checksums import write_checksums
 from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.papers.write import write_papers
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release
+from heartfelt.publishing.splits import freeze_release, split_options
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+
+BENCHMARK = "benchmark"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +48,22 @@ class Published:
     folder: Path
     private: Path
     release: Release
+    quarantined: tuple[QuarantinedText, ...] = ()
 
     @property
     def record(self) -> Record:
         """Every step between the source and what is published."""
         return self.release.record
+
+    @property
+    def undecided(self) -> int:
+        """Texts that were left out because nobody has decided about them."""
+        return sum(not each.decision for each in self.quarantined)
+
+    @property
+    def quarantine(self) -> Path:
+        """The file in which to decide about them."""
+        return self.private / QUARANTINE
 
 
 def publish(
@@ -49,38 +79,83 @@ def publish(
     must_be_free(out)
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
+    source = Draft.of(snapshot)
+    everybody = people_of(source)
     with whole_folder(out) as folder:
-        draft, people = pseudonymise(Draft.of(snapshot), key)
-        people.write_csv(private / "pseudonyms.csv")
+        report("removing what is private", 0, 5)
+        draft = honour_wishes(source, options)
+        draft = leave_out_columns(draft, options)
+        report("removing what is private", 1, 5)
+        draft, quarantined = quarantine_texts(
+            draft, options, key, [*everybody, *options.private_texts], private
+        )
+        report("removing what is private", 2, 5)
+        draft, people = pseudonymise(draft, key)
+        draft = draft.changed(*gone_since(private, people))
         share = details.media_may_be_shared if options.share_media is None else options.share_media
-        draft, media = publish_media(draft, folder, None if share else share, report)
-        source = Source("published", snapshot.study.name, media_root=draft.source.media_root)
-        public = replace(draft, source=source).snapshot()
-        benchmark, why = _benchmark(public, options)
-        steps = draft.steps
-        made = record(snapshot.hash, public, steps, options)
-        analysis = _analysis(public, options, report)
-        panel = None if analysis is None else analysis.panel
-        release = Release(public, benchmark, why, analysis, panel, made, details, media, options.hold_out)
-        public.write(folder / "snapshot")
-        if benchmark is not None:
-            benchmark.write(folder / "benchmark")
-        media_table(media).write_csv(folder / "media.csv")
-        for layout in _layouts(options):
-            release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
-        write_record(made, folder)
-    return Published(out, private, release)
+        draft, media = publish_media(draft, folder, share, report)
+        draft = replace(
+            draft, source=Source("published", snapshot.study.name, media_root=draft.source.media_root)
+        )
+        report("removing what is private", 3, 5)
+        draft, benchmark, why = _divided(draft, options, private)
+        draft = round_durations(coarsen(draft, options), options.seconds)
+        public = draft.snapshot()
+        report("removing what is private", 4, 5)
+        secret = private_texts(
+            source, everybody, [text for each in quarantined for text in each.private], options
+        )
+        groups = check_groups(public, facts_of(draft, options), options)
+        made = record(snapshot.hash, public, [*draft.steps, check_step(secret, groups, options)], options)
+        release = _release(public, benchmark, why, made, details, options, report)
+        release = replace(release, media=media)
+        release = _write(release, folder, options, report)
+        report("searching every file for what is private", 0, 1)
+        check_files(folder, secret)
+        check_media(folder)
+        write_checksums(folder, report)
+        _write_private(people, private)
+    return Published(out, private, release, quarantined)
 
 
 def _silent(_doing: str, _done: int, _total: int) -> None:
     """No progress is shown."""
 
 
-def _benchmark(snapshot: Snapshot, options: PublishOptions) -> tuple[Benchmark | None, str | None]:
-    try:
-        return freeze(snapshot, split=options.split), None
-    except InputError as error:
-        return None, error.problem
+def _divided(
+    draft: Draft, options: PublishOptions, private: Path
+) -> tuple[Draft, Benchmark | None, str | None]:
+    """What is published of a part that is held out, and the benchmark; all labels go to the private folder then.
+
+    Done before facts about raters are coarsened, so that what is published of them is counted as it is published.
+    """
+    snapshot = draft.snapshot()
+    if options.hold_out is None:
+        try:
+            return draft, freeze_release(snapshot, settings=options.split), None
+        except InputError as error:
+            return draft, None, error.problem
+    split = split_options(snapshot.stimuli, options.split)
+    divided = hold_out(snapshot, options.hold_out, split)
+    divided.private.write(private / BENCHMARK, replace=True)
+    tables = {name: divided.snapshot.table(name) for name in draft.tables}
+    return draft.changed(*divided.steps, **tables), divided.benchmark, divided.why_no_benchmark
+
+
+def _release(
+    public: Snapshot,
+    benchmark: Benchmark | None,
+    why: str | None,
+    made: Record,
+    details: Details,
+    options: PublishOptions,
+    report: Progress,
+) -> Release:
+    if benchmark is not None:
+        benchmark = replace(benchmark, snapshot_hash=public.hash)
+    analysis = _analysis(public, options, report)
+    panel = None if analysis is None else analysis.panel
+    return Release(public, benchmark, why, analysis, panel, made, details, {}, options.hold_out)
 
 
 def _analysis(snapshot: Snapshot, options: PublishOptions, report: Progress) -> Analysis | None:
@@ -89,5 +164,24 @@ def _analysis(snapshot: Snapshot, options: PublishOptions, report: Progress) -> 
     return analyze(snapshot, AnalyzeOptions(resamples=options.resamples, seed=options.seed), report)
 
 
+def _write(release: Release, folder: Path, options: PublishOptions, report: Progress) -> Release:
+    release.snapshot.write(folder / "snapshot")
+    if release.benchmark is not None:
+        release.benchmark.write(folder / BENCHMARK)
+    media_table(release.media).write_csv(folder / "media.csv")
+    for layout in _layouts(options):
+        release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
+    write_record(release.record, folder)
+    write_papers(release, folder, report)
+    return release
+
+
 def _layouts(_options: PublishOptions) -> list[Layout]:
     return []
+
+
+def _write_private(people: pl.DataFrame, private: Path) -> None:
+    """Who is who, for the researcher alone."""
+    path = private / PSEUDONYMS
+    people.write_csv(path)
+    path.chmod(0o600)
