@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from heartfelt.errors import require
+from heartfelt.errors import InputError, require
 
 Times: TypeAlias = Literal["day", "week", "month", "none"]
 Texts: TypeAlias = Literal["search", "review", "drop"]
 TIMES: tuple[Times, ...] = ("day", "week", "month", "none")
+N = TypeVar("N", bound=str)
 TEXTS: tuple[Texts, ...] = ("search", "review", "drop")
+
+
+def period(text: str) -> Times:
+    """The period of that name."""
+    return _chosen(text, TIMES, "period")
+
+
+def text_treatment(text: str) -> Texts:
+    """The way to treat texts of that name."""
+    return _chosen(text, TEXTS, "way to treat texts")
+
+
+def _chosen(text: str, names: tuple[N, ...], what: str) -> N:
+    for name in names:
+        if name == text:
+            return name
+    raise InputError(f"Unknown {what} '{text}'.", f"Use one of {', '.join(names)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +68,12 @@ class PublishOptions:
     share_media: bool | None = None
     """Whether media files are published; if left out, unless the details or a licence forbid it."""
     split: Mapping[str, str] = field(default_factory=dict)
-    """How stimuli are divided: ``by``, ``seed``, ``folds``, or parts with their shares; see ``publishing.splits``."""
+    """How stimuli are divided: ``by`` (a column, or ``published``), ``seed``, ``folds``, or a share per part. What is left open
+    is decided by the stimuli: the split they were published with, or parts that share no prompt or intent."""
     hold_out: str | None = None
     """The part whose labels and ratings are not published."""
     layouts: tuple[str, ...] | None = None
-    """Which layouts are written besides the snapshot; the usual ones if left out."""
+    """Which layouts are written besides the snapshot; ``huggingface`` and ``csv`` if left out."""
     analysis: bool = True
     """Whether the published ratings are analysed, for the card and its tables."""
     resamples: int = 1000
@@ -72,10 +91,6 @@ class PublishOptions:
             f"l = {self.l} needs groups of at least {self.l} raters.",
             f"Use k = {self.l} or more.",
         )
-        require(self.times in TIMES, f"Unknown period '{self.times}'.", f"Use one of {', '.join(TIMES)}.")
-        require(
-            self.texts in TEXTS,
-            f"Unknown way to treat texts '{self.texts}'.",
-            f"Use one of {', '.join(TEXTS)}.",
-        )
+        period(self.times)
+        text_treatment(self.texts)
         require(self.seconds >= 0, "seconds cannot be negative.", "Use 0.1, or 0 to leave durations out.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
-from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
+from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.files import must_be_free, whole_folder
 from heartfelt.labels import Benchmark
@@ -28,13 +29,15 @@ from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
 from heartfelt.publishing.anonymity.texts import QUARANTINE, QuarantinedText, quarantine_texts
 from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
 from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.layouts import LAYOUTS
+from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.checksums import write_checksums
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.write import write_papers
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release
-from heartfelt.publishing.splits import freeze_release, split_options
+from heartfelt.publishing.splits import check_split, freeze_release, split_options
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 
@@ -79,6 +82,7 @@ def publish(
     must_be_free(out)
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
+    layouts = _layouts(options)
     source = Draft.of(snapshot)
     everybody = people_of(source)
     with whole_folder(out) as folder:
@@ -92,7 +96,9 @@ def publish(
         report("removing what is private", 2, 5)
         draft, people = pseudonymise(draft, key)
         draft = draft.changed(*gone_since(private, people))
-        share = details.media_may_be_shared if options.share_media is None else options.share_media
+        share = options.share_media
+        if share is None and details.media_may_be_shared is False:
+            share = False
         draft, media = publish_media(draft, folder, share, report)
         draft = replace(
             draft, source=Source("published", snapshot.study.name, media_root=draft.source.media_root)
@@ -106,10 +112,12 @@ def publish(
             source, everybody, [text for each in quarantined for text in each.private], options
         )
         groups = check_groups(public, facts_of(draft, options), options)
-        made = record(snapshot.hash, public, [*draft.steps, check_step(secret, groups, options)], options)
-        release = _release(public, benchmark, why, made, details, options, report)
-        release = replace(release, media=media)
-        release = _write(release, folder, options, report)
+        made = record(snapshot.hash, public, draft.steps, options)
+        release = Release(public, benchmark, why, None, None, made, details, media, options.hold_out)
+        release = _analysed(release, options, report)
+        steps = (*check_split(release, folder, report).steps, check_step(secret, groups, options))
+        release = replace(release, record=replace(made, steps=(*made.steps, *steps)))
+        release = _write(release, folder, layouts, report)
         report("searching every file for what is private", 0, 1)
         check_files(folder, secret)
         check_media(folder)
@@ -142,42 +150,34 @@ def _divided(
     return draft.changed(*divided.steps, **tables), divided.benchmark, divided.why_no_benchmark
 
 
-def _release(
-    public: Snapshot,
-    benchmark: Benchmark | None,
-    why: str | None,
-    made: Record,
-    details: Details,
-    options: PublishOptions,
-    report: Progress,
-) -> Release:
-    if benchmark is not None:
-        benchmark = replace(benchmark, snapshot_hash=public.hash)
-    analysis = _analysis(public, options, report)
-    panel = None if analysis is None else analysis.panel
-    return Release(public, benchmark, why, analysis, panel, made, details, {}, options.hold_out)
-
-
-def _analysis(snapshot: Snapshot, options: PublishOptions, report: Progress) -> Analysis | None:
+def _analysed(release: Release, options: PublishOptions, report: Progress) -> Release:
+    """With the analysis of what is published, and the benchmark under its hash."""
+    public = release.snapshot
+    if release.benchmark is None:
+        release = replace(release, split=split_options(public.stimuli, options.split))
+    else:
+        release = replace(release, benchmark=replace(release.benchmark, snapshot_hash=public.hash))
     if not options.analysis:
-        return None
-    return analyze(snapshot, AnalyzeOptions(resamples=options.resamples, seed=options.seed), report)
+        return release
+    analysis = analyze(public, AnalyzeOptions(resamples=options.resamples, seed=options.seed), report)
+    return replace(release, analysis=analysis, panel=analysis.panel)
 
 
-def _write(release: Release, folder: Path, options: PublishOptions, report: Progress) -> Release:
+def _write(release: Release, folder: Path, layouts: Iterable[Layout], report: Progress) -> Release:
     release.snapshot.write(folder / "snapshot")
     if release.benchmark is not None:
         release.benchmark.write(folder / BENCHMARK)
     media_table(release.media).write_csv(folder / "media.csv")
-    for layout in _layouts(options):
+    for layout in layouts:
         release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
     write_record(release.record, folder)
     write_papers(release, folder, report)
     return release
 
 
-def _layouts(_options: PublishOptions) -> list[Layout]:
-    return []
+def _layouts(options: PublishOptions) -> list[Layout]:
+    names = USUAL_LAYOUTS if options.layouts is None else options.layouts
+    return [LAYOUTS[name] for name in dict.fromkeys(("snapshot", *names))]
 
 
 def _write_private(people: pl.DataFrame, private: Path) -> None:
