@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import Format, Map, Source, app, parse_map, progress_bar, read_source, say
+from heartfelt.wording import listed
 
 _Columns = list[str] | None
 
@@ -82,7 +83,9 @@ def publish(
     details: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="What only the authors know; publication.yaml of SOURCE if left out."
+            metavar="FILE",
+            help="What only the authors know: title, licence, pay, ethics and more. publication.yaml of the SOURCE folder if left"
+            " out; 'heartfelt publish-details' writes an empty one.",
         ),
     ] = None,
     hold_out: Annotated[
@@ -109,13 +112,13 @@ def publish(
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.files import must_be_free
     from heartfelt.publishing.options import PublishOptions, period, text_treatment
-    from heartfelt.publishing.papers.details import DETAILS_FILE, not_stated, read_details
+    from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.publish import publish as run
     from heartfelt.publishing.read_back import read_back
     from heartfelt.publishing.record import sentences
 
     must_be_free(out)
-    known = read_details(details or (source if source.is_dir() else None))
+    stated = read_details(details or (source if source.is_dir() else None))
     options = PublishOptions(
         k=k,
         l=l,
@@ -138,15 +141,19 @@ def publish(
     )
     with progress_bar(f"reading {source}") as report:
         snapshot = read_source(source, format, parse_map(map), report)
-        published = run(snapshot, out, options, known, progress=report)
+        published = run(snapshot, out, options, stated, progress=report)
         comparison = read_back(snapshot, published.folder, published.private, key)
     say(*(f"• {line}" for line in sentences(published.record)))
     say(*comparison.sentences)
-    missing = not_stated(known)
-    if missing:
+    if published.papers.not_stated:
         say(
-            f"Not stated in {details or DETAILS_FILE}: {', '.join(each.partition(':')[0] for each in missing)}."
+            "The papers say 'Not stated by the authors' for:",
+            *(f"• {line}" for line in published.papers.not_stated),
+            "Fill in publication.yaml and publish again; 'heartfelt publish-details DIR' writes an empty one.",
         )
+    if published.papers.undescribed:
+        names = listed(list(published.papers.undescribed), 12)
+        say(f"Columns that nobody has described (add them under 'columns' in publication.yaml): {names}.")
     if published.undecided:
         say(
             f"{published.undecided:,} texts wait for a decision: fill in the column 'decision' of {published.quarantine}"
@@ -165,3 +172,14 @@ def _recruiters_ids(source: Path) -> tuple[str, ...]:
         people = collection.participants()
     columns = [people[name].drop_nulls().to_list() for name in ("participant", "session", "assignment")]
     return tuple(dict.fromkeys(text for column in columns for text in column))
+
+
+@app.command("publish-details")
+def publish_details(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder.")],
+) -> None:
+    """Write an empty publication.yaml, with every key explained, for the authors to fill in."""
+    from heartfelt.publishing.papers.details import write_details_template
+
+    path = write_details_template(folder)
+    say(f"Wrote {path}. Every key may stay empty; fill in what you can before 'heartfelt publish'.")

@@ -34,7 +34,7 @@ from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.checksums import write_checksums
 from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.papers.write import write_papers
+from heartfelt.publishing.papers.write import Papers, write_papers
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release
 from heartfelt.publishing.splits import check_split, freeze_release, split_options
@@ -51,6 +51,8 @@ class Published:
     folder: Path
     private: Path
     release: Release
+    papers: Papers
+    """What the papers could not say: keys that the authors left out, columns that nobody described."""
     quarantined: tuple[QuarantinedText, ...] = ()
 
     @property
@@ -118,12 +120,13 @@ def publish(
         steps = (*check_split(release, folder, report).steps, check_step(secret, groups, options))
         release = replace(release, record=replace(made, steps=(*made.steps, *steps)))
         release = _write(release, folder, layouts, report)
+        papers = write_papers(release, folder, report, figures=options.figures)
         report("searching every file for what is private", 0, 1)
         check_files(folder, secret)
         check_media(folder)
         write_checksums(folder, report)
         _write_private(people, private)
-    return Published(out, private, release, quarantined)
+    return Published(out, private, release, papers, quarantined)
 
 
 def _silent(_doing: str, _done: int, _total: int) -> None:
@@ -171,7 +174,6 @@ def _write(release: Release, folder: Path, layouts: Iterable[Layout], report: Pr
     for layout in layouts:
         release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
     write_record(release.record, folder)
-    write_papers(release, folder, report)
     return release
 
 
