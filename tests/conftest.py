@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
 
-PATIENCE = 120_000
+PATIENCE = 60_000
 """Milliseconds that a test with a browser waits for anything: a busy machine is slow, not wrong."""
 REQUIRE_ALL = bool(os.environ.get("REQUIRE_ALL"))
 

@@ -123,7 +123,7 @@ def test_a_whole_session(
 def test_the_grid_is_clicked_once_and_says_the_same_as_the_rows(
     browser: Browser, serve: Callable[..., Served]
 ) -> None:
-    served = serve("aimoclips", count=2, design={"affect_grid": ("valence", "arousal")})
+    served = serve("aimoclips", count=1, design={"affect_grid": ("valence", "arousal")})
     visitor = Visitor(browser, served, "touch")
     visitor.enter()
     page = visitor.page
