@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 from heartfelt.publishing.deposits.files import ReleaseFile, release_files
 from heartfelt.publishing.papers.details import Details
@@ -70,6 +69,10 @@ class Depositor(Protocol):
     name: str
     about: str
 
+    def check(self, where: str, options: DepositOptions) -> None:
+        """Raise for a place or token that cannot be right, before anything is read or sent."""
+        ...
+
     def send(
         self,
         folder: Path,
@@ -88,6 +91,14 @@ DEPOSITS: Registry[Depositor] = Registry(
 )
 
 
+def check_target(target: str, options: DepositOptions | None = None) -> tuple[Depositor, str]:
+    """The service that a target names, and the place there; an error for one that cannot be right."""
+    name, _, where = target.partition(":")
+    depositor = DEPOSITS[name.strip()]
+    depositor.check(where.strip(), options or DepositOptions())
+    return depositor, where.strip()
+
+
 def send(
     folder: Path | str,
     target: str,
@@ -95,13 +106,9 @@ def send(
     progress: Progress | None = None,
 ) -> Deposit:
     """Send the release in ``folder`` to ``target``; what is there already with the same content is not sent again."""
-    folder = Path(folder)
-    name, _, where = target.partition(":")
-    depositor = DEPOSITS[name.strip()]
-    files = release_files(folder)
-    if not files:
-        raise InputError(f"{folder} holds nothing to send.", "Publish the study first.")
-    return depositor.send(folder, files, where.strip(), options or DepositOptions(), progress or _silent)
+    folder, options = Path(folder), options or DepositOptions()
+    depositor, where = check_target(target, options)
+    return depositor.send(folder, release_files(folder), where, options, progress or _silent)
 
 
 def _silent(_doing: str, _done: int, _total: int) -> None:

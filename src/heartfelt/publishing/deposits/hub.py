@@ -38,6 +38,12 @@ class Hub:
     name = "hub"
     about = "a dataset on the Hugging Face hub: hub:OWNER/NAME"
 
+    def check(self, where: str, options: DepositOptions) -> None:
+        """The name must be one of a dataset, and there must be a token."""
+        _repository(where)
+        if not options.dry_run:
+            _token()
+
     def send(
         self,
         folder: Path,
@@ -52,7 +58,7 @@ class Hub:
         target = f"hub:{repository}"
         if options.dry_run:
             return Deposit(target, files, tuple(file.name for file in files), dry_run=True)
-        secret = token(VARIABLE, "the Hugging Face hub", "https://huggingface.co/settings/tokens")
+        secret = _token()
         from huggingface_hub import HfApi
 
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, token=secret, library_name="heartfelt")
@@ -93,6 +99,10 @@ class Hub:
         address = f"{api.endpoint}/datasets/{repository}"
         notes = () if options.make_public else ("The dataset is private until you make it public.",)
         return Deposit(target, files, sent, present, removed, address, options.make_public, notes=notes)
+
+
+def _token() -> str:
+    return token(VARIABLE, "the Hugging Face hub", "https://huggingface.co/settings/tokens")
 
 
 def _repository(where: str) -> str:

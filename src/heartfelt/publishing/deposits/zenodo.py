@@ -59,6 +59,15 @@ class Zenodo:
     name = "zenodo"
     about = "a record on Zenodo, as a draft: zenodo, or zenodo:sandbox to try it"
 
+    def check(self, where: str, options: DepositOptions) -> None:
+        """There must be such a site, a token, and a title and authors if details are given."""
+        if where not in SITES:
+            raise InputError(f"There is no Zenodo called '{where}'.", "Write zenodo, or zenodo:sandbox.")
+        if options.details is not None:
+            metadata(options.details)
+        if not options.dry_run:
+            _token(where)
+
     def send(
         self,
         folder: Path,
@@ -68,8 +77,6 @@ class Zenodo:
         progress: Progress,
     ) -> Deposit:
         """Begin a deposition or continue one, send what is missing, and describe it."""
-        if where not in SITES:
-            raise InputError(f"There is no Zenodo called '{where}'.", "Write zenodo, or zenodo:sandbox.")
         target = f"zenodo:{where}" if where else "zenodo"
         parcels = _parcels(files)
         total = sum(file.bytes for parts in parcels.values() for file in parts)
@@ -86,7 +93,7 @@ class Zenodo:
             )
             return Deposit(target, planned, tuple(parcels), dry_run=True)
         endpoint = (os.environ.get("ZENODO_ENDPOINT") or SITES[where]).rstrip("/")
-        secret = token(VARIABLE, SERVICE, f"{SITES[where]}/account/settings/applications")
+        secret = _token(where)
         state = private_folder(folder, None) / STATE
         with Client(endpoint, secret) as client:
             progress("looking at what is there", 0, len(parcels))
@@ -121,6 +128,10 @@ class Zenodo:
             options.make_public,
             notes=notes,
         )
+
+
+def _token(where: str) -> str:
+    return token(VARIABLE, SERVICE, f"{SITES[where]}/account/settings/applications")
 
 
 def metadata(details: Details) -> Mapping[str, object]:
