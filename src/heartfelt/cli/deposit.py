@@ -35,6 +35,10 @@ def deposit(
             metavar="FILE", help="Title, authors and licence for Zenodo; those of CITATION.cff if left out."
         ),
     ] = None,
+    private: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The private folder of the release; OUT-private if left out."),
+    ] = None,
     dry_run: DryRun = False,
     make_public: MakePublic = False,
 ) -> None:
@@ -46,7 +50,7 @@ def deposit(
     from heartfelt.publishing.papers.details import read_details
 
     stated = None if details is None else read_details(details)
-    send_all(folder, target, DepositOptions(dry_run, make_public, stated))
+    send_all(folder, target, DepositOptions(dry_run, make_public, stated, private))
 
 
 def send_all(folder: Path, targets: Sequence[str], options: DepositOptions) -> None:

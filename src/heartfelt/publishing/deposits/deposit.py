@@ -23,6 +23,8 @@ class DepositOptions:
     """Make it visible to everybody; otherwise it stays private (hub) or a draft (Zenodo)."""
     details: Details | None = None
     """Title, authors and licence, for services that ask for them; those of ``CITATION.cff`` if left out."""
+    private: Path | None = None
+    """The private folder of the release; OUT-private if left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def send(
     """Send the release in ``folder`` to ``target``; what is there already with the same content is not sent again."""
     folder, options = Path(folder), options or DepositOptions()
     depositor, where = check_target(target, options)
-    return depositor.send(folder, release_files(folder), where, options, progress or _silent)
+    return depositor.send(folder, release_files(folder, options.private), where, options, progress or _silent)
 
 
 def _silent(_doing: str, _done: int, _total: int) -> None:

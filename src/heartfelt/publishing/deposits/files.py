@@ -22,7 +22,7 @@ class ReleaseFile:
     bytes: int
 
 
-def release_files(folder: Path) -> tuple[ReleaseFile, ...]:
+def release_files(folder: Path, private: Path | None = None) -> tuple[ReleaseFile, ...]:
     """Every file of a release, in the order of their names; an error for a folder that is not a release as published."""
     if folder.resolve().name.endswith(PRIVATE):
         raise InputError(
@@ -42,15 +42,15 @@ def release_files(folder: Path) -> tuple[ReleaseFile, ...]:
         )
     check_checksums(folder)
     paths = sorted([*published_files(folder), folder / CHECKSUMS])
-    _check_nothing_private(folder, paths)
+    _check_nothing_private(folder, private, paths)
     return tuple(
         ReleaseFile(path.relative_to(folder).as_posix(), path, path.stat().st_size) for path in paths
     )
 
 
-def _check_nothing_private(folder: Path, paths: list[Path]) -> None:
+def _check_nothing_private(folder: Path, private: Path | None, paths: list[Path]) -> None:
     """Refuse a copy of a file of the private folder (key, pseudonyms, quarantine), whatever it is called."""
-    private = folder.resolve().with_name(f"{folder.resolve().name}{PRIVATE}")
+    private = private or folder.resolve().with_name(f"{folder.resolve().name}{PRIVATE}")
     if not private.is_dir():
         return
     secret = {sha256_of(path): path for path in private.iterdir() if path.is_file() and path.stat().st_size}

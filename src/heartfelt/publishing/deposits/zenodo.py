@@ -94,7 +94,7 @@ class Zenodo:
             return Deposit(target, planned, tuple(parcels), dry_run=True)
         endpoint = (os.environ.get("ZENODO_ENDPOINT") or SITES[where]).rstrip("/")
         secret = _token(where)
-        state = private_folder(folder, None) / STATE
+        state = private_folder(folder, options.private) / STATE
         with Client(endpoint, secret) as client:
             progress("looking at what is there", 0, len(parcels))
             deposition = _deposition(client, state)
