@@ -45,6 +45,12 @@ class Service:
     spoil: bool = False
     """Damage what is stored."""
 
+    def is_private(self) -> bool:
+        return bool(self.private)
+
+    def is_public(self) -> bool:
+        return self.submitted
+
     def uploads(self) -> list[str]:
         return [path for method, path in self.requests if method == "PUT"]
 

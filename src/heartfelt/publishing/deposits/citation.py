@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from heartfelt.errors import InputError
+from heartfelt.publishing.papers.citation import NO_AUTHORS
 from heartfelt.publishing.papers.details import Author, Details
 
 FILE = "CITATION.cff"
@@ -24,20 +25,20 @@ def cited_details(folder: Path) -> Details:
     if not isinstance(data, dict):
         return Details()
     authors = [_author(each) for each in data.get("authors") or () if isinstance(each, dict)]
-    texts = {
-        ours: str(data[theirs])
-        for ours, theirs in (
-            ("title", "title"),
-            ("version", "version"),
-            ("released", "date-released"),
-            ("licence", "license"),
-            ("url", "url"),
-            ("purpose", "abstract"),
-        )
-        if data.get(theirs)
-    }
-    keywords = tuple(str(word) for word in data.get("keywords") or ())
-    return Details(authors=tuple(author for author in authors if author.name), keywords=keywords, **texts)
+
+    def text(key: str) -> str | None:
+        return str(data[key]) if data.get(key) else None
+
+    return Details(
+        title=text("title"),
+        authors=tuple(author for author in authors if author.name not in {"", NO_AUTHORS}),
+        version=text("version"),
+        released=text("date-released"),
+        licence=text("license"),
+        url=text("url"),
+        purpose=text("abstract"),
+        keywords=tuple(str(word) for word in data.get("keywords") or ()),
+    )
 
 
 def _author(given: dict[str, object]) -> Author:
