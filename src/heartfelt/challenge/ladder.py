@@ -5,10 +5,11 @@ only as a multiple of ``step``, rounded down, and only when it is above everythi
 published score is the submitter's best score, rounded down to the step. It begins at chance. Nothing else that depends on a
 label leaves the server.
 
-The bound. Whoever submits sees, of everything that depends on labels, at which of ``k`` submissions which of ``T`` published scores
-changed, and to which of ``M`` values. Before the ``b``-th change that is one of C(kT, b-1) C(M, b-1) courses, so the submission behind the
-``b``-th change is one of kT times as many that were fixed without the labels; Hoeffding's inequality for each of them gives: with
-confidence 1 - delta, for every ``b`` at once, a published score exceeds the true score of its submission by at most
+The bound. Whoever submits sees, of everything that depends on labels, at which of ``k`` submissions which of ``T`` published
+scores changed, and to which of ``M`` values. Before the ``b``-th change that is one of C(kT, b-1) C(M, b-1) courses, so the
+submission behind the ``b``-th change is one of kT times as many that were fixed without the labels. Hoeffding's inequality for
+each of them gives: with confidence 1 - delta, for every ``b`` at once, a published score exceeds the true score of its
+submission by at most
 
     sqrt((ln(kT) + ln C(kT, b-1) + ln C(M, b-1) + ln(b (b+1) / delta)) / (2 n))
 
