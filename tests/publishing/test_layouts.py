@@ -33,6 +33,7 @@ from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.load import parse_study
 from tests.publishing.releases import HARD_TEXT, release_of, small_snapshot, sound, with_stimuli
 
+pytestmark = pytest.mark.slow
 HOSTILE = [
     "a.b",
     "a/b",
@@ -131,7 +132,6 @@ def test_split_names_are_accepted_by_the_hub(tmp_path: Path) -> None:
     assert stimuli["source_split"].to_list() == own
 
 
-@pytest.mark.slow
 def test_the_datasets_library_reads_every_config_offline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +182,6 @@ def test_csv_tables_give_back_every_value(tmp_path: Path) -> None:
     assert 'levels = c("woman", "man", "other", "(coarsened)")' in text
 
 
-@pytest.mark.slow
 def test_r_reads_types_factors_moments_and_gaps(tmp_path: Path) -> None:
     if shutil.which("Rscript") is None:
         pytest.skip("R is not installed")
@@ -280,7 +279,6 @@ def test_shards_hold_every_stimulus_under_a_key_of_its_own(
     assert digests(tmp_path / "webdataset") == first
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # the library leaves files open
@@ -347,7 +345,6 @@ def test_published_layouts_are_written_where_the_study_fits(tmp_path: Path) -> N
     assert not (tmp_path / "more" / "layouts" / "aimoclips").exists()
 
 
-@pytest.mark.slow
 def test_every_format_can_be_published_in_every_layout(tmp_path: Path) -> None:
     """The example of each format, comparisons and traces included; each published system fits its own layout."""
     between = {}
@@ -376,7 +373,6 @@ def test_every_format_can_be_published_in_every_layout(tmp_path: Path) -> None:
     assert between["wide"] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
