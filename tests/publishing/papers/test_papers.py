@@ -300,10 +300,13 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
     )
     steps = tuple(Step("columns", "raters", text, text, 1) for text in texts)
     details = Details(
-        **{
-            key: texts[at]
-            for at, key in enumerate(("title", "pay", "ethics", "limits", "purpose", "citation", "contact"))
-        },
+        title=texts[0],
+        pay=texts[1],
+        ethics=texts[2],
+        limits=texts[3],
+        purpose=texts[4],
+        citation=texts[5],
+        contact=texts[6],
         authors=tuple(Author(text, text) for text in texts),
         keywords=tuple(texts),
         columns={"raters.age": texts[0]},
