@@ -4,6 +4,7 @@
 # make mutants  break the core modules one line at a time and count how many breaks the tests notice
 # make serve  open the demo study in a local server: rating pages, and the dashboard at /study
 # make bench  measure against peers, side by side
+# make docs   build the documentation site; open site-docs/index.html
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,7 +22,7 @@ WORKERS := $(shell expr $(CORES) \* 5 / 2)
 test check: export OPENBLAS_NUM_THREADS = 1
 test check: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test check all-tests quick-tests lint mutants bench serve clean
+.PHONY: demo test check all-tests quick-tests lint mutants bench docs serve clean
 
 $(VENV)/pip:
 	@echo "Setting up $(VENV) ..."
@@ -55,7 +56,7 @@ check: $(VENV)/dev
 	@$(MAKE) --no-print-directory -j2 lint quick-tests
 
 all-tests: $(VENV)/compiled
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python scripts/run_tests.py -n $(WORKERS) --dist worksteal
 
 quick-tests: $(VENV)/dev
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -p no:schemathesis --ignore tests/web -m "not (browser or server or slow or data or peer)"
@@ -78,9 +79,20 @@ $(VENV)-peers/done: $(VENV)/base
 bench: $(VENV)/dev $(VENV)-peers/done
 	@PEERS_PYTHON=$(abspath $(VENV)-peers/bin/python) $(BIN)/python -m benchmarks
 
+$(VENV)/docs: pyproject.toml constraints.txt | $(VENV)/pip
+	@echo "Installing what the documentation needs ..."
+	@$(PIP) install -c constraints.txt -e ".[all,docs]"
+	@touch $(VENV)/base $@
+
+# Also renews llms.txt in the repository. The variable silences MkDocs Material's notice about its successor.
+docs: $(VENV)/docs
+	@$(BIN)/python scripts/docs_site/llms.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "The documentation is at site-docs/index.html"
+
 serve: $(VENV)/base
 	@test -f demo/study/study.yaml || $(BIN)/heartfelt demo demo --replace
 	@$(BIN)/heartfelt serve demo/study
 
 clean:
-	rm -rf $(VENV) $(VENV)-peers demo out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-peers demo out site-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

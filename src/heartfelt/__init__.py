@@ -1,7 +1,7 @@
 """heartfelt: find out what generated media makes people feel, and how well a machine can tell.
 
 ``read`` takes in published data or a table and ``load`` a snapshot folder; ``screen``, ``label``, ``analyze``, ``bench``,
-``predict``, ``train`` and ``plot`` work on them (see docs/notebook.md); ``plan`` simulates a study that has none yet;
+``predict``, ``train``, ``publish`` and ``plot`` work on them (see docs/notebook.md); ``plan`` simulates a study that has none yet;
 ``stats`` works on plain arrays.
 """
 

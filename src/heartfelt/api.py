@@ -1,13 +1,13 @@
 """The functions of a notebook: each takes a snapshot, a panel, a path or a table, and returns a typed result.
 
-``heartfelt.screen``, ``label``, ``analyze``, ``bench``, ``predict``, ``train`` and ``plot`` are these; ``Snapshot`` has them as
-methods. ``heartfelt.plan`` comes before there are ratings, and takes a study folder. Options are plain keywords here; what
-packages outside notebooks use are the options objects behind them.
+``heartfelt.screen``, ``label``, ``analyze``, ``bench``, ``predict``, ``train``, ``publish`` and ``plot`` are these;
+``Snapshot`` has them as methods. ``heartfelt.plan`` comes before there are ratings, and takes a study folder. Options are plain
+keywords here; what packages outside notebooks use are the options objects behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from heartfelt.labels import Labels
     from heartfelt.planning import Plan
     from heartfelt.progress import Progress
+    from heartfelt.publishing.papers.details import Details
+    from heartfelt.publishing.publish import Published
     from heartfelt.screening import Panel, Policy
     from heartfelt.training import Trained
 
@@ -391,6 +393,90 @@ def plan(
     )
     known = None if pilot is None else snapshot_of(pilot)
     return plan_study(study, options, pilot=known, progress=progress)
+
+
+@names_the_extra
+def publish(
+    source: object,
+    out: Path | str,
+    *,
+    k: int = 5,
+    l: int = 2,  # noqa: E741  # the letter the literature uses for diversity
+    sensitive: Sequence[str] = (),
+    times: Literal["day", "week", "month", "none"] = "day",
+    texts: Literal["search", "review", "drop"] = "search",
+    without_demographics: bool = False,
+    layouts: Sequence[str] | None = None,
+    split: Mapping[str, object] | None = None,
+    hold_out: str | None = None,
+    details: Details | Path | str | None = None,
+    figures: bool = True,
+    progress: Progress | None = None,
+) -> Published:
+    """Make a study anonymous and write it as a dataset with benchmark and papers.
+
+    Parameters
+    ----------
+    source : Snapshot, Panel, path or table
+        The ratings, with what is known of the raters.
+    out : path
+        The folder to make. Key, quarantined texts and pseudonyms go to a folder next to it, ``out`` with ``-private``.
+    k, l : int
+        Every published combination of facts about a rater is shared by ``k`` raters, with ``l`` values of every sensitive
+        column among them.
+    sensitive : sequence of str
+        Columns of the raters that nobody should learn about a person.
+    times : str
+        The finest period in which a rating is dated.
+    texts : str
+        Whether texts with personal data wait for a decision (``search``), all texts do (``review``), or none is published.
+    without_demographics : bool
+        Publish nothing that is known of raters.
+    layouts : sequence of str, optional
+        Layouts to write: see docs/layouts.md.
+    split : mapping, optional
+        How stimuli are divided, such as ``{"by": "prompt", "seed": 3}`` or ``{"train": 0.8, "test": 0.2}``.
+    hold_out : str, optional
+        A part of the split whose ratings and labels are not published.
+    details : Details or path, optional
+        What only the authors know, or the ``publication.yaml`` that says it; that of ``source`` if it is a folder with one.
+    figures : bool
+        Whether the figures of the analysis are drawn, which takes most of the time of a small study.
+    progress : callable, optional
+        Called with what is being done, the steps done and the steps in all.
+
+    Returns
+    -------
+    Published
+        ``published.record`` lists every step, ``published.release`` has the anonymised snapshot and what was made from it.
+        Further options are those of ``heartfelt.publishing.options.PublishOptions``.
+
+    Examples
+    --------
+    >>> published = heartfelt.publish(ratings, "published", layouts=[], figures=False)
+    >>> published.release.snapshot.counts["ratings"]
+    144
+    """
+    from heartfelt.publishing.options import PublishOptions
+    from heartfelt.publishing.papers.details import Details, read_details
+    from heartfelt.publishing.publish import publish
+
+    options = PublishOptions(
+        k=k,
+        l=l,
+        sensitive=tuple(sensitive),
+        times=times,
+        texts=texts,
+        without_demographics=without_demographics,
+        layouts=None if layouts is None else tuple(layouts),
+        split={name: str(value) for name, value in (split or {}).items()},
+        hold_out=hold_out,
+        figures=figures,
+    )
+    if not isinstance(details, Details):
+        own = source if isinstance(source, str | Path) and Path(source).is_dir() else None
+        details = read_details(details or own)
+    return publish(snapshot_of(source), out, options, details, progress=progress)
 
 
 @names_the_extra

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
 from heartfelt.formats import delimited
-from heartfelt.formats.delimited import csv_text, line_ends, read_delimited, with_line_ends
+from heartfelt.formats.delimited import csv_text, line_ends, open_delimited, read_delimited, with_line_ends
 
 
 def read(tmp_path: Path, content: bytes) -> dict[str, list[str | None]]:
@@ -147,3 +147,21 @@ def test_chunks_count_what_the_whole_does(
     assert (whole.newlines, whole.delimiters) == (content.count(b"\n"), content.count(b","))
     assert (whole.returns, whole.crlf) == (content.count(b"\r"), content.count(b"\r\n"))
     assert whole.utf8 == (b"\xe4\n" not in content)
+
+
+def test_the_second_and_third_line_of_a_qualtrics_export_are_not_rows(tmp_path: Path) -> None:
+    lines = [
+        "ResponseId,valence_a,valence_b",
+        'Response ID,"How pleasant,\nall in all?",How pleasant?',
+        '"{""ImportId"":""_recordId""}","{""ImportId"":""QID1""}","{""ImportId"":""QID2""}"',
+        "R_1,3,4",
+        "R_2,5,",
+    ]
+    file = tmp_path / "export.csv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8-sig")
+    opened = open_delimited(file)
+    assert opened.scan().collect().rows() == [("R_1", "3", "4"), ("R_2", "5", None)]
+    assert "Qualtrics" in opened.notes[0]
+    file.write_text("\n".join([lines[0], "R_0,1,2", "R_9,{x},3", *lines[3:]]), encoding="utf-8")
+    assert open_delimited(file).scan().collect().height == 4, "three plain lines are a header and two rows"
+    assert open_delimited(file).notes == ()

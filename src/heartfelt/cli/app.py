@@ -21,9 +21,13 @@ for family in (
     "analyze",
     "bench",
     "site",
+||||||| a7334f4d
+    "challenge",
     "predict",
     "train",
     "experiment",
+    "publish",
+    "deposit",
     "models",
     "words",
     "demo",

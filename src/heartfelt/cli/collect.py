@@ -1,4 +1,4 @@
-"""Commands on a collection: ``snapshot``, ``participants``, ``erase``, ``quota``, ``adjudicators``, ``simulate-collection``."""
+"""Commands on a collection: freezing, backups, participants, erasing, quotas, senior raters, simulated raters."""
 
 from __future__ import annotations
 
@@ -36,6 +36,43 @@ def snapshot(
         if registered is not None:
             shutil.copy(registered, target / registered.name)
     print_overview(result, target)
+
+
+@app.command()
+def backup(
+    folder: StudyFolder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to make, outside the study folder.")],
+    media: Annotated[bool, typer.Option("--media", help="Copy the media too.")] = False,
+    database: Database = None,
+) -> None:
+    """Copy a study and everything it has collected, from one moment, without stopping it."""
+    from heartfelt.collect.backup import back_up
+
+    with progress_bar(f"backing up {folder}") as report:
+        done = back_up(folder, out, database=database, media=media, progress=report)
+    say(
+        f"{out}: {done.tables['answers']:,} answered trials and {done.tables['ratings']:,} answers of"
+        f" {done.tables['raters']:,} raters, {'with' if media else 'without'} the media.",
+        "It holds everything that is known about participants, and the study's secret: keep it as safe as the study.",
+    )
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder made by 'heartfelt backup'.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder to make.")],
+    database: Database = None,
+) -> None:
+    """Make a study folder from a backup; with --database its ratings go into PostgreSQL."""
+    from heartfelt.collect import backup as backups
+
+    with progress_bar(f"restoring {folder}") as report:
+        done = backups.restore(source, folder, database=database, progress=report)
+    say(
+        f"{folder}: the study '{done.study}' as it was at {done.at}, {done.tables['answers']:,} answered trials."
+    )
+    if not done.media:
+        say("The backup has no media: put the study's media folder back before serving it.")
 
 
 def opened(folder: Path, database: str | None) -> Collection:

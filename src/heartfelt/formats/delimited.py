@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -29,20 +29,16 @@ from polars._typing import PolarsDataType
 
 from heartfelt.errors import InputError
 from heartfelt.files import TemporaryFolder
+from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
 
 CHUNK = 1 << 24
 _COUNTED_AT_ONCE = 1 << 21
 """Small enough to stay in the processor's cache."""
 DELIMITERS = (",", ";", "\t", "|")
+_QUALTRICS_LINES = 3
 _PLAIN_TEXT_FIX = "Save the table as CSV in UTF-8, and try again."
 _FORMULA_STARTS = r"=+\-@\t\r\n＝＋－＠"
 _PLAIN_NUMBER = r"^(?:-|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)$"
-_ENCODINGS = ["cp949", "cp932", "gb18030", "big5", "cp1252", "cp1250", "cp1251", "cp1253", "cp1254"]
-_ENCODINGS += ["cp1255", "cp1256", "koi8_r"]
-"""Encodings that spreadsheets and survey tools still write."""
-_SAMPLE = 1 << 16
-_ENOUGH_LETTERS = 4
-"""Bytes outside ASCII below which an encoding cannot be detected."""
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
@@ -56,7 +52,7 @@ class Delimited:
     header: tuple[str, ...]
     keep_alive: object = None
     first_row: int = 1
-    """How many lines come before the first row: 1, or 0 in a file without a header."""
+    """How many lines come before the first row: 1, 0 in a file without a header, 3 in an export of Qualtrics."""
     escaped: bool = False
     """Whether cells may start with the apostrophe that :func:`spreadsheet_safe` puts before formulas."""
     notes: tuple[str, ...] = ()
@@ -92,7 +88,7 @@ def open_delimited(
     ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest.
     """
     head = read_bytes(path, 1 << 20)
-    if b"\0" in head and encoding is None and _bom(head) in {None, "utf-8-sig"}:
+    if b"\0" in head and encoding is None and bom_of(head) in {None, "utf-8-sig"}:
         raise InputError(f"{path} is not a text file (it holds zero bytes).", _PLAIN_TEXT_FIX)
     try:
         stated = None if encoding is None else codecs.lookup(encoding).name
@@ -101,7 +97,7 @@ def open_delimited(
             f"No encoding is called '{encoding}'.",
             "Usual ones: utf-8, utf-16, cp949, cp932, gb18030, big5, cp1252.",
         ) from error
-    encoding = stated or _bom(head)
+    encoding = stated or bom_of(head)
     sample = head.decode(encoding or "latin-1", "replace")
     first = sample.lstrip("\ufeff").splitlines()[0] if sample.strip() else ""
     if not first.strip():
@@ -128,7 +124,12 @@ def open_delimited(
     uneven = counts.quotes or len(header) == 1 or counts.delimiters != rows * (len(header) - 1)
     if uneven and _check_rows(readable, mark, len(header), path):
         readable, keep_alive = _without_blank_lines(readable, mark)
-    first_row = 1 if names is None else 0
+    first_row = 0 if names is not None else 1
+    if names is None and _is_qualtrics(readable, mark):
+        first_row = _QUALTRICS_LINES
+        notes += (
+            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
+        )
     return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes)
 
 
@@ -148,29 +149,6 @@ def collected(rows: pl.LazyFrame, path: Path) -> pl.DataFrame:
         raise InputError(
             f"{path} cannot be read as a table: {str(error).splitlines()[0]}.", _PLAIN_TEXT_FIX
         ) from error
-
-
-def detect_encoding(path: Path) -> str:
-    """The encoding the file's letters outside ASCII suggest; Windows-1252 where it fits as well as another."""
-    from charset_normalizer import from_bytes
-
-    sample = b""
-    with path.open("rb") as file:
-        for line in file:
-            if not line.isascii():
-                sample += line
-            if len(sample) > _SAMPLE:
-                break
-    foreign = sum(byte > 127 for byte in sample)
-    matches = from_bytes(sample, cp_isolation=_ENCODINGS) if foreign >= _ENOUGH_LETTERS else None
-    best = None if matches is None else matches.best()
-    if matches is None or best is None:
-        return "cp1252"
-    western = next((match for match in matches if match.encoding == "cp1252"), None)
-    as_good = western is not None and (
-        western.chaos <= best.chaos + 0.02 and western.coherence >= best.coherence - 0.05
-    )
-    return "cp1252" if as_good else str(best.encoding)
 
 
 def read_bytes(path: Path, size: int = -1) -> bytes:
@@ -193,12 +171,6 @@ def header_of(path: Path) -> set[str]:
             return {name.strip().strip('"') for name in file.readline(1 << 20).split(",")}
     except OSError:
         return set()
-
-
-def _bom(head: bytes) -> str | None:
-    if head.startswith(codecs.BOM_UTF8):
-        return "utf-8-sig"
-    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
 class _Counts(NamedTuple):
@@ -227,7 +199,7 @@ def _counts(path: Path, delimiter: str) -> _Counts:
         sum(part.crlf for part in parts) + split,
         any(part.quotes for part in parts),
         any(part.apostrophes for part in parts),
-        all(part.utf8 for part in parts) or _is_utf8(path),
+        all(part.utf8 for part in parts) or is_utf8(path),
         parts[0].ends[:1] + parts[-1].ends[1:] if parts else b"\n\n",
     )
 
@@ -248,18 +220,6 @@ def _chunk_counts(path: Path, at: int, delimiter: int) -> _Counts:
         chunk.isascii(),
         chunk[:1] + chunk[-1:],
     )
-
-
-def _is_utf8(path: Path) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _rewritten(path: Path, encoding: str, *, stated: bool) -> tuple[Path, object]:
@@ -305,6 +265,16 @@ def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
                 "Rename one of them, so that every column has a name of its own.",
             )
     return tuple(names)
+
+
+def _is_qualtrics(readable: Path, delimiter: str) -> bool:
+    """Whether the third line holds the ids that Qualtrics writes below the names and texts of its questions."""
+    try:
+        lines = [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
+    except csv.Error:
+        return False
+    marked = [cell.lstrip().startswith('{"ImportId"') for cell in lines[-1]] if len(lines) == 3 else []
+    return bool(marked) and all(marked)
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:

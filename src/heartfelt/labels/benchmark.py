@@ -194,8 +194,7 @@ def freeze(
     """
     snapshot_hash, snapshot = snapshot.hash, snapshot.without_probes
     if not isinstance(labels, Labels):
-        answers = first_answers(snapshot).sort("question", "stimulus", "rater", "value")
-        labels = make_labels(snapshot, labels, answers=answers)
+        labels = frozen_labels(snapshot, labels)
     split = split or SplitOptions()
     table = labels.table.filter(pl.col("value").is_finite())
     compared, courses = _choices(snapshot), labels.courses.filter(pl.col("samples").is_not_null())
@@ -230,6 +229,12 @@ def freeze(
         labels.strengths,
         BENCHMARK_COURSES.check(courses, "benchmark"),
     )
+
+
+def frozen_labels(snapshot: Snapshot, options: LabelOptions | None = None) -> Labels:
+    """Labels summed in one fixed order of the ratings, as :func:`freeze` makes them."""
+    answers = first_answers(snapshot).sort("question", "stimulus", "rater", "value")
+    return make_labels(snapshot, options, answers=answers)
 
 
 def _choices(snapshot: Snapshot) -> pl.DataFrame:

@@ -15,12 +15,22 @@ from heartfelt.progress import Progress
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.labels import Benchmark
+    from heartfelt.labels.splits import SplitOptions
     from heartfelt.publishing.papers.details import Details
     from heartfelt.screening import Panel
     from heartfelt.snapshot import Snapshot
 
 StepKind = Literal[
-    "pseudonyms", "wishes", "demographics", "free-text", "times", "media", "hold-out", "columns", "check"
+    "pseudonyms",
+    "wishes",
+    "demographics",
+    "free-text",
+    "times",
+    "media",
+    "hold-out",
+    "columns",
+    "split",
+    "check",
 ]
 
 
@@ -106,6 +116,8 @@ class Release:
     details: Details
     media: Mapping[str, PublishedMedium]
     hold_out: str | None = None
+    split: SplitOptions | None = None
+    """How stimuli are divided where there is no benchmark; a benchmark's own split comes first."""
     files: tuple[PublishedFile, ...] = ()
     """Tables that the layouts have written; papers are made after layouts."""
 

@@ -7,6 +7,7 @@ hold in a notebook, and Tab should show what can be done with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.benchmark import Bench
     from heartfelt.labels import Labels
+    from heartfelt.publishing.publish import Published
     from heartfelt.screening import Panel
     from heartfelt.training import Trained
 
@@ -57,3 +59,9 @@ class Shortcuts:
         from heartfelt.api import train
 
         return train(self, recipe, **options)
+
+    def publish(self, out: Path | str, **options: Any) -> Published:
+        """``heartfelt.publish`` of this snapshot."""
+        from heartfelt.api import publish
+
+        return publish(self, out, **options)

@@ -29,7 +29,7 @@ def create_app(
     from fastapi import FastAPI
     from starlette.middleware import Middleware
 
-    from heartfelt.web import adjudication, api, errors, media, rater
+    from heartfelt.web import adjudication, api, errors, health, media, rater
     from heartfelt.web.security.access import EndedLogins
     from heartfelt.web.security.guard import Guard, RateLimit
     from heartfelt.web.security.signing import Signer
@@ -65,6 +65,6 @@ def create_app(
     state.figures = Figures(collection, options.refresh_seconds, reader=state.reader)
     state.coverage = CoverageView(collection)
     errors.add_to(app)
-    for part in (rater, adjudication, media, routes, api):
+    for part in (health, rater, adjudication, media, routes, api):
         part.add_to(app)
     return app

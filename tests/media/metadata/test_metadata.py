@@ -111,7 +111,7 @@ def test_an_unknown_file_is_sent_as_it_is_and_the_researcher_is_warned(
 ) -> None:
     path = tmp_path / "strange.bin"
     path.write_bytes(b"something else altogether")
-    with caplog.at_level(logging.WARNING, logger="heartfelt.web.media"):
+    with caplog.at_level(logging.WARNING, logger="heartfelt.media.metadata"):
         assert serve_in_thread(path) == b"something else altogether"
     assert "cannot strip metadata" in caplog.text
     (tmp_path / "empty.wav").touch()

@@ -15,9 +15,15 @@ from pathlib import Path
 from heartfelt.media.metadata import audio, images
 from heartfelt.media.metadata.pieces import Piece, Pieces, Span, read_range
 
-__all__ = ["Pieces", "Span", "read_range", "stripped"]
+__all__ = ["Pieces", "Span", "UnknownMetadataError", "read_range", "stripped", "without_metadata"]
 
 _log = logging.getLogger("heartfelt.media.metadata")
+
+
+class UnknownMetadataError(Exception):
+    """A file whose metadata cannot be located: of an unknown format, or damaged."""
+
+
 Cleaner = Callable[[bytes], Iterator[Piece]]
 _STARTS: tuple[tuple[int, bytes, Cleaner], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", images.png),
@@ -51,18 +57,24 @@ def cleaner_of(data: bytes) -> Cleaner | None:
 
 def stripped(path: Path) -> Pieces:
     """The file without its metadata. A file that cannot be parsed is sent unchanged, with a warning."""
-    size = path.stat().st_size
-    if not size:
+    try:
+        return without_metadata(path)
+    except UnknownMetadataError as error:
+        _log.warning("%s", error)
+        return Pieces((Span(0, path.stat().st_size),))
+
+
+def without_metadata(path: Path) -> Pieces:
+    """The file without its metadata; an :class:`UnknownMetadataError` where that cannot be guaranteed."""
+    if not path.stat().st_size:
         return Pieces(())
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         # A memory map reads, slices and searches as bytes do, without the file being read whole.
         data: bytes = mapped  # type: ignore[assignment]  # see above
         cleaner = cleaner_of(data)
         if cleaner is None:
-            _log.warning("%s: cannot strip metadata from this format", path.name)
-            return Pieces((Span(0, size),))
+            raise UnknownMetadataError(f"{path.name}: cannot strip metadata from this format")
         try:
             return Pieces.of(cleaner(data))
         except (ValueError, IndexError, struct.error) as error:
-            _log.warning("%s: cannot strip metadata (%s)", path.name, error)
-            return Pieces((Span(0, size),))
+            raise UnknownMetadataError(f"{path.name}: cannot strip metadata ({error})") from error

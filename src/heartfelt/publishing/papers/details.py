@@ -1,8 +1,48 @@
-"""What only the authors know about a dataset: who made it, under which licence, how raters were paid."""
+"""What only the authors know about a dataset: who made it, under which licence, how raters were paid.
+
+It is read from ``publication.yaml`` in the study folder, or from the file given with ``--details``. Every key may be left
+out: the papers then say "Not stated by the authors", and :func:`not_stated` lists what is missing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.files import write_text
+from heartfelt.publishing.papers.licences import licence
+from heartfelt.study.model import is_language
+from heartfelt.study.yaml_lines import Document, read_yaml
+
+DETAILS_FILE = "publication.yaml"
+_ORCID = re.compile(r"^(?:https://orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])$")
+_DOI = re.compile(r"^(?:https?://(?:dx\.)?doi\.org/|doi:)?(10\.\d{4,9}/\S+)$")
+_DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
+Value: TypeAlias = "str | bool | tuple[str, ...] | tuple[Author, ...] | Mapping[str, str] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """A person or a group. A person's name is given as "Family, Given" where the parts should be known."""
+
+    name: str
+    affiliation: str | None = None
+    orcid: str | None = None
+
+    @property
+    def parts(self) -> tuple[str, str] | None:
+        """Family name and given names; None where the name was given as a whole."""
+        family, comma, given = self.name.partition(",")
+        return (family.strip(), given.strip()) if comma and given.strip() else None
+
+    def __str__(self) -> str:
+        return f"{self.parts[1]} {self.parts[0]}" if self.parts else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,18 +50,232 @@ class Details:
     """Statements of the authors; every one may be missing, and the papers then say that it is not stated."""
 
     title: str | None = None
-    authors: tuple[str, ...] = ()
+    authors: tuple[Author, ...] = ()
+    version: str | None = None
+    released: str | None = None
+    """The day of publication, as 2026-11-16."""
     licence: str | None = None
     """Of the ratings and labels, as an SPDX identifier such as CC-BY-4.0."""
     media_licence: str | None = None
     media_may_be_shared: bool | None = None
     """False: links and hashes are published in place of the media."""
     contact: str | None = None
+    url: str | None = None
+    doi: str | None = None
+    citation: str | None = None
+    language: tuple[str, ...] = ()
+    """Of the ratings and media, as tags such as en; the languages of the study where it is not given."""
+    keywords: tuple[str, ...] = ()
     purpose: str | None = None
+    uses: str | None = None
+    not_for: str | None = None
+    recruitment: str | None = None
     pay: str | None = None
+    collected: str | None = None
     ethics: str | None = None
     funding: str | None = None
+    conflicts: str | None = None
     limits: str | None = None
-    citation: str | None = None
-    doi: str | None = None
-    url: str | None = None
+    biases: str | None = None
+    content: str | None = None
+    sources: str | None = None
+    """Whose work the stimuli, prompts or questions build on."""
+    maintenance: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What columns of the source mean, by ``table.column``."""
+
+
+QUESTIONS: Mapping[str, tuple[str, str]] = {
+    "title": ("the dataset's name", "Emotions of short generated clips"),
+    "authors": ("who made it: 'Family, Given', or name, affiliation and orcid", ""),
+    "version": ("the release's version", "1.0.0"),
+    "released": ("the day of publication", "2026-11-16"),
+    "licence": ("of the ratings and labels, as an SPDX identifier", "CC-BY-4.0"),
+    "media_licence": ("of the media, as an SPDX identifier", "CC-BY-4.0"),
+    "media_may_be_shared": (
+        "whether the media may be shared; false: links and hashes are published instead",
+        "",
+    ),
+    "contact": ("whom to write to: an address or a page", "ratings@example.org"),
+    "url": ("the dataset's page", "https://example.org/clips"),
+    "doi": ("the dataset's DOI", "10.5281/zenodo.1234567"),
+    "citation": ("the publication to cite", ""),
+    "language": ("languages of the media and answers, as tags", "[en]"),
+    "keywords": ("words to find it by", "[emotion, music]"),
+    "purpose": ("what the data were collected for", ""),
+    "uses": ("what they are suited for", ""),
+    "not_for": ("what they should not be used for", ""),
+    "recruitment": ("how raters were found, and who could take part", ""),
+    "pay": ("what raters were paid, for how long", ""),
+    "collected": ("when the ratings were given", "March to May 2026"),
+    "ethics": ("the review the study went through, and consent", ""),
+    "funding": ("who paid for it", ""),
+    "conflicts": ("interests of the authors, such as shares in a system's maker", ""),
+    "limits": ("what the data cannot show", ""),
+    "biases": ("who or what is over- or underrepresented", ""),
+    "content": ("whether any of the media or answers could offend or upset", ""),
+    "sources": ("whose work the stimuli, prompts or questions build on", ""),
+    "maintenance": ("who corrects mistakes, and where changes are announced", ""),
+    "columns": ("what columns of your own mean, by table.column", ""),
+}
+"""What each key asks for, and an example."""
+LISTS = frozenset({"language", "keywords"})
+OPTIONAL = frozenset({"version", "released", "url", "doi", "keywords", "columns", "media_may_be_shared"})
+"""Keys whose absence needs no remark."""
+
+
+def not_stated(details: Details) -> tuple[str, ...]:
+    """The keys that the authors left out and readers will ask for, each with what it asks for."""
+    return tuple(
+        f"{key}: {about}"
+        for key, (about, _) in QUESTIONS.items()
+        if key not in OPTIONAL and getattr(details, key) in (None, ())
+    )
+
+
+def details_template(details: Details | None = None) -> str:
+    """A ``publication.yaml`` with every key explained and empty, so that it reads as no statement at all."""
+    title = details.title if details is not None else None
+    lines = [
+        "# What only the authors know. Every key may stay empty: the papers then say that it is not stated.",
+        "# heartfelt publish reads this file from the study folder, or from --details FILE.",
+        "",
+    ]
+    for key, (about, example) in QUESTIONS.items():
+        lines.append(f"# {about}{f', such as {example}' if example else ''}")
+        if key == "authors":
+            lines += ["authors:", "#  - name: Family, Given", "#    affiliation: University"]
+            lines.append("#    orcid: 0000-0000-0000-0000")
+        elif key == "columns":
+            lines += ["columns:", "#  stimuli.theme: the theme of the prompt, chosen by the authors"]
+        else:
+            given = (
+                yaml.safe_dump({key: title}, allow_unicode=True).rstrip()
+                if key == "title" and title
+                else f"{key}:"
+            )
+            lines.append(given)
+    return "\n".join(lines) + "\n"
+
+
+def write_details_template(folder: Path, details: Details | None = None) -> Path:
+    """Write an empty ``publication.yaml`` into ``folder``; one that is there already is never overwritten."""
+    path = Path(folder) / DETAILS_FILE
+    if path.exists():
+        raise InputError(f"{path} is there already.", "Edit it, or move it away first.")
+    if not path.parent.is_dir():
+        raise InputError(f"There is no folder {path.parent}.", "Point to the study folder.")
+    write_text(path, details_template(details))
+    return path
+
+
+def read_details(source: Path | str | None) -> Details:
+    """Details from a file, or from ``publication.yaml`` in a folder; none where the folder has no such file."""
+    if source is None:
+        return Details()
+    path = Path(source)
+    if path.is_dir():
+        path = path / DETAILS_FILE
+        if not path.is_file():
+            return Details()
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError(
+            f"There is no {path}.", "Write one with 'heartfelt publish-details DIR', and fill it in."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8."
+        ) from error
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
+        ) from error
+    return parse_details(text, str(path))
+
+
+def parse_details(text: str, where: str = DETAILS_FILE) -> Details:
+    """Details from the text of a ``publication.yaml``; ``where`` names it in errors."""
+    document = read_yaml(text, where)
+    if document.data is None:
+        return Details()
+    if not isinstance(document.data, dict):
+        raise InputError(f"{where} is not a list of keys.", "Write 'title: …', 'licence: …' and so on.")
+    values: dict[str, Value] = {}
+    for key, given in document.data.items():
+        if key not in QUESTIONS:
+            problem = f"{where}, line {document.line((key,))}: there is no key '{key}' here."
+            raise InputError(problem, suggestion(str(key), QUESTIONS, "Keys"))
+        if given is not None:
+            values[key] = _value(str(key), given, document, where)
+    return Details(**values)  # type: ignore[arg-type]  # _value gives each key its own type
+
+
+def _value(key: str, given: object, document: Document, where: str) -> Value:
+    try:
+        if key == "authors":
+            people = given if isinstance(given, list) else [given]
+            return tuple(_author(person) for person in people)
+        if key == "media_may_be_shared":
+            if not isinstance(given, bool):
+                raise InputError(f"'{given}' is neither true nor false.", "Write true or false.")
+            return given
+        if key == "columns":
+            if not isinstance(given, dict):
+                raise InputError("this must be table.column and a description.", "Write 'stimuli.theme: …'.")
+            return {str(name): _text(about) for name, about in given.items() if about is not None}
+        if key in LISTS:
+            words = tuple(_text(each) for each in (given if isinstance(given, list) else [given]))
+            wrong = [word for word in words if key == "language" and not is_language(word)]
+            if wrong:
+                raise InputError(
+                    f"'{wrong[0][:40]}' is not a language tag.", "Write tags such as en or zh-Hans."
+                )
+            return words
+        return _checked(key, _text(given))
+    except InputError as error:
+        line = document.line((key,))
+        raise InputError(f"{where}, line {line}, {key}: {error.problem}", error.fix) from error
+
+
+def _checked(key: str, text: str) -> str | None:
+    if not text:
+        return None
+    if key in {"licence", "media_licence"}:
+        return licence(text).spdx
+    if key == "doi":
+        match = _DOI.match(text)
+        if match is None:
+            raise InputError(f"'{text[:80]}' is not a DOI.", "Write it as 10.5281/zenodo.1234567.")
+        return match[1]
+    if key == "url" and not re.match(r"^https?://\S+$", text):
+        raise InputError(f"'{text[:80]}' is not a web address.", "Write it as https://…")
+    if key == "released" and not _DAY.match(text):
+        raise InputError(f"'{text[:80]}' is not a day.", "Write it as 2026-11-16.")
+    return text
+
+
+def _text(given: object) -> str:
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        raise InputError("this must be text.", "Write a sentence, in quotes if it holds a colon.")
+    return str(given).strip()
+
+
+def _author(given: object) -> Author:
+    if not isinstance(given, dict):
+        name = _text(given)
+        given = {"name": name}
+    known = [each.name for each in fields(Author)]
+    unknown = [str(key) for key in given if key not in known]
+    if unknown:
+        raise InputError(f"an author has no key '{unknown[0]}'.", suggestion(unknown[0], known, "Keys"))
+    parts = {key: _text(value) for key, value in given.items() if value is not None}
+    if not parts.get("name"):
+        raise InputError("an author without a name.", "Add 'name: Family, Given'.")
+    if orcid := parts.get("orcid"):
+        match = _ORCID.match(orcid)
+        if match is None:
+            raise InputError(f"'{orcid[:40]}' is not an ORCID.", "Write it as 0000-0002-1825-0097.")
+        parts["orcid"] = match[1]
+    return Author(**parts)

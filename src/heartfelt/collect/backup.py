@@ -1,0 +1,226 @@
+"""Backups of a study that collects: its folder and its store as they are at one moment, and back again.
+
+The store is copied into one SQLite file whichever database it is in, from a single transaction, so a running study can be
+backed up without stopping it. A backup is restored into a file or into PostgreSQL, which is also how a study moves from one to
+the other. Backups hold everything: participants' ids, the password's hash, the secret that signs links.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import select
+
+from heartfelt import __version__
+from heartfelt.collect.store import Database
+from heartfelt.collect.store.database import HEAD, STORE_FILE, find_database, revision
+from heartfelt.collect.store.tables import metadata
+from heartfelt.errors import DamagedError, InputError
+from heartfelt.files import must_be_free, whole_folder
+from heartfelt.formats.manifest import is_study
+from heartfelt.progress import Progress
+from heartfelt.serialization import read_json, write_json
+from heartfelt.study import Study, load_study
+
+FILE = "backup.json"
+LAYOUT = 1
+_ROWS = 5_000
+_STORE_FILES = (STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm", f"{STORE_FILE}-journal")
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds, as its ``backup.json`` says."""
+
+    layout: int
+    version: str
+    study: str
+    at: str
+    tables: Mapping[str, int]
+    """Rows of every table of the store."""
+    sha256: str
+    """Of the copy of the store."""
+    media: bool
+    """Whether the media are part of it."""
+
+
+def back_up(
+    folder: Path,
+    out: Path,
+    *,
+    database: str | None = None,
+    media: bool = False,
+    progress: Progress | None = None,
+) -> Backup:
+    """Copy a study's folder and its store, as they are at this moment, into the new folder ``out``."""
+    study = _study_in(folder)
+    source = find_database(folder, database, study.database)
+    if isinstance(source, Path) and not source.is_file():
+        raise InputError(
+            f"{folder} has collected nothing yet, so there is no store to back up.",
+            "Serve the study first, or name its database with --database.",
+        )
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise InputError(
+            f"{out} lies in the study folder itself.", "Choose a place outside it, best on another disk."
+        )
+    must_be_free(out)
+    left_out = set() if media else {(folder / study.stimuli.media).resolve()}
+    with whole_folder(out) as made:
+        made.chmod(0o700)
+        _copy_files(folder, made, left_out)
+        store = made / STORE_FILE
+        _copy_store(source, study.name, store, progress)
+        store.chmod(0o600)
+        result = Backup(
+            LAYOUT,
+            __version__,
+            study.name,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            _counted(store),
+            _sha256(store),
+            media,
+        )
+        write_json(made / FILE, result)
+    out.chmod(0o700)
+    return result
+
+
+def restore(
+    backup: Path, folder: Path, *, database: str | None = None, progress: Progress | None = None
+) -> Backup:
+    """Make the study folder ``folder`` from a backup; with ``database``, its store goes into that PostgreSQL database."""
+    if not (backup / FILE).is_file():
+        raise InputError(
+            f"{backup} is not a backup: it has no {FILE}.", "Make one with 'heartfelt backup DIR OUT'."
+        )
+    about = read_json(backup / FILE, Backup)
+    if about.layout != LAYOUT:
+        raise InputError(
+            f"{backup} is in layout {about.layout}; this heartfelt reads layout {LAYOUT}.",
+            "Restore it with the version that wrote it.",
+        )
+    store = backup / STORE_FILE
+    if not store.is_file() or _sha256(store) != about.sha256 or _counted(store) != dict(about.tables):
+        raise DamagedError(
+            f"The copy of the store in {backup} is not what was backed up.",
+            "Use another backup; this one is damaged.",
+        )
+    must_be_free(folder)
+    with whole_folder(folder) as made:
+        _copy_files(backup, made, set())
+        (made / FILE).unlink()
+        shutil.copyfile(store, made / STORE_FILE)
+        if database is not None:
+            _into_database(made / STORE_FILE, database, about, progress)
+            (made / STORE_FILE).unlink()
+    return about
+
+
+def _study_in(folder: Path) -> Study:
+    if not is_study(folder):
+        raise InputError(f"{folder} is not a study folder: it has no study.yaml.", "Point to a study folder.")
+    return load_study(folder)
+
+
+def _copy_files(source: Path, target: Path, left_out: set[Path]) -> None:
+    def skipped(folder: str, names: list[str]) -> list[str]:
+        here = Path(folder)
+        stores = _STORE_FILES if here.resolve() == source.resolve() else ()
+        return [name for name in names if name in stores or (here / name).resolve() in left_out]
+
+    shutil.copytree(source, target, ignore=skipped, dirs_exist_ok=True)
+
+
+def _copy_store(source: str | Path, study: str, target: Path, progress: Progress | None) -> None:
+    """One consistent copy: SQLite makes it itself; from PostgreSQL every table is read in one transaction."""
+    if isinstance(source, Path):
+        with closing(sqlite3.connect(source)) as store:
+            try:
+                store.execute("VACUUM INTO ?", (str(target),))
+            except sqlite3.Error as error:
+                raise Database(source, study).explain(error) from error
+        return
+    database = Database(source, study)
+    copy = Database(target, study, durable=False)
+    try:
+        copy.prepare()
+        with database.reading() as connection:
+            have = revision(connection)
+            if have != HEAD:
+                raise InputError(
+                    f"The store is in layout {have}, and this heartfelt copies layout {HEAD}.",
+                    "Serve the study once with this version, or back it up with pg_dump.",
+                )
+            with copy.connect() as writer, copy.writing(writer):
+                for done, (name, table) in enumerate(metadata.tables.items()):
+                    names = tuple(column.name for column in table.columns)
+                    rows = connection.execution_options(yield_per=_ROWS).execute(select(table))
+                    for chunk in rows.partitions():
+                        copy.insert(writer, name, names, [tuple(row) for row in chunk])
+                    if progress is not None:
+                        progress("copying tables", done + 1, len(metadata.tables))
+        copy.scrub()
+    finally:
+        copy.close()
+        database.close()
+    with closing(sqlite3.connect(target)) as store:
+        store.execute("PRAGMA journal_mode=DELETE")
+
+
+def _into_database(store: Path, address: str, about: Backup, progress: Progress | None) -> None:
+    copy = Database(store, about.study)
+    database = Database(address, about.study)
+    try:
+        copy.prepare()
+        database.prepare()
+        with database.connect() as writer, database.writing(writer), copy.reading() as connection:
+            if writer.exec_driver_sql("SELECT count(*) FROM journal").scalar():
+                raise InputError(
+                    f"The database already holds ratings of the study '{about.study}'.",
+                    f'Restore into an empty database, or drop its schema "{database.schema}" first.',
+                )
+            for done, (name, table) in enumerate(metadata.tables.items()):
+                names = tuple(column.name for column in table.columns)
+                for chunk in connection.execute(select(table)).partitions(_ROWS):
+                    database.insert(writer, name, names, [list(row) for row in chunk])
+                if progress is not None:
+                    progress("copying tables", done + 1, len(metadata.tables))
+    except database.failures as error:
+        raise database.explain(error) from error
+    finally:
+        copy.close()
+        database.close()
+
+
+def _counted(store: Path) -> dict[str, int]:
+    """The rows of every table of a copy, after SQLite has checked all of it."""
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+        try:
+            sound = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            names = [
+                name
+                for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                if not name.startswith("sqlite_")
+            ]
+            counts = {
+                name: int(connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0])
+                for name in names
+            }
+        except sqlite3.Error as error:
+            raise DamagedError(f"{store} is damaged: {error}.", "Use another backup.") from error
+    if sound != "ok":
+        raise DamagedError(f"{store} is damaged: {sound}.", "Use another backup.")
+    return counts
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

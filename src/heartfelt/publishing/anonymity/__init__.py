@@ -1,0 +1,1 @@
+"""Making a snapshot anonymous, step by step; every step is recorded."""

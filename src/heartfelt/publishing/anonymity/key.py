@@ -1,0 +1,79 @@
+"""The private folder and the key in it: the same key gives the same person the same pseudonym in every release."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError
+
+_BYTES = 32
+_LEAST_DIGITS = 32
+PSEUDONYM = {"person": "p_", "trial": "t_", "set": "s_"}
+_CHARACTERS = 16
+
+
+def private_folder(out: Path, chosen: Path | None) -> Path:
+    """The folder for what is never published, readable by its owner only; it is made if absent."""
+    private = out.with_name(f"{out.name}-private") if chosen is None else chosen
+    _outside(private, out, "The private folder")
+    try:
+        private.mkdir(parents=True, exist_ok=True)
+        private.chmod(0o700)
+    except OSError as error:
+        raise InputError(
+            f"Cannot write to {private}: {error.strerror}.", "Choose another private folder."
+        ) from error
+    return private
+
+
+def _outside(path: Path, out: Path, what: str) -> None:
+    if path.resolve() == out.resolve() or out.resolve() in path.resolve().parents:
+        raise InputError(
+            f"{what} {path} is inside {out}, which is to be published.",
+            "Choose a place outside of that folder.",
+        )
+
+
+def secret_key(out: Path, private: Path, chosen: Path | None) -> bytes:
+    """The key in ``private``, or in a file of the researcher's own; a new one is made where there is none."""
+    path = private / "key" if chosen is None else chosen
+    _outside(path, out, "The key")
+    if not path.exists():
+        if chosen is not None:
+            raise InputError(f"There is no key {chosen}.", "Leave the option out to have one made.")
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(_BYTES) + "\n")
+    path.chmod(0o600)
+    text = path.read_text(encoding="utf-8", errors="replace").strip()
+    if len(text) < _LEAST_DIGITS or set(text.lower()) - set("0123456789abcdef"):
+        raise InputError(
+            f"{path} does not hold a key.",
+            f"A key is {2 * _BYTES} hexadecimal digits; restore it, or remove the file.",
+        )
+    return bytes.fromhex(text if len(text) % 2 == 0 else text[:-1])
+
+
+def pseudonyms(key: bytes, kind: str, ids: Iterable[str]) -> pl.DataFrame:
+    """``id, pseudonym`` of every id, each once: HMAC-SHA256 under the key, of which 80 bits are written."""
+    names = list(dict.fromkeys(ids))
+    start = f"heartfelt {kind}\0".encode()
+    made = [
+        PSEUDONYM[kind]
+        + base64.b32encode(hmac.digest(key, start + name.encode(), hashlib.sha256)[:10]).decode().lower()
+        for name in names
+    ]
+    if len(set(made)) < len(made):
+        raise InputError(
+            "Two ids have the same pseudonym under this key.",
+            "Use another key; earlier releases will not match.",
+        )
+    return pl.DataFrame({"id": names, "pseudonym": made}, schema={"id": pl.String, "pseudonym": pl.String})

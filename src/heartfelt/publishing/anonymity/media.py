@@ -1,0 +1,130 @@
+"""Media to publish: files without metadata, or links and hashes where sharing is not allowed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.files import inside
+from heartfelt.media.metadata import Pieces, UnknownMetadataError, read_range, without_metadata
+from heartfelt.media.probe import AT_HAND
+from heartfelt.progress import Progress
+from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.release import PublishedMedium, Step
+from heartfelt.wording import plural
+
+MEDIA = "media"
+LICENCE_COLUMNS = ("licence", "license", "media_licence", "media_license")
+LINK_COLUMNS = ("link", "url", "media_url", "source_url")
+_FORBIDS = re.compile(
+    r"all rights reserved|proprietary|(?:no|not for|without|forbids?|prohibits?) (?:re)?(?:distribution|sharing)"
+    r"|do not (?:share|distribute|redistribute)|not redistributable|confidential|internal use",
+    re.IGNORECASE,
+)
+_AT_ONCE = 1 << 20
+
+
+def forbids_sharing(licence: str | None) -> bool:
+    """Whether a licence says in words that the media may not be passed on."""
+    return licence is not None and _FORBIDS.search(licence) is not None
+
+
+def publish_media(
+    draft: Draft, folder: Path, share: bool | None, progress: Progress
+) -> tuple[Draft, dict[str, PublishedMedium]]:
+    """Write every medium that may be shared below ``folder / "media"``, without metadata; and say how each is published.
+
+    ``share`` decides for all of them; None leaves it to the licence of each stimulus.
+    """
+    stimuli = draft.tables["stimuli"]
+    plan: dict[str, PublishedMedium] = {}
+    licence, link = _first(stimuli, LICENCE_COLUMNS), _first(stimuli, LINK_COLUMNS)
+    root = draft.source.media_root
+    paths = stimuli["path"].to_list() if "path" in stimuli.columns else [None] * stimuli.height
+    for place, (name, path) in enumerate(zip(stimuli["stimulus"].to_list(), paths, strict=True)):
+        where = None if link is None else stimuli[link][place]
+        file = None if root is None or path is None else inside(root, path, f"stimulus {name}")
+        if file is None or not file.is_file():
+            plan[name] = PublishedMedium(name, "", 0, None, None, where, "the media file was not at hand")
+            continue
+        words = None if licence is None else stimuli[licence][place]
+        why = None
+        if share is False:
+            why = "the media may not be shared"
+        elif share is None and forbids_sharing(words):
+            why = f"the licence of the media forbids sharing ({words})"
+        plan[name] = _publish(name, file, str(path), folder, where, why)
+        if place % 100 == 0:
+            progress("media without metadata", place, stimuli.height)
+    return _with_paths(draft, folder, plan), plan
+
+
+def _first(stimuli: pl.DataFrame, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if stimuli.schema.get(name) == pl.String), None)
+
+
+def _publish(
+    name: str, file: Path, path: str, folder: Path, link: str | None, why: str | None
+) -> PublishedMedium:
+    if why is None:
+        try:
+            pieces = without_metadata(file)
+        except UnknownMetadataError:
+            why = "metadata cannot be removed from a file of this format"
+        else:
+            target = inside(folder / MEDIA, path, f"stimulus {name}")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            digest = hashlib.sha256()
+            with target.open("wb") as out:
+                for part in _parts(file, pieces):
+                    digest.update(part)
+                    out.write(part)
+            return PublishedMedium(name, digest.hexdigest(), pieces.size, f"{MEDIA}/{path}", target, link)
+    with file.open("rb") as opened:
+        original = hashlib.file_digest(opened, "sha256").hexdigest()
+    return PublishedMedium(name, original, file.stat().st_size, None, None, link, why)
+
+
+def _parts(file: Path, pieces: Pieces) -> Iterator[bytes]:
+    for at in range(0, pieces.size, _AT_ONCE):
+        yield read_range(file, pieces, at, min(pieces.size, at + _AT_ONCE))
+
+
+def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium]) -> Draft:
+    """The stimuli as their media are published, and the steps that this took."""
+    stimuli = draft.tables["stimuli"]
+    shared = [name for name, medium in plan.items() if medium.path is not None]
+    steps: list[Step] = []
+    if shared:
+        about = (
+            f"{plural(len(shared), 'media file')} published without metadata (tags, comments, dates, places)."
+        )
+        steps.append(Step("media", "stimuli", "path", about, len(shared)))
+    reasons = [medium.why_absent for medium in plan.values() if medium.why_absent is not None]
+    for why in dict.fromkeys(reasons):
+        count = reasons.count(why)
+        about = f"{plural(count, 'stimulus', 'stimuli')} without a media file: {why}."
+        steps.append(Step("media", "stimuli", "path", about, count))
+    if draft.having("stimuli", *AT_HAND):
+        present = pl.col("stimulus").is_in(shared)
+        if "bytes" in stimuli.columns:
+            sizes = {name: plan[name].bytes for name in shared}
+            size = pl.col("stimulus").replace_strict(sizes, default=None, return_dtype=pl.Int64)
+            stimuli = stimuli.with_columns(pl.coalesce(size, "bytes").alias("bytes"))
+        if "found" in stimuli.columns:
+            stimuli = stimuli.with_columns(present.alias("found"))
+    source = replace(draft.source, media_root=folder / MEDIA if shared else None)
+    return replace(draft.changed(*steps, stimuli=stimuli), source=source)
+
+
+def media_table(plan: Mapping[str, PublishedMedium]) -> pl.DataFrame:
+    """``stimulus, path, sha256, bytes, link, why_absent`` of every medium."""
+    names = ("stimulus", "path", "sha256", "bytes", "link", "why_absent")
+    rows = [tuple(getattr(medium, name) for name in names) for medium in plan.values()]
+    kinds = {name: pl.Int64 if name == "bytes" else pl.String for name in names}
+    return pl.DataFrame(rows, schema=kinds, orient="row")

@@ -1,0 +1,118 @@
+"""What the columns of published tables mean: from the contracts of the tables, from the study, and from the authors.
+
+Layouts and the codebook describe a column with :func:`about_column`, so that a column means the same wherever it appears.
+"""
+
+from __future__ import annotations
+
+from heartfelt.labels.benchmark import BENCHMARK_COURSES, BENCHMARK_ITEMS, CHOICES
+from heartfelt.labels.labels import LABELS
+from heartfelt.labels.strengths import STRENGTHS
+from heartfelt.publishing.papers.details import Details
+from heartfelt.study import Study
+from heartfelt.study.model import say
+from heartfelt.tables import CONTRACTS
+
+UNDESCRIBED = "a column of the source, which does not describe it"
+"""What is said of a column that neither heartfelt, the study nor the authors describe."""
+
+_KNOWN: dict[str, dict[str, str]] = {
+    contract.name: {column.name: column.about for column in contract.columns}
+    for contract in (*CONTRACTS, LABELS, STRENGTHS, CHOICES, BENCHMARK_COURSES)
+}
+_KNOWN["benchmark items"] = {column.name: column.about for column in BENCHMARK_ITEMS.columns}
+_STIMULI = {
+    "split": "the part it belongs to, such as train or test",
+    "group": "what its part was decided by: stimuli of one group are in one part",
+    "sha256": "the hash of the media file",
+    "link": "where the media can be had, if they are not published here",
+    "why_absent": "why there is no media file",
+    "media": "the media file",
+    "audio": "the audio",
+    "image": "the image",
+    "file_name": "the media file, relative to this table",
+}
+_RATINGS = {
+    "kind": "what the trial was for: rating, repeat, anchor",
+    "probe": "the probe of the study that the trial belongs to",
+    "late": "whether the answer came after its place was given to somebody else",
+    "counts": "whether it counts towards the ratings the item was to get",
+    "plays": "how often the clip was played",
+    "first_play": "seconds until the clip was first played",
+    "focus_losses": "how often the page lost the focus",
+    "heard": "the share of the clip that was played before the answer, from 0 to 1",
+    "heard_flag": "what was odd about the listening, as the page reported it",
+    "device": "the kind of device it was given on",
+    "comment": "what the rater wrote about the trial",
+    "study_version": "the hash of the version of the study that was asked",
+    "batch": "the session it was given in: trials between two breaks",
+    "shown": "what the rater saw of a machine's draft: true, hidden or planted",
+    "verdict": "what became of a machine's draft: accepted, fixed or rejected",
+    "first": "the rater's first answer, where it was changed later",
+    "field_seconds": "time the rater spent on this field",
+    "keystrokes": "keys and taps it took",
+    "split": "the part its stimulus belongs to",
+}
+_RATERS = {
+    "recruiter": "where the rater came from",
+    "ended": "how the rater's session ended",
+    "excluded": "whether a researcher left the rater out",
+    "reason": "why the rater was left out",
+    "arrived": "when the rater arrived",
+    "last_seen": "when the rater was last there",
+    "language": "the rater's language; of studies on heartfelt's own pages, the one the study was read in",
+    "agreed": "whether the rater agreed to take part",
+    "headphones_correct": "trials of the headphone check that were answered correctly",
+    "headphones_passed": "whether the headphone check was passed",
+    "device": "the kind of device the rater used",
+    "study_version": "the hash of the version of the study the rater began with",
+    "attention_asked": "attention trials the rater got",
+    "attention_right": "attention trials that were answered as asked",
+}
+_LEDGER = {
+    "rule": "the screening rule",
+    "ratings": "ratings concerned",
+    "statistic": "what the rule computed",
+    "value": "its value",
+    "threshold": "the limit it was compared with",
+    "p": "the p-value, where the rule has one",
+}
+for _table, _more in (("stimuli", _STIMULI), ("ratings", _RATINGS), ("raters", _RATERS), ("ledger", _LEDGER)):
+    _KNOWN[_table] = {**_more, **_KNOWN[_table]}
+
+
+def about_column(table: str, name: str, study: Study, details: Details | None = None) -> str:
+    """What a column holds, in a phrase; :data:`UNDESCRIBED` where nobody has said.
+
+    ``table`` is a table of a snapshot (stimuli, raters, ratings …), ``labels``, ``strengths``, ``courses``, ``choices``, or
+    ``benchmark items``. What the authors say in ``details.columns`` goes before everything else.
+    """
+    stated = details.columns if details is not None else {}
+    if own := stated.get(f"{table}.{name}") or stated.get(name):
+        return own
+    known = _KNOWN.get(table, {}).get(name)
+    return known or _asked_of_raters(name, study) or _asked_of_stimuli(name, study) or UNDESCRIBED
+
+
+def _asked_of_raters(name: str, study: Study) -> str | None:
+    for fact in study.demographics:
+        if name in {fact.id, f"about_{fact.id}"}:
+            return f"the rater's answer to: {_line(say(fact.text) or fact.id)}"
+    for where in ("before", "after"):
+        for question in study.asked_in(where):
+            if name == f"{where}_{question.id}":
+                asked = _line(say(question.text) or question.id)
+                return f"the rater's answer {where} the stimuli to: {asked}"
+    return None
+
+
+def _asked_of_stimuli(name: str, study: Study) -> str | None:
+    """Columns of wide tables: a question's id, alone or with the name of a figure."""
+    for question in study.asked:
+        if name == question.id:
+            return f"the answer to: {_line(say(question.text) or question.id)}"
+    return None
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,157 @@
+"""Licences by their SPDX identifier: name, address, what they allow, and the text where it is short or part of heartfelt.
+
+An identifier that is not listed is an error with the nearest known one. Terms of one's own are given as ``LicenseRef-`` and a
+name, as SPDX has it; ``LICENSE`` then says that the terms are the authors' own and where to ask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+from heartfelt.errors import InputError, suggestion
+
+OWN = "LicenseRef-"
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """One licence; ``shares`` says whether others may be given copies, ``hub`` is the id of the Hugging Face Hub."""
+
+    spdx: str
+    name: str
+    url: str
+    about: str
+    shares: bool = True
+    hub: str = "other"
+
+
+def _creative(kind: str, version: str, name: str, about: str) -> Licence:
+    spdx = f"CC-{kind}-{version}"
+    url = f"https://creativecommons.org/licenses/{kind.lower()}/{version}/"
+    return Licence(spdx, f"Creative Commons {name} {version}", url, about, hub=spdx.lower())
+
+
+_CREDIT = "You may share and adapt the material for any purpose if you give credit and say what you changed."
+_NO_TRADE = "You may share and adapt the material for purposes that are not commercial, with credit."
+_UNCHANGED = "You may share the material unchanged, with credit; adapted versions may not be shared."
+_KNOWN = (
+    Licence(
+        "CC0-1.0",
+        "Creative Commons Zero 1.0 Universal",
+        "https://creativecommons.org/publicdomain/zero/1.0/",
+        "The authors waive their rights: you may use the material for any purpose without asking.",
+        hub="cc0-1.0",
+    ),
+    _creative("BY", "4.0", "Attribution", _CREDIT),
+    _creative("BY", "3.0", "Attribution", _CREDIT),
+    _creative(
+        "BY-SA", "4.0", "Attribution-ShareAlike", f"{_CREDIT} Share what you adapt under this licence."
+    ),
+    _creative(
+        "BY-SA", "3.0", "Attribution-ShareAlike", f"{_CREDIT} Share what you adapt under this licence."
+    ),
+    _creative("BY-NC", "4.0", "Attribution-NonCommercial", _NO_TRADE),
+    _creative(
+        "BY-NC-SA",
+        "4.0",
+        "Attribution-NonCommercial-ShareAlike",
+        f"{_NO_TRADE} Share what you adapt under this licence.",
+    ),
+    _creative("BY-ND", "4.0", "Attribution-NoDerivatives", _UNCHANGED),
+    _creative(
+        "BY-NC-ND",
+        "4.0",
+        "Attribution-NonCommercial-NoDerivatives",
+        "You may share the material unchanged, with credit, for purposes that are not commercial.",
+    ),
+    Licence(
+        "ODC-By-1.0",
+        "Open Data Commons Attribution License 1.0",
+        "https://opendatacommons.org/licenses/by/1-0/",
+        "You may use and share the database for any purpose if you give credit.",
+        hub="odc-by",
+    ),
+    Licence(
+        "ODbL-1.0",
+        "Open Data Commons Open Database License 1.0",
+        "https://opendatacommons.org/licenses/odbl/1-0/",
+        "You may use and share the database if you give credit and share adapted databases under this licence.",
+        hub="odbl",
+    ),
+    Licence(
+        "PDDL-1.0",
+        "Open Data Commons Public Domain Dedication and License 1.0",
+        "https://opendatacommons.org/licenses/pddl/1-0/",
+        "The authors waive their rights in the database: you may use it for any purpose.",
+        hub="pddl",
+    ),
+    Licence(
+        "CDLA-Permissive-2.0",
+        "Community Data License Agreement, Permissive 2.0",
+        "https://cdla.dev/permissive-2-0/",
+        "You may use and share the data for any purpose if you pass on this agreement.",
+        hub="cdla-permissive-2.0",
+    ),
+    Licence(
+        "Apache-2.0",
+        "Apache License 2.0",
+        "https://www.apache.org/licenses/LICENSE-2.0",
+        "You may use, change and share the material if you pass on the licence and its notices.",
+        hub="apache-2.0",
+    ),
+    Licence(
+        "MIT",
+        "MIT License",
+        "https://opensource.org/license/mit",
+        "You may use, change and share the material if you pass on the copyright notice and this licence.",
+        hub="mit",
+    ),
+    Licence(
+        "BSD-3-Clause",
+        "BSD 3-Clause License",
+        "https://opensource.org/license/bsd-3-clause",
+        "You may use, change and share the material if you pass on the copyright notice and this licence.",
+        hub="bsd-3-clause",
+    ),
+)
+LICENCES = {licence.spdx: licence for licence in _KNOWN}
+
+
+def licence(name: str) -> Licence:
+    """A licence by its SPDX identifier, in whatever case it is spelt."""
+    by_lower = {spdx.lower(): each for spdx, each in LICENCES.items()}
+    if name.lower() in by_lower:
+        return by_lower[name.lower()]
+    if name.startswith(OWN) and len(name) > len(OWN) and name.isascii() and not set(name) & set(" \t\n/\\:"):
+        words = name.removeprefix(OWN).replace("-", " ")
+        return Licence(
+            name, words, "", "The terms are the authors' own; ask them before you use the material."
+        )
+    raise InputError(
+        f"'{name[:80]}' is not an SPDX identifier that heartfelt knows.",
+        f"{suggestion(name, LICENCES, 'Known licences')} For terms of your own, write {OWN}NAME.",
+    )
+
+
+def licence_file(name: str | None, what: str, holders: str, contact: str | None) -> str:
+    """The text of a LICENSE file for ``what`` (the ratings, the media) by ``holders``; says so where none is stated."""
+    ask = f"Contact: {contact}\n" if contact else ""
+    if name is None:
+        return (
+            f"The authors have not stated a licence for {what}.\n\n"
+            "Without a licence nobody but the rights holders may copy or use them beyond what the law allows.\n"
+            f"Ask the authors before you use them.\n{ask}"
+        )
+    own = licence(name)
+    head = f"{what[0].upper()}{what[1:]} are published under:\n\n{own.name}\nSPDX-License-Identifier: {own.spdx}\n"
+    head += f"{own.url}\n" if own.url else ""
+    head += f"\nRights holders: {holders}\n{ask}\n{own.about}\n"
+    path = files("heartfelt.publishing.papers") / "legal" / f"{own.spdx}.txt"
+    if path.is_file():
+        return (
+            f"{head}\nThe text of the licence follows; it applies, not the summary above.\n\n{'-' * 78}\n\n"
+            + (path.read_text(encoding="utf-8").strip("\n") + "\n")
+        )
+    where = f"The full text at {own.url} applies" if own.url else "The terms that the authors give apply"
+    return f"{head}\n{where}, not this summary.\n"

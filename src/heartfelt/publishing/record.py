@@ -1,0 +1,36 @@
+"""The record of a publication: every step, machine-readable in ``publication.json`` and in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from heartfelt import __version__
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.release import Record, Step
+from heartfelt.serialization import write_json
+from heartfelt.snapshot import Snapshot
+from heartfelt.wording import percent
+
+RECORD = "publication.json"
+
+
+def record(source_hash: str, published: Snapshot, steps: Iterable[Step], options: PublishOptions) -> Record:
+    """What was done between two snapshots."""
+    return Record(source_hash, published.hash, __version__, options.k, options.l, tuple(steps))
+
+
+def write_record(made: Record, folder: Path) -> Path:
+    """Write ``publication.json``."""
+    write_json(folder / RECORD, made)
+    return folder / RECORD
+
+
+def sentences(made: Record) -> list[str]:
+    """The record to read: one line per step, each with its table, column and cost."""
+    lines = []
+    for step in made.steps:
+        where = step.table if step.column is None else f"{step.table}.{step.column}"
+        cost = "" if step.lost is None else f" Information lost: {percent(step.lost)}."
+        lines.append(f"{where}: {step.about}{cost}")
+    return lines

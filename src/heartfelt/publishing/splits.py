@@ -1,0 +1,272 @@
+"""The split of a release: which part every stimulus is in, and whether anything lies on both sides.
+
+A split that the source was published with (column ``split``) is used as it is. Otherwise stimuli are divided by what they
+share, the prompt or else the intent, so that no model is tested on a prompt it was trained on. Parts are decided by a keyed hash
+of the group (:mod:`heartfelt.labels.splits`); where few groups leave a part empty, the first seed that fills every part is taken,
+unless a seed was asked for. The hash of the assignment names it, whatever the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.labels.benchmark import Benchmark, freeze, frozen_labels
+from heartfelt.labels.labels import LabelOptions, Labels
+from heartfelt.labels.splits import SHARES, SplitOptions, assigned, groups_of
+from heartfelt.media.duplicates import find_near_duplicates
+from heartfelt.media.probe import IMAGES
+from heartfelt.progress import Progress
+from heartfelt.publishing.release import PublishedMedium, Release, Step
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.snapshot.snapshot import SPLIT, published_parts
+from heartfelt.wording import listed, plural
+
+UNASSIGNED = "unassigned"
+"""The part of stimuli that the source's own split leaves out."""
+PUBLISHED = "published"
+_GROUPINGS = ("prompt", "intent")
+"""What stimuli are divided by, the first that has enough groups."""
+_SEEDS = 1000
+_NAMED = 5
+"""How many stimuli a sentence names."""
+
+
+def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = None) -> SplitOptions:
+    """How to divide stimuli.
+
+    ``settings`` may hold ``by`` (a column, or ``published`` for the source's own split), ``seed``, ``folds``, and any other name as
+    a part with its share (``train=0.8``). What they leave open is decided by the stimuli.
+    """
+    rest = dict(settings or {})
+    by, seed, folds = rest.pop("by", None), rest.pop("seed", None), rest.pop("folds", None)
+    has_own = SPLIT in stimuli.columns and stimuli[SPLIT].null_count() < stimuli.height
+    if by in {PUBLISHED, SPLIT} or (by is None and has_own and not (rest or folds or seed)):
+        if rest or folds or seed:
+            raise InputError(
+                "A published split has its own parts: seed, folds and shares do not apply.",
+                "Leave them out, or divide by a column, such as by=prompt.",
+            )
+        return _published(stimuli)
+    shares = {name: _number(name, text) for name, text in rest.items()}
+    if folds and shares:
+        raise InputError("A split has folds or named shares, not both.", "Leave one of them out.")
+    count = int(_number("folds", folds)) if folds else None
+    chosen = SplitOptions("stimulus", shares or SHARES, count, int(_number("seed", seed or "0")))
+    chosen = replace(chosen, by=by or _grouping(stimuli, len(chosen.shares)))
+    groups = groups_of(stimuli, chosen.by)["group"].unique().sort().to_list()
+    if seed is None and len(groups) >= len(chosen.shares):
+        for at in range(_SEEDS):
+            tried = replace(chosen, seed=at)
+            if len({tried.part_of(group) for group in groups}) == len(chosen.shares):
+                return tried
+    return chosen
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"The split's {name} is '{text}', which is not a number.",
+            "Write settings such as by=prompt, seed=3, folds=5, or shares such as train=0.8 and test=0.2.",
+        ) from None
+
+
+def _grouping(stimuli: pl.DataFrame, parts: int) -> str:
+    for name in _GROUPINGS:
+        if name in stimuli.columns and stimuli[name].drop_nulls().n_unique() >= parts:
+            return name
+    return "stimulus"
+
+
+def _published(stimuli: pl.DataFrame) -> SplitOptions:
+    names = published_parts(stimuli)
+    groups = groups_of(stimuli, SPLIT)["group"]
+    fixed = {group: group if group in names else UNASSIGNED for group in groups.unique().sort()}
+    sizes = groups.replace_strict(fixed, return_dtype=pl.String).value_counts().rows()
+    shares = {name: count / stimuli.height for name, count in sizes}
+    order = [*names, *([UNASSIGNED] if UNASSIGNED in shares and UNASSIGNED not in names else [])]
+    return SplitOptions(SPLIT, {name: shares[name] for name in order}, fixed=fixed)
+
+
+def release_split(
+    snapshot: Snapshot,
+    labels: Labels | LabelOptions | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> SplitOptions:
+    """How to divide the stimuli that have labels, as ``split_options`` decides; an error where none has."""
+    return split_options(freeze(snapshot, labels).stimuli, settings)
+
+
+def freeze_release(
+    snapshot: Snapshot,
+    labels: Labels | LabelOptions | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Benchmark:
+    """Freeze the labels of what is published, divided as ``split_options`` decides."""
+    made = labels if isinstance(labels, Labels) else frozen_labels(snapshot, labels)
+    return freeze(snapshot, made, release_split(snapshot, made, settings))
+
+
+def split_of(release: Release) -> SplitOptions:
+    """How the stimuli of a release are divided."""
+    split = release.split if release.benchmark is None else release.benchmark.split
+    return split or split_options(release.snapshot.stimuli)
+
+
+def placement(release: Release) -> pl.DataFrame:
+    """``stimulus, group, split`` of every stimulus of a release, with or without a label."""
+    split = split_of(release)
+    groups = groups_of(release.snapshot.stimuli, split.by)
+    known = set(groups["group"])
+    fixed = {group: part for group, part in split.fixed.items() if group in known}
+    placed = assigned(groups, replace(split, fixed=fixed))
+    if split.by != SPLIT:
+        return placed
+    own = pl.col("group").str.starts_with("\x00stimulus ")
+    return placed.with_columns(pl.when(own).then(pl.lit(UNASSIGNED)).otherwise("split").alias("split"))
+
+
+def parts_of(placed: pl.DataFrame, split: SplitOptions | None = None) -> tuple[str, ...]:
+    """The parts that hold at least one stimulus, in the split's order."""
+    present = placed["split"].unique().sort().to_list()
+    order = [] if split is None else [name for name in split.shares if name in present]
+    return (*order, *(name for name in present if name not in order))
+
+
+def assignment_hash(placed: pl.DataFrame) -> str:
+    """The name of an assignment: the same for the same stimuli in the same parts."""
+    return table_hash("split", placed.select("stimulus", "split"))
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """Stimuli with the same or nearly the same media in more than one part."""
+
+    stimuli: tuple[str, ...]
+    parts: tuple[str, ...]
+    identical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SplitCheck:
+    """What a release's split is, and what lies in more than one of its parts."""
+
+    by: str
+    seed: int
+    hash: str
+    stimuli: Mapping[str, int]
+    """How many are in each part."""
+    groups: int
+    divided: Mapping[str, int]
+    """For the grouping, prompt and intent: how many values have stimuli in several parts."""
+    crossings: tuple[Crossing, ...]
+    compared: int
+    """Media that could be compared."""
+    images: bool
+    """Whether images were compared by what they show, not only by their bytes."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The split and its check as steps of the record."""
+        sizes = listed([f"{name} {count:,}" for name, count in self.stimuli.items()])
+        crossing = [
+            f"{count:,} {name if count == 1 else name + 's'} with stimuli in several parts"
+            for name, count in self.divided.items()
+            if count
+        ]
+        about = f"Stimuli are divided by {self.by}: {sizes}."
+        about += "" if self.divided[self.by] else f" No {self.by} is in two parts."
+        about += f" There are {listed(crossing)}." if crossing else ""
+        settings = {"by": self.by, "seed": str(self.seed), "hash": self.hash}
+        split = Step("split", "stimuli", SPLIT, about, sum(self.stimuli.values()), settings=settings)
+        return split, Step("check", "stimuli", SPLIT, self._media(), len(self.crossings))
+
+    def _media(self) -> str:
+        if not self.compared:
+            return "Media could not be compared between parts: none are at hand."
+        how = "identical or nearly identical" if self.images else "identical"
+        if not self.crossings:
+            return f"No {how} media are in two parts ({plural(self.compared, 'file')} compared)."
+        first = "; ".join(
+            f"{listed(list(each.stimuli[:_NAMED]))} ({', '.join(each.parts)})"
+            for each in self.crossings[:_NAMED]
+        )
+        return f"{plural(len(self.crossings), 'group')} of {how} media lie in more than one part: {first}."
+
+
+def check_split(release: Release, folder: Path | None = None, progress: Progress | None = None) -> SplitCheck:
+    """Look for groups and media that lie in more than one part; ``folder`` is the release's, where media are in it already.
+
+    Media are identical if their published bytes are. Images are compared by what they show as well
+    (:mod:`heartfelt.media.duplicates`); recordings that were encoded again are not recognised.
+    """
+    split, placed = split_of(release), placement(release)
+    divided = {split.by: _divided(placed, "group")}
+    facts = placed.join(release.snapshot.stimuli.drop("split", strict=False), on="stimulus")
+    for name in _GROUPINGS:
+        if name != split.by and name in facts.columns:
+            divided[name] = _divided(facts.drop_nulls(name), name)
+    part = dict(placed.select("stimulus", "split").rows())
+    media = {name: medium for name, medium in release.media.items() if name in part}
+    files = {name: path for name, medium in media.items() if (path := file_of(medium, folder)) is not None}
+    pictures = {name: path for name, path in files.items() if path.suffix.lower() in IMAGES}
+    same: dict[str, list[str]] = {}
+    for name, medium in media.items():
+        same.setdefault(medium.sha256, []).append(name)
+    crossings = _crossings([names for sha256, names in same.items() if sha256], part, identical=True)
+    if pictures:
+        names = {path: name for name, path in pictures.items()}
+        alike = [
+            [names[path] for path in group.paths]
+            for group in find_near_duplicates(list(pictures.values()), progress).groups
+        ]
+        whole = {frozenset(each.stimuli) for each in crossings}
+        near = _crossings(alike, part, identical=False)
+        crossings += tuple(each for each in near if frozenset(each.stimuli) not in whole)
+    counts = placed["split"].value_counts()
+    sizes = dict(counts.rows())
+    order = parts_of(placed, split)
+    return SplitCheck(
+        split.by,
+        split.seed,
+        assignment_hash(placed),
+        {name: sizes[name] for name in order},
+        placed["group"].n_unique(),
+        divided,
+        crossings,
+        sum(bool(medium.sha256) for medium in media.values()),
+        bool(pictures),
+    )
+
+
+def file_of(medium: PublishedMedium, folder: Path | None) -> Path | None:
+    """The published file of a medium: in the release's folder, or where it waits to be copied; None without a file."""
+    if medium.path is None:
+        return None
+    inside = None if folder is None else folder / medium.path
+    if inside is not None and inside.is_file():
+        return inside
+    return medium.source if medium.source is not None and medium.source.is_file() else None
+
+
+def _divided(placed: pl.DataFrame, group: str) -> int:
+    parts = placed.group_by(group).agg(pl.n_unique("split").alias("parts"))
+    return int((parts["parts"] > 1).sum())
+
+
+def _crossings(
+    groups: Sequence[Sequence[str]], part: Mapping[str, str], *, identical: bool
+) -> tuple[Crossing, ...]:
+    out = []
+    for names in groups:
+        parts = tuple(dict.fromkeys(part[name] for name in names))
+        if len(parts) > 1:
+            out.append(Crossing(tuple(names), parts, identical))
+    return tuple(out)

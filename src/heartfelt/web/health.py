@@ -1,0 +1,24 @@
+"""Whether the server and its store are well, for proxies, containers and monitors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+
+from heartfelt.web.state import state_of
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+
+def add_to(app: FastAPI) -> None:
+    """Add ``GET /health``."""
+    app.add_api_route("/health", health, methods=["GET"], include_in_schema=False)
+
+
+def health(request: Request) -> JSONResponse:
+    """200 if the store can be read; else the error that every page would give, 503 or 507."""
+    state_of(request).collection.change()
+    return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})
