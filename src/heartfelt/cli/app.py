@@ -21,7 +21,6 @@ for family in (
     "analyze",
     "bench",
     "site",
-||||||| a7334f4d
     "challenge",
     "predict",
     "train",
