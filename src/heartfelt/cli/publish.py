@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import Format, Map, Source, app, parse_map, progress_bar, read_source, say
+from heartfelt.cli.deposit import DryRun, MakePublic, send_all
 from heartfelt.wording import listed
 
 _Columns = list[str] | None
@@ -112,9 +113,20 @@ def publish(
             " repeated.",
         ),
     ] = None,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(metavar="hub:OWNER/NAME", help="Send it to the Hugging Face hub (token in HF_TOKEN)."),
+    ] = None,
+    deposit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="zenodo[:sandbox]", help="Send it to Zenodo (token in ZENODO_TOKEN)."),
+    ] = None,
+    dry_run: DryRun = False,
+    make_public: MakePublic = False,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.files import must_be_free
+    from heartfelt.publishing.deposits import DepositOptions, check_target
     from heartfelt.publishing.options import PublishOptions, period, text_treatment
     from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.publish import publish as run
@@ -123,6 +135,9 @@ def publish(
 
     must_be_free(out)
     stated = read_details(details or (source if source.is_dir() else None))
+    sending = DepositOptions(dry_run, make_public, stated, private)
+    for target in (targets := [*(push or ()), *(deposit or ())]):
+        check_target(target, sending)
     options = PublishOptions(
         k=k,
         l=l,
@@ -166,6 +181,7 @@ def publish(
             " with publish, redact or drop, and publish again."
         )
     say(f"Published: {out}", f"Private, never to be shared: {published.private}")
+    send_all(out, targets, sending)
 
 
 def _recruiters_ids(source: Path) -> tuple[str, ...]:
