@@ -107,7 +107,7 @@ def collect(folder: Path, everybody: list[Person]) -> list[Person]:
 
 def _visit(collection: Collection, clock: Clock, person: Person) -> str:
     facts = {"session": f"{person.participant[::-1]}", "study": "61a0"}
-    machine = {"agent": "Mozilla", "width": 1000 + person.age}
+    machine: dict[str, str | int | float | bool] = {"agent": "Mozilla", "width": 1000 + person.age}
     arrived = collection.do(commands.Arrive("prolific", person.participant, facts, device=machine))
     about = {name: getattr(person, name) for name in ("age", "gender", "country", "diagnosis")}
     step: Any = collection.do(commands.Next(arrived.rater))
