@@ -239,7 +239,9 @@ class Contents:
         given = row.code if row.code is not None else row.score
         text = words or row.answer or (number(given, 2) if given is not None else "")
         if row.kind == "binary" and row.answer is None and row.predicted is not None:
-            text = f"{_side(row.predicted)} ({number(given, 2)})" if given is not None else _side(row.predicted)
+            text = (
+                f"{_side(row.predicted)} ({number(given, 2)})" if given is not None else _side(row.predicted)
+            )
         if not row.answered:
             text, off = f"failed: {without_secrets(row.problem or 'no prediction was given')}", None
         text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
