@@ -172,7 +172,7 @@ def test_in_a_browser(site: Path, browser: Browser) -> None:
         inside = (site.parent / "media").as_uri()
         assert all(url.startswith(("data:", site.as_uri(), inside)) for url in watched.requests)
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two it takes
+            page.emulate_media(color_scheme=scheme)
             results = Axe().run(page)
             assert results.violations_count == 0, (path.name, scheme, results.generate_report())
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 29)"
