@@ -82,9 +82,10 @@ def publish(
     options, details, report = options or PublishOptions(), details or Details(), progress or _silent
     out = Path(out)
     must_be_free(out)
+    layouts = _layouts(options)
+    split_options(snapshot.stimuli, options.split)  # settings that cannot be are refused before any work
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
-    layouts = _layouts(options)
     source = Draft.of(snapshot)
     everybody = people_of(source)
     with whole_folder(out) as folder:
