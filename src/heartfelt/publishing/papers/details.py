@@ -120,8 +120,13 @@ QUESTIONS: Mapping[str, tuple[str, str]] = {
 }
 """What each key asks for, and an example."""
 LISTS = frozenset({"language", "keywords"})
-OPTIONAL = frozenset({"version", "released", "url", "doi", "keywords", "columns", "media_may_be_shared"})
-"""Keys whose absence needs no remark."""
+OPTIONAL = frozenset(
+    {
+        *("title", "version", "released", "url", "doi", "citation", "language", "keywords", "columns"),
+        "media_may_be_shared",
+    }
+)
+"""Keys whose absence needs no remark, or that are made up for by the study."""
 
 
 def not_stated(details: Details) -> tuple[str, ...]:
@@ -149,10 +154,12 @@ def details_template(details: Details | None = None) -> str:
         elif key == "columns":
             lines += ["columns:", "#  stimuli.theme: the theme of the prompt, chosen by the authors"]
         else:
-            given = title if key == "title" else None
-            lines.append(
-                yaml.safe_dump({key: given or None}, allow_unicode=True).replace(" null", "").rstrip()
+            given = (
+                yaml.safe_dump({key: title}, allow_unicode=True).rstrip()
+                if key == "title" and title
+                else f"{key}:"
             )
+            lines.append(given)
     return "\n".join(lines) + "\n"
 
 
