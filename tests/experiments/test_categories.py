@@ -24,8 +24,8 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from tests.experiments.studies import WIDTH, setup_of
-from tests.training.studies import STUDY, value_of
+from tests.experiments.studies import setup_of
+from tests.training.studies import STUDY, WIDTH, value_of
 
 
 def feelings(

@@ -170,14 +170,18 @@ def category_target_of(
     counts = vote_counts(votes.filter(pl.col("question") == question), stimuli, codes)
     total = counts.sum(axis=1)
     counts[total < least] = 0.0
-    enough = counts.any(axis=1)
+    enough = np.asarray(counts.sum(axis=1) > 0)
     if (np.unique(counts[enough].argmax(axis=1))).size < 2:
         raise InputError(
             f"Every stimulus has the same label for '{question}': there is nothing to tell apart.",
             "Use other questions (--question NAME), or add stimuli of other categories.",
         )
-    with np.errstate(invalid="ignore"):
-        shares = np.where(enough[:, None], counts / total[:, None], np.nan)
+    shares = counts / np.maximum(total, 1.0)[:, None]
+    shares[~enough] = np.nan
+    screened, everyone = (
+        _aligned(tables[side].filter(pl.col("question") == question), "value", stimuli)
+        for side in ("screened", "everyone")
+    )
     return CategoryTarget(
         question,
         embedding,
@@ -185,10 +189,8 @@ def category_target_of(
         np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
         vote_weights(counts),
         1.0,
-        *(
-            _aligned(tables[side].filter(pl.col("question") == question), "value", stimuli)
-            for side in ("screened", "everyone")
-        ),
+        screened,
+        everyone,
         shares=shares,
     )
 
