@@ -93,6 +93,10 @@ def publish(
         str | None,
         typer.Option(metavar="PART", help="A part of the split whose ratings and labels stay private."),
     ] = None,
+    analysis: Annotated[
+        bool, typer.Option(help="Analyse the published ratings, for the card, the tables and the figures.")
+    ] = True,
+    figures: Annotated[bool, typer.Option(help="Draw the figures of the analysis.")] = True,
     layout: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,6 +156,8 @@ def publish(
         share_media=share_media,
         split=parse_map(split),
         hold_out=hold_out,
+        analysis=analysis,
+        figures=figures,
         layouts=None if layout is None else tuple(layout),
     )
     with progress_bar(f"reading {source}") as report:
