@@ -103,12 +103,13 @@ def main(ratings: int = 1_000_000) -> None:
     made = source(ratings)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     parts: dict[str, float] = defaultdict(float)
-    clock = [time.perf_counter(), ""]
+    at, at_work = time.perf_counter(), ""
 
     def report(doing: str, done: int, _total: int) -> None:
+        nonlocal at, at_work
         now = time.perf_counter()
-        parts[str(clock[1])] += now - float(clock[0])
-        clock[:] = [now, f"{doing} {done}" if doing.startswith("removing") else doing]
+        parts[at_work] += now - at
+        at, at_work = now, f"{doing} {done}" if doing.startswith("removing") else doing
 
     with tempfile.TemporaryDirectory() as folder:
         wall, cpu = time.perf_counter(), time.process_time()

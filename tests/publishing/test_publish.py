@@ -227,7 +227,7 @@ def test_options_that_cannot_be_are_refused() -> None:
         {"seconds": -1.0},
     ):
         with pytest.raises(InputError):
-            PublishOptions(**wrong)  # type: ignore[arg-type]  # wrong on purpose
+            PublishOptions(**wrong)
 
 
 @pytest.mark.slow
