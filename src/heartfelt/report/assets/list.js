@@ -103,8 +103,10 @@
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (here < 0 || !step) return;
       event.preventDefault();
-      if (buttons[here + step]) buttons[here + step].focus();
-      else if (turn(step)) [...body.querySelectorAll(".choose")].at(step > 0 ? 0 : -1).focus();
+      const to = buttons[here + step] || (turn(step) ? [...body.querySelectorAll(".choose")].at(step > 0 ? 0 : -1) : null);
+      if (!to) return;
+      to.focus();
+      host.dispatchEvent(new CustomEvent("chosen", { detail: Number(to.dataset.row) }));
     });
     const search = () => {
       const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
