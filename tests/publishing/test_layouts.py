@@ -91,6 +91,11 @@ def test_parquet_files_hold_every_row_once_in_the_part_of_its_stimulus(tmp_path:
     )
     assert stimuli["source_audio"].to_list() == [at / 4 for at in range(12)]
     assert all(column.about for file in files for column in file.columns)
+    # The same bytes whenever it is written.
+    first = digests(tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")
+    write(release, tmp_path, "huggingface")
+    assert digests(tmp_path / "data") == first
 
 
 def test_large_tables_and_media_are_spread_over_files(
