@@ -223,11 +223,15 @@ def _media(release: Release, taken: set[str]) -> Json:
 def _record_set(table: _Table, source: Mapping[str, Json], taken: set[str], release: Release) -> Json:
     name = _unique(table.name, taken)
     columns = {column.name: column for file in table.files for column in file.columns}
+    parquet = table.files[0].path.endswith(".parquet")
     fields: list[Json] = []
     for column in columns.values():
+        many = type_words(column.dtype) == "list of numbers"
         kind = KINDS.get(type_words(column.dtype))
         if kind is None:
             continue
+        if many and not parquet:  # a CSV cell holds all of them
+            kind = KINDS["text"]
         field: dict[str, Json] = {
             "@type": "cr:Field",
             "@id": _unique(f"{name}/{column.name}", taken),
@@ -236,7 +240,7 @@ def _record_set(table: _Table, source: Mapping[str, Json], taken: set[str], rele
             "dataType": kind,
             "source": {**source, "extract": {"column": column.name}},
         }
-        if type_words(column.dtype) == "list of numbers" and table.files[0].path.endswith(".parquet"):
+        if many and parquet:
             field["repeated"] = True
         fields.append(field)
     rows = sum(file.rows for file in table.files)
