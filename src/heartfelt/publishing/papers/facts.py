@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.papers.details import Details
@@ -91,12 +92,20 @@ def size_words(release: Release) -> str:
     parts = []
     if counts["ratings"]:
         who = f" by {plural(len(snapshot.survey.raters), 'rater')}" if snapshot.survey.raters else ""
-        parts.append(f"{plural(counts['ratings'], 'answer')}{who}")
+        parts.append(f"{answers_words(release)}{who}")
     if counts["means"]:
         parts.append(plural(counts["means"], "published mean"))
     what = " and ".join(parts) or "no ratings"
     rated = "" if counts["rated"] == counts["stimuli"] else f" ({number(counts['rated'])} of them rated)"
     return f"{what} about {stimuli_words(snapshot.study, counts['stimuli'])}{rated}"
+
+
+def answers_words(release: Release) -> str:
+    """``480 answers``; where stimuli were judged together, the comparisons and how many rows they take."""
+    rows, analysis = release.snapshot.counts["ratings"], release.analysis
+    if analysis is None or release.snapshot.study.sets is None:
+        return plural(rows, "answer")
+    return f"{plural(analysis.summary.counts.ratings, noun(analysis.summary))} ({plural(rows, 'row')})"
 
 
 def counts_words(estimate: Estimate) -> str:
@@ -142,13 +151,17 @@ def rater_facts(release: Release) -> tuple[RaterFact, ...]:
                 words = f"{low} to {high}, median {middle}"
             out.append(RaterFact(name, about, (), column.null_count(), words))
             continue
-        counted = known.cast(pl.String).value_counts(sort=True, name="count")
-        pairs = sorted(counted.iter_rows(), key=lambda row: (-int(row[1]), str(row[0])))
-        out.append(RaterFact(name, about, tuple((str(a), int(n)) for a, n in pairs), column.null_count()))
+        pairs = sorted(
+            known.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0]))
+        )
+        answers = tuple((_short(a) if isinstance(a, int | float) else str(a), int(n)) for a, n in pairs)
+        out.append(RaterFact(name, about, answers, column.null_count()))
     return tuple(out)
 
 
 def _short(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     figure = float(str(value))
     return number(figure, 0 if figure.is_integer() else 1)
 
