@@ -28,11 +28,11 @@ from heartfelt.publishing.papers.facts import (
     size_words,
     slug,
     stated,
-    step_words,
     title_of,
 )
 from heartfelt.publishing.papers.markup import plain
 from heartfelt.publishing.papers.tables import reliability_grid
+from heartfelt.publishing.record import sentences
 from heartfelt.publishing.release import PublishedFile, Release
 from heartfelt.report.tables import cell_text
 from heartfelt.serialization import Json
@@ -282,7 +282,7 @@ def responsible(release: Release) -> dict[str, Json]:
         "rai:dataAnnotationAnalysis": _reliability(release),
         "rai:annotationsPerItem": _per_item(release),
         "rai:annotatorDemographics": _demographics(release),
-        "rai:dataPreprocessingProtocol": list(step_words(release)) or ["No step is recorded."],
+        "rai:dataPreprocessingProtocol": [*sentences(release.record)] or ["No step is recorded."],
         "rai:personalSensitiveInformation": [privacy_words(release)],
         "rai:dataUseCases": [stated(details.uses or details.purpose), f"Not for: {stated(details.not_for)}"],
         "rai:dataLimitations": [stated(details.limits)],

@@ -14,11 +14,11 @@ from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.licences import Licence, licence
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
+from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, Step, StepKind
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
-from heartfelt.wording import number, percent, plural
+from heartfelt.wording import listed, number, percent, plural
 
 NOT_STATED = "Not stated by the authors."
 TECHNICAL = frozenset(
@@ -33,8 +33,17 @@ TECHNICAL = frozenset(
     }
 )
 """Columns of the raters that describe the session rather than the person."""
-COUNTED = frozenset({"wishes", "demographics", "free-text", "times", "hold-out", "columns"})
-"""Steps whose count of rows says how much was changed or removed."""
+STEPS: Mapping[StepKind, str] = {
+    "wishes": "What raters asked not to be shared was left out.",
+    "columns": "Columns were left out or renamed: {columns}.",
+    "free-text": "Texts were searched for personal data, and those with any were left out or redacted: {columns}.",
+    "pseudonyms": "Identifiers of people were replaced by keyed pseudonyms.",
+    "media": "Metadata was removed from media files.",
+    "hold-out": "Ratings and labels of the part {part} were held out ({rows} rows).",
+    "demographics": "Facts about raters were generalised, and left out for raters who would have stood out: {columns}.",
+    "times": "Times were made coarser: {columns}.",
+}
+"""What a kind of step did, in the past tense."""
 MOST_VALUES = 12
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
 
@@ -178,15 +187,23 @@ def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
     return tuple((str(stage), str(what), str(why), int(n)) for stage, what, why, n in ordered.iter_rows())
 
 
-def step_words(release: Release) -> tuple[str, ...]:
-    """The steps before publishing as sentences, with what they changed and cost; each sentence once."""
+def steps_words(release: Release) -> str:
+    """What was done to the data before publishing, as sentences in the past tense; tables/anonymisation.md has every step."""
     out = []
-    for step in release.record.steps:
-        text = step.about.strip().rstrip(".")
-        facts = [plural(step.rows, "row")] if step.rows and step.kind in COUNTED else []
-        facts += [f"{percent(step.lost, 1)} of the information lost"] if step.lost is not None else []
-        out.append(f"{text} ({', '.join(facts)})." if facts else f"{text}.")
-    return tuple(dict.fromkeys(out))
+    for kind, words in STEPS.items():
+        steps = [step for step in release.record.steps if step.kind == kind]
+        if steps:
+            names = dict.fromkeys(_column_words(step) for step in steps if step.column is not None)
+            rows = number(max(step.rows for step in steps))
+            out.append(words.format(columns=listed(list(names), 20), rows=rows, part=release.hold_out or ""))
+    return " ".join(out)
+
+
+def _column_words(step: Step) -> str:
+    name = f"{step.table}.{step.column}"
+    if step.lost is None or step.lost in (0.0, 1.0):
+        return name
+    return f"{name} ({percent(step.lost)} of its information lost)"
 
 
 def privacy_words(release: Release) -> str:
