@@ -198,7 +198,16 @@ def test_each_refusal_says_what_to_do(
         assert failed.value.__cause__ is None
 
 
-def test_damage_and_unusable_answers_are_noticed(release: Path, hub: Service, zenodo: Service) -> None:
+def test_damage_and_unusable_answers_are_noticed(
+    release: Path, hub: Service, zenodo: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, target in (("HF_TOKEN", "hub:me/moods"), ("ZENODO_TOKEN", "zenodo")):
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(DepositError, match=f"did not accept the token in {variable}"),
+        ):
+            patch.setenv(variable, "expired")
+            send(release, target, SEND)
     for service, target in ((hub, "hub:me/moods"), (zenodo, "zenodo")):
         service.spoil = True
         with pytest.raises(DepositError, match="another checksum"):
