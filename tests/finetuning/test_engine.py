@@ -313,6 +313,6 @@ def test_cross_validation_scores_every_stimulus_once_by_a_model_that_never_saw_i
         ({"folds": 3, "split": "published"}, "published split"),
     ):
         with pytest.raises(InputError, match=problem):
-            replace(options(), **wrong)  # type: ignore[arg-type]  # fields of the class
+            replace(options(), **wrong)
     with pytest.raises(InputError, match="cannot be put into 999 folds"):
         gather_folds([study], recipe, settings, 999, policy="none")

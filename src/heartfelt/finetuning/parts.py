@@ -124,8 +124,8 @@ def parts_of(
     _take_out_copies(copies, scored, stop, "the scored part", dropped)
     if not stop.any():
         at = np.flatnonzero(rest)
-        fold = folds(groups[at], max(2, round(1 / validation)), seed, "finetune", "validation")
-        stop[at[fold == 0]] = True
+        plan = folds(groups[at], max(2, round(1 / validation)), seed, "finetune", "validation")
+        stop[at[plan == 0]] = True
         stop[list(rare)] = False
         rest &= ~stop
         words += f" Training stopped by a random part of the rest by {unit}."
