@@ -7,7 +7,7 @@ keywords here; what packages outside notebooks use are the options objects behin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -406,6 +406,7 @@ def publish(
     texts: Literal["search", "review", "drop"] = "search",
     without_demographics: bool = False,
     layouts: Sequence[str] | None = None,
+    split: Mapping[str, object] | None = None,
     hold_out: str | None = None,
     progress: Progress | None = None,
 ) -> Published:
@@ -430,6 +431,8 @@ def publish(
         Publish nothing that is known of raters.
     layouts : sequence of str, optional
         Layouts to write: see docs/layouts.md.
+    split : mapping, optional
+        How stimuli are divided, such as ``{"by": "prompt", "seed": 3}`` or ``{"train": 0.8, "test": 0.2}``.
     hold_out : str, optional
         A part of the split whose ratings and labels are not published.
     progress : callable, optional
@@ -458,6 +461,7 @@ def publish(
         texts=texts,
         without_demographics=without_demographics,
         layouts=None if layouts is None else tuple(layouts),
+        split={name: str(value) for name, value in (split or {}).items()},
         hold_out=hold_out,
     )
     return publish(snapshot_of(source), out, options, progress=progress)

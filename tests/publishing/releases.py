@@ -29,7 +29,9 @@ media: audio
 systems:
   - {id: alpha, name: Alpha One}
   - {id: beta, name: Beta Two}
-intents: [{id: joyful}, {id: sad}]
+intents:
+  - {id: joyful, group: Q1, reference: {valence: 8, arousal: 7}}
+  - {id: sad, group: Q3, reference: {valence: 2, arousal: 3}}
 scales:
   nine: {type: points, points: 9, anchors: {1: calm, 9: excited}}
   moods:

@@ -27,6 +27,7 @@ from heartfelt.errors import InputError
 if TYPE_CHECKING:
     from heartfelt.benchmark import Bench
     from heartfelt.labels import Benchmark
+    from heartfelt.scoring import Scores
     from heartfelt.snapshot import Snapshot
 
 _items = partial(typer.Option, rich_help_panel="Which items")
@@ -168,12 +169,18 @@ def _screened(snapshot: Snapshot, policy: str) -> Snapshot:
 
 
 def _show(result: Bench) -> None:
-    """A table per task, best first, and where the report is."""
+    """The scores, and where the report is."""
+    show_scores(result.scores)
+    if result.folder is not None:
+        say(f"Report: {result.folder / 'report.html'}")
+
+
+def show_scores(scores: Scores) -> None:
+    """A table per task, best first."""
     from rich.table import Table
 
     from heartfelt.scoring import METRICS
 
-    scores = result.scores
     for task in scores.tasks:
         title = METRICS[task.headline].title
         ranked = [(rank, scores.find(task.id, rank.model)) for rank in scores.ranked(task.id)]
@@ -199,8 +206,6 @@ def _show(result: Bench) -> None:
         " secondary. The last column is (score − chance) / (ceiling − chance).",
         *(f"• {note}" for note in scores.notes),
     )
-    if result.folder is not None:
-        say(f"Report: {result.folder / 'report.html'}")
 
 
 @app.command()

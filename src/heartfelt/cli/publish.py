@@ -20,6 +20,22 @@ def publish(
     l: Annotated[  # noqa: E741  # the letter the literature uses for diversity
         int, typer.Option("--l", help="Values of every sensitive column among them.")
     ] = 2,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A layout to write, such as huggingface, webdataset, csv, published. May be repeated; huggingface and csv"
+            " if left out.",
+        ),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="How stimuli are divided: by=COLUMN (or by=published), seed=N, folds=N, or shares such as train=0.8. May be"
+            " repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.files import must_be_free
@@ -28,7 +44,9 @@ def publish(
     from heartfelt.publishing.record import sentences
 
     must_be_free(out)
-    options = PublishOptions(k=k, l=l)
+    options = PublishOptions(
+        k=k, l=l, layouts=None if layout is None else tuple(layout), split=parse_map(split)
+    )
     with progress_bar(f"reading {source}") as report:
         snapshot = read_source(source, format, parse_map(map), report)
         published = run(snapshot, out, options, progress=report)

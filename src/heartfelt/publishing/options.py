@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from heartfelt.errors import require
-from heartfelt.labels import SplitOptions
 
 Times: TypeAlias = Literal["day", "week", "month", "none"]
 Texts: TypeAlias = Literal["search", "review", "drop"]
@@ -49,11 +49,13 @@ class PublishOptions:
     """Texts that the final check would take for private and that may be published."""
     share_media: bool | None = None
     """Whether media files are published; if left out, unless the details or a licence forbid it."""
-    split: SplitOptions = field(default_factory=SplitOptions)
+    split: Mapping[str, str] = field(default_factory=dict)
+    """How stimuli are divided: ``by`` (a column, or ``published``), ``seed``, ``folds``, or a share per part. What is left open
+    is decided by the stimuli: the split they were published with, or parts that share no prompt or intent."""
     hold_out: str | None = None
     """The part whose labels and ratings are not published."""
     layouts: tuple[str, ...] | None = None
-    """Which layouts are written besides the snapshot; the usual ones if left out."""
+    """Which layouts are written besides the snapshot; ``huggingface`` and ``csv`` if left out."""
     analysis: bool = True
     """Whether the published ratings are analysed, for the card and its tables."""
     resamples: int = 1000

@@ -8,16 +8,19 @@ from pathlib import Path
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.files import must_be_free, whole_folder
-from heartfelt.labels import Benchmark, freeze
+from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import private_folder, secret_key
 from heartfelt.publishing.anonymity.media import media_table, publish_media
 from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
+from heartfelt.publishing.layouts import LAYOUTS
+from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release
+from heartfelt.publishing.splits import check_split, freeze_release, split_options
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 
@@ -45,7 +48,7 @@ def publish(
 ) -> Published:
     """Make a snapshot anonymous and write it to ``out`` with benchmark, layouts and papers; complete or not at all."""
     options, details, report = options or PublishOptions(), details or Details(), progress or _silent
-    out = Path(out)
+    out, layouts = Path(out), _layouts(options)
     must_be_free(out)
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
@@ -62,11 +65,15 @@ def publish(
         analysis = _analysis(public, options, report)
         panel = None if analysis is None else analysis.panel
         release = Release(public, benchmark, why, analysis, panel, made, details, media, options.hold_out)
+        if benchmark is None:
+            release = replace(release, split=split_options(public.stimuli, options.split))
+        made = replace(made, steps=(*made.steps, *check_split(release, folder, report).steps))
+        release = replace(release, record=made)
         public.write(folder / "snapshot")
         if benchmark is not None:
             benchmark.write(folder / "benchmark")
         media_table(media).write_csv(folder / "media.csv")
-        for layout in _layouts(options):
+        for layout in layouts:
             release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
         write_record(made, folder)
     return Published(out, private, release)
@@ -78,7 +85,7 @@ def _silent(_doing: str, _done: int, _total: int) -> None:
 
 def _benchmark(snapshot: Snapshot, options: PublishOptions) -> tuple[Benchmark | None, str | None]:
     try:
-        return freeze(snapshot, split=options.split), None
+        return freeze_release(snapshot, settings=options.split), None
     except InputError as error:
         return None, error.problem
 
@@ -89,5 +96,6 @@ def _analysis(snapshot: Snapshot, options: PublishOptions, report: Progress) -> 
     return analyze(snapshot, AnalyzeOptions(resamples=options.resamples, seed=options.seed), report)
 
 
-def _layouts(_options: PublishOptions) -> list[Layout]:
-    return []
+def _layouts(options: PublishOptions) -> list[Layout]:
+    names = USUAL_LAYOUTS if options.layouts is None else options.layouts
+    return [LAYOUTS[name] for name in dict.fromkeys(("snapshot", *names))]

@@ -95,14 +95,23 @@ def _published(stimuli: pl.DataFrame) -> SplitOptions:
     return SplitOptions(SPLIT, {name: shares[name] for name in order}, fixed=fixed)
 
 
+def release_split(
+    snapshot: Snapshot,
+    labels: Labels | LabelOptions | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> SplitOptions:
+    """How to divide the stimuli that have labels, as ``split_options`` decides; an error where none has."""
+    return split_options(freeze(snapshot, labels).stimuli, settings)
+
+
 def freeze_release(
     snapshot: Snapshot,
     labels: Labels | LabelOptions | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Benchmark:
-    """Freeze the labels of what is published, divided as ``split_options`` decides for the stimuli that have labels."""
+    """Freeze the labels of what is published, divided as ``split_options`` decides."""
     made = labels if isinstance(labels, Labels) else frozen_labels(snapshot, labels)
-    return freeze(snapshot, made, split_options(freeze(snapshot, made).stimuli, settings))
+    return freeze(snapshot, made, release_split(snapshot, made, settings))
 
 
 def split_of(release: Release) -> SplitOptions:

@@ -1,0 +1,84 @@
+"""A file of predictions scored against a frozen benchmark.
+
+The file is read as the predictor ``file`` reads it (:mod:`heartfelt.predictors.file`). Labels always come from the benchmark: a
+column ``against``, with which a file can name other labels, is not used. Rows are scored in the order of their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.labels import Benchmark
+from heartfelt.predictors import cases, run
+from heartfelt.predictors.file import File
+from heartfelt.predictors.predictor import Case
+from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
+from heartfelt.scoring.truth import ITEM
+from heartfelt.snapshot.fingerprint import table_hash
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredFile:
+    """The scores of a file, with what was read from it."""
+
+    scores: Scores
+    predictions: pl.DataFrame
+    """A row for every item that is scored, answered or not."""
+    content_hash: str
+    """Of the predictions, whatever the order of rows and the kind of file."""
+    unused: pl.DataFrame
+    """Rows of the file that belong to no scored item, with the reason."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scorer:
+    """Scores files against a part of a benchmark; what depends on the benchmark alone is prepared once."""
+
+    benchmark: Benchmark
+    options: ScoreOptions
+    truth: Truth
+    asked: Mapping[bool, list[Case]]
+    """What is asked, of predictions for each stimulus and of predictions for sets."""
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, options: ScoreOptions | None = None) -> Scorer:
+        """Prepare a benchmark, its rows in the order of their names."""
+        options = options or ScoreOptions()
+        ordered = in_order(benchmark)
+        truth = truth_of(ordered, options)
+        items = truth.items.select(ITEM)
+        asked = {compares: cases(ordered, items=items, compares=compares) for compares in (False, True)}
+        return cls(ordered, options, truth, asked)
+
+    def score(self, path: Path, name: str | None = None) -> ScoredFile:
+        """Score a file; ``name`` is what its model is called, by default the file's own name."""
+        predictor = File(str(path), {})
+        predictor.spec = f"file:{path.name}"
+        predictor.label = name = name or path.stem
+        answered = run(predictor, self.asked[predictor.compares])
+        table = answered.table.with_columns(pl.lit(None, pl.Float64).alias("against")).sort(ITEM)
+        content = table_hash("predictions", table.drop("model", "seconds", strict=False))
+        about = {name: ModelInfo(name, name, "file", None, content)}
+        scores = score(self.truth, table, self.options, about=about)
+        notes = list(scores.notes)
+        if answered.table["against"].is_not_null().any():
+            notes.append("The file names labels of its own ('against'); the benchmark's labels were used.")
+        if answered.ledger.height:
+            notes.append(f"{answered.ledger.height:,} rows of the file belong to no scored item.")
+        return ScoredFile(replace(scores, notes=tuple(notes)), table, content, answered.ledger)
+
+
+def in_order(benchmark: Benchmark) -> Benchmark:
+    """The same benchmark with the rows of every table in the order of their names."""
+    return replace(
+        benchmark,
+        items=benchmark.items.sort("question", "stimulus"),
+        stimuli=benchmark.stimuli.sort("stimulus"),
+        choices=benchmark.choices.sort(pl.all()),
+        strengths=benchmark.strengths.sort("question", "of", "name"),
+        courses=benchmark.courses.sort("question", "stimulus"),
+    )

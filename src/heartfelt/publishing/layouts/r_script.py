@@ -1,0 +1,171 @@
+"""``read.R``: reads the CSV tables of a release into R, with types, factors in the order of the study, and missing values.
+
+The script is plain ASCII and needs no packages, so that it runs under any locale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from heartfelt.publishing.layouts.tables import ReleaseTable
+from heartfelt.publishing.release import Release
+from heartfelt.publishing.splits import split_of
+from heartfelt.snapshot.snapshot import SPLIT
+from heartfelt.study import Study
+
+_LARGEST = {"integer": 2**31 - 1, "numeric": 2**53}
+_LEVELS = 200
+"""Facts about raters with more values than this are left as text."""
+
+_READER = """
+moment <- function(text) {
+  as.POSIXct(sub("Z$", "", text), format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
+}
+
+read_table <- function(folder, table) {
+  described <- columns[[table]]
+  plain <- ifelse(described$types %in% c("moment", "date"), "character", described$types)
+  rows <- utils::read.csv(
+    file.path(folder, paste0(table, ".csv")), header = TRUE, colClasses = plain, na.strings = "",
+    encoding = "UTF-8", comment.char = "", check.names = FALSE, blank.lines.skip = FALSE, skipNul = TRUE
+  )
+  names(rows) <- described$names
+  for (at in which(described$types == "moment")) rows[[at]] <- moment(rows[[at]])
+  for (at in which(described$types == "date")) rows[[at]] <- as.Date(rows[[at]])
+  for (each in factors[[table]]) {
+    rows[[each$column]] <- factor(rows[[each$column]], levels = each$levels)
+  }
+  rows
+}
+
+read_release <- function(folder) {
+  tables <- names(columns)
+  stats::setNames(lapply(tables, function(table) read_table(folder, table)), tables)
+}
+
+# The ratings of one question. Where it has categories, `answer` is a factor in the order of the scale and `label` the
+# same with the words that raters read; both are ordered if the scale is.
+answers <- function(release, question) {
+  asked <- release$questions[release$questions$question == question, ]
+  if (nrow(asked) == 0) {
+    stop("No question is called '", question, "'. Questions: ", paste(release$questions$question, collapse = ", "))
+  }
+  rows <- release$ratings[release$ratings$question == question, ]
+  categories <- release$categories[release$categories$question == question, ]
+  if (!is.null(categories) && nrow(categories) > 0) {
+    code <- match(rows$value, categories$code)
+    ordered <- asked$level == "ordinal"
+    rows$answer <- factor(categories$category[code], levels = categories$category, ordered = ordered)
+    rows$label <- factor(code, levels = seq_len(nrow(categories)), labels = categories$text, ordered = ordered)
+  }
+  rows
+}
+
+# The samples of a trace as numbers; gaps are NA.
+samples <- function(text) {
+  lapply(strsplit(paste0(text, ";"), ";", fixed = TRUE), function(each) as.numeric(replace(each, each == "", NA)))
+}
+
+folder <- tryCatch(dirname(sys.frame(1)$ofile), error = function(problem) ".")
+release <- read_release(folder)
+"""
+
+
+def r_script(release: Release, tables: Sequence[ReleaseTable]) -> str:
+    """The script for the tables of one release."""
+    title = release.details.title or release.snapshot.study.name
+    lines = [
+        f"# Reads the tables of {r_text(title)} into the list `release`: typed columns, factors in the order of",
+        "# their categories, moments in UTC, missing values as NA. Needs R 3.6 or later and no packages.",
+        "#",
+        '#   source("csv/read.R")',
+        "#   summary(release$ratings)",
+        '#   answers(release, "<question>")   # one question, its answers as a factor',
+        "",
+        "columns <- list(",
+        ",\n".join(f"  {table.name} = {_columns(table)}" for table in tables),
+        ")",
+        "",
+        "factors <- list(",
+        ",\n".join(f"  {table.name} = {_factors(table, release)}" for table in tables),
+        ")",
+    ]
+    return "\n".join(lines) + "\n" + _READER
+
+
+def r_text(text: str) -> str:
+    """A string of R in plain ASCII."""
+    out = []
+    for character in text:
+        code = ord(character)
+        if character in '"\\':
+            out.append(f"\\{character}")
+        elif 32 <= code < 127:
+            out.append(character)
+        elif code:
+            out.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return f'"{"".join(out)}"'
+
+
+def _vector(texts: Sequence[str]) -> str:
+    return f"c({', '.join(map(r_text, texts))})" if texts else "character(0)"
+
+
+def _columns(table: ReleaseTable) -> str:
+    largest = _largest(table)
+    types = [_type(column.dtype, largest.get(column.name, 0)) for column in table.columns]
+    names = _vector([column.name for column in table.columns])
+    return f"list(\n    names = {names},\n    types = {_vector(types)}\n  )"
+
+
+def _largest(table: ReleaseTable) -> dict[str, int]:
+    names = [column.name for column in table.columns if column.dtype.startswith(("int", "uint"))]
+    if not names:
+        return {}
+    sizes = pl.col(names).cast(pl.Int128).abs().max()
+    row = table.frame.select(sizes).collect(engine="streaming").row(0, named=True)
+    return {name: value or 0 for name, value in row.items()}
+
+
+def _type(dtype: str, largest: int) -> str:
+    if dtype.startswith(("int", "uint")):
+        return next((name for name, limit in _LARGEST.items() if largest <= limit), "character")
+    if dtype.startswith("float"):
+        return "numeric"
+    return {"boolean": "logical", "datetime": "moment", "date": "date"}.get(dtype, "character")
+
+
+def _factors(table: ReleaseTable, release: Release) -> str:
+    study = release.snapshot.study
+    known = {
+        "question": [question.id for question in study.asked],
+        "system": [system.id for system in study.systems],
+        "intent": [intent.id for intent in study.intents],
+        SPLIT: list(split_of(release).shares),
+    }
+    if table.name == "raters":
+        known |= _of_raters(study, [column.name for column in table.columns])
+    texts = [column.name for column in table.columns if column.dtype == "string" and column.name in known]
+    if not texts:
+        return "list()"
+    values = table.frame.select(pl.col(texts).unique().drop_nulls().sort().implode()).collect(
+        engine="streaming"
+    )
+    parts = []
+    for name in texts:
+        present: list[str] = values[name][0].to_list()
+        order = [*known[name], *(value for value in present if value not in known[name])]
+        if table.name != "raters" or len(present) <= _LEVELS:
+            parts.append(f"    list(column = {r_text(name)}, levels = {_vector(order)})")
+    return "list(\n" + ",\n".join(parts) + "\n  )" if parts else "list()"
+
+
+def _of_raters(study: Study, names: Sequence[str]) -> dict[str, list[str]]:
+    """Facts about raters that take few values, with their choices in the order of the study."""
+    choices = {
+        fact.id: list(fact.choices) for fact in study.demographics if fact.type in {"choice", "number"}
+    }
+    choices |= {f"about_{name}": order for name, order in choices.items()}
+    return {name: choices[name] for name in names if name in choices}

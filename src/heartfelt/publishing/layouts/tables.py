@@ -1,0 +1,228 @@
+"""The tables of a release, as every layout has them: plain types, the part of each row, and what each column means.
+
+``stimuli`` has the published media in place of where files lay; ``labels`` are the benchmark's items; ``questions`` and
+``categories`` say what the codes mean. Rows about a stimulus have its part in ``split``. A row that compares stimuli of
+different parts belongs to none and is marked ``between``. A column of the source whose name is needed here is
+renamed to ``source_<name>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import polars as pl
+
+from heartfelt.labels.benchmark import Benchmark
+from heartfelt.publishing.columns import UNDESCRIBED, about_column
+from heartfelt.publishing.release import PublishedColumn, Release
+from heartfelt.publishing.splits import placement, split_of
+from heartfelt.snapshot.comparisons import TRIAL, has_sets
+from heartfelt.snapshot.snapshot import SPLIT
+from heartfelt.study import Study
+from heartfelt.study.model import say
+from heartfelt.study.scale import Category
+from heartfelt.tables import CONTRACTS
+
+BETWEEN = "between"
+"""The part of rows that compare stimuli of different parts."""
+MEDIA_COLUMNS = {
+    "media": "the media file, relative to the release's folder",
+    "sha256": "the SHA-256 of the media file",
+    "bytes": "the size of the media file",
+    "link": "where the media can be had, if they are not published here",
+    "why_absent": "why there is no media file",
+}
+_OF_THE_SOURCE = ("path", "found", "media_problem", "bytes")
+"""What was true of the files the data were read with, not of those published."""
+_OWN: dict[str, dict[str, str]] = {
+    "stimuli": MEDIA_COLUMNS,
+    "questions": {
+        "question": "the question id",
+        "text": "what raters read",
+        "scale": "the id of the scale it is answered on",
+        "type": "the kind of scale",
+        "level": "the level of measurement: nominal, ordinal, interval, text or comparison",
+        "emotion": "whether raters judge what the stimulus expresses (perceived) or what they feel (felt)",
+        "low": "the lowest possible value",
+        "high": "the highest possible value",
+    },
+    "categories": {
+        "question": "the question id",
+        "category": "the category as data files write it (the column answer)",
+        "code": "the category as a number (the columns value and label)",
+        "place": "its place in the order of the scale, from 1",
+        "text": "what raters read",
+    },
+}
+_ABOUT = {contract.name: contract.about for contract in CONTRACTS} | {
+    "labels": "one row per item with a label",
+    "choices": "one row per comparison of two stimuli",
+    "strengths": "one row per contestant of a question answered by comparing",
+    "courses": "one row per stimulus and question answered with traces",
+    "questions": "one row per question about a stimulus",
+    "categories": "one row per category of a question",
+}
+_OPTIONAL = ("items", "traces", "fields", "means", "adjudications", "ledger")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseTable:
+    """One table of a release."""
+
+    name: str
+    about: str
+    frame: pl.LazyFrame
+    columns: tuple[PublishedColumn, ...]
+
+    @property
+    def divided(self) -> bool:
+        """Whether each row belongs to a part."""
+        return any(column.name == SPLIT for column in self.columns)
+
+
+def release_tables(release: Release) -> tuple[ReleaseTable, ...]:
+    """Every table that has rows, the stimuli first."""
+    placed = placement(release).select("stimulus", SPLIT)
+    snapshot, parts = release.snapshot, placed.lazy()
+    frames: dict[str, pl.LazyFrame] = {
+        "stimuli": _stimuli(release).lazy().join(parts, on="stimulus", how="left", maintain_order="left")
+    }
+    if release.benchmark is not None:
+        frames |= _benchmark_tables(release.benchmark)
+    if snapshot.survey.ratings:
+        frames["ratings"] = _ratings(snapshot.scan_ratings(), parts)
+    if snapshot.raters.height:
+        frames["raters"] = snapshot.raters.lazy()
+    for name in _OPTIONAL:
+        table = snapshot.table(name)
+        if table.height:
+            frame = without_clash(table.lazy(), [SPLIT])
+            has_stimulus = "stimulus" in table.columns
+            frames[name] = (
+                frame.join(parts, on="stimulus", how="left", maintain_order="left")
+                if has_stimulus and name != "ledger"
+                else frame
+            )
+    frames |= _study_tables(snapshot.study)
+    return tuple(_described(name, frame, release) for name, frame in frames.items())
+
+
+def _described(name: str, frame: pl.LazyFrame, release: Release) -> ReleaseTable:
+    frame = _plain(frame)
+    key = "benchmark items" if name == "labels" else name
+    columns = []
+    for column, dtype in frame.collect_schema().items():
+        about = _OWN.get(name, {}).get(column)
+        about = about or about_column(key, column, release.snapshot.study, release.details)
+        if column == SPLIT and about == UNDESCRIBED:
+            about = "the part its stimulus belongs to"
+        columns.append(PublishedColumn(column, dtype_name(dtype), about))
+    return ReleaseTable(name, _ABOUT[name], frame, tuple(columns))
+
+
+def dtype_name(dtype: pl.DataType) -> str:
+    """A type as the codebook writes it: string, float64, datetime, list[float32]."""
+    if isinstance(dtype, pl.List | pl.Array):
+        return f"list[{dtype_name(dtype.inner)}]"  # type: ignore[arg-type]  # an instance once a schema was collected
+    return {pl.Datetime: "datetime", pl.Null: "string"}.get(dtype.base_type(), str(dtype).lower())
+
+
+def _plain(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Only types that every reader knows."""
+    casts = []
+    for name, dtype in frame.collect_schema().items():
+        if dtype.base_type() in {pl.Categorical, pl.Enum, pl.Time, pl.Duration, pl.Null}:
+            casts.append(pl.col(name).cast(pl.String))
+        elif dtype.base_type() == pl.Struct:
+            casts.append(pl.col(name).struct.json_encode())
+        elif dtype.base_type() == pl.Decimal:
+            casts.append(pl.col(name).cast(pl.Float64))
+    return frame.with_columns(casts) if casts else frame
+
+
+def without_clash(frame: pl.LazyFrame, needed: Collection[str]) -> pl.LazyFrame:
+    """The columns of the source under names that leave ``needed`` free."""
+    names = frame.collect_schema().names()
+    taken, renamed = {*names, *needed}, {}
+    for name in names:
+        new = name
+        while name in needed and new in taken:
+            new = f"source_{new}"
+        renamed[name] = new
+        taken.add(new)
+    return frame.rename(renamed)
+
+
+def _stimuli(release: Release) -> pl.DataFrame:
+    stimuli = release.snapshot.stimuli.drop(_OF_THE_SOURCE, strict=False)
+    rows = [
+        (each.stimulus, each.path, each.sha256 or None, each.bytes or None, each.link, each.why_absent)
+        for each in release.media.values()
+    ]
+    schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
+    media = stimuli.select("stimulus").join(
+        pl.DataFrame(rows, schema=schema, orient="row"), on="stimulus", how="left", maintain_order="left"
+    )
+    added = [name for name in MEDIA_COLUMNS if media[name].null_count() < media.height]
+    same = [name for name in added if name in stimuli.columns and stimuli[name].equals(media[name])]
+    if split_of(release).by == SPLIT:
+        same.append(SPLIT)
+    stimuli = without_clash(stimuli.drop(same).lazy(), [*added, SPLIT]).collect()
+    return stimuli.with_columns(media[name] for name in added)
+
+
+def _ratings(ratings: pl.LazyFrame, parts: pl.LazyFrame) -> pl.LazyFrame:
+    frame = without_clash(ratings, [SPLIT]).join(parts, on="stimulus", how="left", maintain_order="left")
+    if not has_sets(ratings):
+        return frame
+    apart = pl.col("trial").is_not_null() & (pl.col(SPLIT).n_unique().over(TRIAL) > 1)
+    return frame.with_columns(pl.when(apart).then(pl.lit(BETWEEN)).otherwise(SPLIT).alias(SPLIT))
+
+
+def _benchmark_tables(benchmark: Benchmark) -> dict[str, pl.LazyFrame]:
+    tables = {"labels": benchmark.items, "choices": benchmark.choices}
+    tables |= {"strengths": benchmark.strengths, "courses": benchmark.courses}
+    frames = {name: table.lazy() for name, table in tables.items() if table.height}
+    if "choices" in frames:
+        frames["choices"] = frames["choices"].with_columns(pl.col(SPLIT).fill_null(BETWEEN))
+    return frames
+
+
+def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
+    questions, categories = [], []
+    for question in study.asked:
+        scale = study.scale_of(question.id)
+        low, high = scale.bounds() or (None, None)
+        text = say(question.text)
+        facts = (
+            question.id,
+            text,
+            question.scale,
+            study.scales[question.scale].type,
+            scale.level,
+            question.emotion,
+            low,
+            high,
+        )
+        questions.append(facts)
+        texts = category_texts(scale)
+        for place, (category, code) in enumerate(scale.codes().items(), 1):
+            categories.append((question.id, category, code, place, texts.get(category, category)))
+    schema = dict.fromkeys(_OWN["questions"], pl.String)
+    tables = {
+        "questions": pl.DataFrame(questions, {**schema, "low": pl.Float64, "high": pl.Float64}, orient="row")
+    }
+    if categories:
+        schema = dict.fromkeys(_OWN["categories"], pl.String)
+        own = {**schema, "code": pl.Float64, "place": pl.Int64}
+        tables["categories"] = pl.DataFrame(categories, own, orient="row")
+    return {name: table.lazy() for name, table in tables.items()}
+
+
+def category_texts(scale: object) -> dict[str, str]:
+    """What raters read for each category."""
+    listed = getattr(scale, "categories", ())
+    texts = {each.id: say(each.text) for each in listed if isinstance(each, Category) and each.text}
+    words = {name: getattr(scale, name, None) for name in ("yes", "no")}
+    return texts | {name: say(text) for name, text in words.items() if text}
