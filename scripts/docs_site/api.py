@@ -8,6 +8,8 @@ import re
 from types import ModuleType
 from typing import Any
 
+from links import DOCS
+
 PACKAGES = (
     "heartfelt",
     "heartfelt.stats",
@@ -69,10 +71,26 @@ def _first(value: Any) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def _methods() -> dict[str, str]:
+    """The section of the methods pages that each statistic has, as a link."""
+    result = {}
+    for page in sorted((DOCS / "methods").glob("*.md")):
+        for part in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+            heading, _, text = part.partition("\n")
+            slug = re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+            for name in re.findall(r"`(\w+)`", text.split("```math")[0]):
+                result.setdefault(name, f"[{heading}](../methods/{page.name}#{slug})")
+    return result
+
+
 def _page(package: str, names: dict[str, Any]) -> str:
     module = importlib.import_module(package)
+    methods = _methods() if package == "heartfelt.stats" else {}
     parts = [f"# {package}\n", _source(package, module), markdown(inspect.getdoc(module) or "") + "\n"]
-    parts += [_entry(name, value) for name, value in names.items()]
+    for name, value in names.items():
+        parts.append(_entry(name, value))
+        if name in methods:
+            parts.append(f"How it is computed: {methods[name]}\n")
     return "\n".join(parts)
 
 

@@ -56,8 +56,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn links that leave ``docs/``; put formulas aside until the page is HTML."""
     place = page.file.src_uri
     text = markdown if place in _generated else rewritten(markdown, DOCS / place, place)
-    text = BLOCK.sub(lambda match: f'\n<div class="formula">{_aside(mathml(match[1], block=True))}</div>\n', text)
+    text = BLOCK.sub(lambda match: f'\n<div class="formula">{_aside(_row(match[1]))}</div>\n', text)
     return INLINE.sub(lambda match: _aside(mathml(match[1])), text)
+
+
+def _row(latex: str) -> str:
+    """Formulas that a wide space separates, each on its own, so that they wrap on a narrow screen."""
+    return "".join(mathml(part, block=True) for part in latex.split(r"\qquad"))
 
 
 def _aside(formula: str) -> str:

@@ -12,13 +12,13 @@ LETTERS = """
 alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho varsigma sigma tau upsilon varphi chi
 psi omega
 """
-GREEK = {name: chr(0x3B1 + place) for place, name in enumerate(LETTERS.split())} | {"epsilon": "ϵ", "phi": "ϕ"}
+GREEK = {name: chr(0x3B1 + place) for place, name in enumerate(LETTERS.split())} | {"epsilon": "ϵ", "phi": "ϕ", "ell": "ℓ"}
 CAPITALS = {"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω"}
 OPERATORS = {
     "cdot": "⋅", "times": "×", "pm": "±", "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "in": "∈", "notin": "∉",
     "to": "→", "infty": "∞", "ldots": "…", "dots": "…", "cdots": "⋯", "cap": "∩", "cup": "∪", "subset": "⊂", "mid": "∣",
     "propto": "∝", "ll": "≪", "gg": "≫", "lvert": "|", "rvert": "|", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉",
-    "prime": "′", "top": "⊤", "{": "{", "}": "}", "|": "‖",
+    "prime": "′", "top": "⊤", "{": "{", "}": "}", "|": "‖", "lVert": "‖", "rVert": "‖", "#": "#",
 }  # fmt: skip
 LARGE = {"sum": "∑", "prod": "∏", "int": "∫"}
 WORDS = {"log", "ln", "exp", "min", "max", "arg", "sin", "cos", "tanh", "operatorname*", "Pr", "var", "cov"}
@@ -123,7 +123,7 @@ class Formula:
             return f"<msqrt>{self.group()}</msqrt>"
         if name in ("text", "mathrm", "operatorname"):
             words = escape(self.raw()).replace(" ", " ")
-            return f"<mtext>{words}</mtext>" if name == "text" else f'<mi mathvariant="normal">{words}</mi>'
+            return f"<mtext>{words}</mtext>" if name == "text" else self.word(words)
         if name in ACCENTS:
             return f'<mover accent="true">{self.group()}<mo stretchy="false">{ACCENTS[name]}</mo></mover>'
         if name == "left":
@@ -135,7 +135,7 @@ class Formula:
         if name in LARGE:
             return f'<mo largeop="true">{LARGE[name]}</mo>'
         if name in WORDS:
-            return f'<mi mathvariant="normal">{name}</mi>'
+            return self.word(name)
         if name in GREEK:
             return f"<mi>{GREEK[name]}</mi>"
         if name in CAPITALS:
@@ -143,6 +143,13 @@ class Formula:
         if name in OPERATORS:
             return f'<mo stretchy="false">{escape(OPERATORS[name])}</mo>'
         raise ValueError(f"unknown command '{token}' in the formula {self.latex}")
+
+    def word(self, name: str) -> str:
+        """The name of a function, with a small space before what it is applied to."""
+        element = f'<mi mathvariant="normal">{name}</mi>'
+        if self.peek() in ("", "(", ")", "_", "^", "[", r"\left", r"\,"):
+            return element
+        return f'<mrow>{element}<mspace width=".17em"></mspace></mrow>'
 
     def brackets(self) -> str:
         """What stands between a left and a right bracket, which grow with it."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heartfelt.labels import Labels
     from heartfelt.planning import Plan
     from heartfelt.progress import Progress
+    from heartfelt.publishing.papers.details import Details
     from heartfelt.publishing.publish import Published
     from heartfelt.screening import Panel, Policy
     from heartfelt.training import Trained
@@ -408,6 +409,8 @@ def publish(
     layouts: Sequence[str] | None = None,
     split: Mapping[str, object] | None = None,
     hold_out: str | None = None,
+    details: Details | Path | str | None = None,
+    figures: bool = True,
     progress: Progress | None = None,
 ) -> Published:
     """Make a study anonymous and write it as a dataset with benchmark and papers.
@@ -435,6 +438,10 @@ def publish(
         How stimuli are divided, such as ``{"by": "prompt", "seed": 3}`` or ``{"train": 0.8, "test": 0.2}``.
     hold_out : str, optional
         A part of the split whose ratings and labels are not published.
+    details : Details or path, optional
+        What only the authors know, or the ``publication.yaml`` that says it; that of ``source`` if it is a folder with one.
+    figures : bool
+        Whether the figures of the analysis are drawn, which takes most of the time of a small study.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
@@ -446,11 +453,12 @@ def publish(
 
     Examples
     --------
-    >>> published = heartfelt.publish(ratings, "published", layouts=[])
+    >>> published = heartfelt.publish(ratings, "published", layouts=[], figures=False)
     >>> published.release.snapshot.counts["ratings"]
     144
     """
     from heartfelt.publishing.options import PublishOptions
+    from heartfelt.publishing.papers.details import Details, read_details
     from heartfelt.publishing.publish import publish
 
     options = PublishOptions(
@@ -463,8 +471,12 @@ def publish(
         layouts=None if layouts is None else tuple(layouts),
         split={name: str(value) for name, value in (split or {}).items()},
         hold_out=hold_out,
+        figures=figures,
     )
-    return publish(snapshot_of(source), out, options, progress=progress)
+    if not isinstance(details, Details):
+        own = source if isinstance(source, str | Path) and Path(source).is_dir() else None
+        details = read_details(details or own)
+    return publish(snapshot_of(source), out, options, details, progress=progress)
 
 
 @names_the_extra

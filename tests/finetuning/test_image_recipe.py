@@ -24,7 +24,7 @@ from heartfelt.finetuning.images.task import ImageConfig, ImageTask
 from heartfelt.models import load_model
 from heartfelt.models.store import PullError
 from heartfelt.predictors import cases, predictor_from
-from heartfelt.predictors.trained.embeddings import FeatureCache
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
 from tests.finetuning.painted import painted

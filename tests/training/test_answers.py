@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heartfelt.predictors.trained.embeddings import FeatureCache
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import load_trained
 from heartfelt.predictors.valence_arousal import from_features
 from heartfelt.training import RECIPES, Evaluation, Material, Trained, TrainOptions, evaluate, gather, train

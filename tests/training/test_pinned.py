@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.trained.embeddings import FeatureCache
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.serialization import to_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training import RECIPES, Material, Score, Trained, TrainOptions, evaluate, gather, train

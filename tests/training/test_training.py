@@ -11,7 +11,7 @@ import pytest
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.trained.embeddings import FeatureCache
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import MODEL, WEIGHTS, load_trained
 from heartfelt.report.training import write_evaluation
 from heartfelt.training import RECIPES, Score, Trained, TrainOptions, gather, train

@@ -16,8 +16,8 @@ def methods(summary: Summary) -> Iterator[str]:
     results = summary.categories or ()
     if results:
         yield (
-            "A stimulus's category is the most frequent answer; evenness of categories is the entropy of their shares over its"
-            " maximum"
+            "A stimulus's category was its most frequent answer; evenness of categories was measured by the entropy of their shares"
+            " over its maximum"
         )
     if any(result.balance.intended for result in results):
         yield "perceived and intended totals were compared by the Stuart-Maxwell test"
@@ -29,7 +29,7 @@ def methods(summary: Summary) -> Iterator[str]:
     if any(result.attributes for result in results):
         yield "attributes were tested against categories by Fisher's exact test with Holm's correction"
     if any(row.jaccard is not None for row in summary.field_agreement or ()):
-        yield "agreement on tags is Krippendorff's alpha with the MASI distance of sets"
+        yield "agreement on tags was measured by Krippendorff's alpha with the MASI distance of sets"
 
 
 def sentences(result: Categories, *, reasons: bool = True) -> list[str]:

@@ -21,19 +21,20 @@ MOST_NAMED = 8
 def methods(summary: Summary, study: Study) -> str:
     """How the figures were made."""
     parts = (
-        _collected(summary, study),
-        _verified(summary),
-        _screened(summary),
-        sentence(list(_reliability_methods(summary))),
-        sentence(list(_tests(summary))),
-        sentence(list(_comparison_methods(summary))),
+        collected(summary, study),
+        verified(summary),
+        screened(summary),
+        sentence(list(reliability_methods(summary))),
+        sentence(list(tests(summary))),
+        sentence(list(comparison_methods(summary))),
         sentence(list(category_text.methods(summary))),
         f"Analyses were run with heartfelt {summary.heartfelt} (seed {summary.seed}, data {summary.hash[:12]}).",
     )
     return " ".join(filter(None, parts))
 
 
-def _collected(summary: Summary, study: Study) -> str:
+def collected(summary: Summary, study: Study) -> str:
+    """How many ratings of what there are."""
     c = summary.counts
     names = listed([question.id for question in study.asked])
     rated = plural(c.rated, "stimulus", "stimuli")
@@ -52,7 +53,7 @@ def _collected(summary: Summary, study: Study) -> str:
     return f"{who} gave {plural(c.ratings, noun(summary))} of {rated}{made}{spread} on {asked}."
 
 
-def _verified(summary: Summary) -> str:
+def verified(summary: Summary) -> str:
     """How machine drafts were verified, with the shares that were withheld and planted."""
     made = summary.verification
     if made is None:
@@ -72,7 +73,8 @@ def _verified(summary: Summary) -> str:
     return f"{text}; {' and '.join(tested)}." if tested else f"{text}."
 
 
-def _screened(summary: Summary) -> str:
+def screened(summary: Summary) -> str:
+    """How raters were screened, and with what result."""
     screening = summary.screening
     if not summary.counts.raters:
         return ""
@@ -90,27 +92,35 @@ def _screened(summary: Summary) -> str:
     return f"{text} Headline figures are also given without the {raters} whom the default policy would leave out."
 
 
-def _reliability_methods(summary: Summary) -> Iterator[str]:
+def reliability_methods(summary: Summary) -> Iterator[str]:
+    """How reliability, ceilings and agreement were estimated."""
     numbers = any(not trust.alpha_interval.is_missing for trust in (summary.reliability or {}).values())
     if numbers:
-        yield "Reliability is Krippendorff's alpha and intraclass correlations (two-way from crossed variance components by REML)"
         yield (
-            "the ceiling is the square root of the labels' reliability, the correlation a predictor that knew every stimulus's true"
-            " value would be expected to reach"
+            "Reliability was estimated by Krippendorff's alpha and intraclass correlations (two-way from crossed variance"
+            " components by REML)"
+        )
+        yield (
+            "the ceiling was computed as the square root of the labels' reliability, the correlation a predictor that knew every"
+            " stimulus's true value would be expected to reach"
         )
     if summary.agreement:
-        yield "agreement on categories is Fleiss' and Cohen's kappa, Gwet's AC and each vote against the majority of the others"
+        yield (
+            "agreement on categories was measured by Fleiss' and Cohen's kappa, Gwet's AC and each vote against the majority of"
+            " the others"
+        )
     if numbers or summary.agreement:
-        yield "intervals are 95%"
+        yield "intervals were computed at 95%"
 
 
-def _tests(summary: Summary) -> Iterator[str]:
-    squares = "type II sums of squares; eta squared is the share of the sum of the table's sums of squares"
+def tests(summary: Summary) -> Iterator[str]:
+    """How systems and intents were compared."""
+    squares = "type II sums of squares; eta squared as the share of the sum of the table's sums of squares"
     if summary.kind == "conveyance":
         yield (
-            "Deviation is a stimulus's mean rating less the reference of its intent; signed deviations were analysed by system and"
-            " intent, absolute deviations by quadrant and system, both also with the interaction of system and quadrant"
-            f" ({squares}). Absolute deviations contain the noise of the mean ratings"
+            "Deviation was defined as a stimulus's mean rating less the reference of its intent; signed deviations were analysed by"
+            " system and intent, absolute deviations by quadrant and system, both also with the interaction of system and quadrant"
+            f" ({squares}). Absolute deviations contained the noise of the mean ratings"
         )
     elif summary.anova:
         yield f"Mean ratings were compared between systems by analysis of variance ({squares})"
@@ -120,25 +130,29 @@ def _tests(summary: Summary) -> Iterator[str]:
             " error term and degrees of freedom, by Games-Howell tests, and by a two-way jackknife with Holm's correction"
         )
     if summary.systems:
-        yield "intervals of means take stimuli and raters as samples (two-way jackknife)"
+        yield "intervals of means took stimuli and raters as samples (two-way jackknife)"
     if any(row.f is not None for row in summary.mixed or ()):
         yield "a linear mixed model with crossed random intercepts of raters and stimuli tested systems on the ratings themselves"
 
 
-def _comparison_methods(summary: Summary) -> Iterator[str]:
+def comparison_methods(summary: Summary) -> Iterator[str]:
+    """How comparisons of stimuli, MUSHRA grades and traces were analysed."""
     models = dict.fromkeys(each.model for each in summary.comparisons or () if each.model)
     if models:
         yield (
-            f"Strengths are those of {listed(list(models))} models with mean zero, those of pairs with an effect of the order of"
-            " presentation; their intervals take raters, and what systems were compared on, as samples (jackknife);"
+            f"Strengths were estimated by {listed(list(models))} models with mean zero, those of pairs with an effect of the"
+            " order of presentation; their intervals took raters, and what systems were compared on, as samples (jackknife);"
             " pairs were tested with Holm's correction"
         )
     if any(each.abx for each in summary.comparisons or ()):
         yield "ABX answers were tested against guessing by the exact binomial test, with d' by the differencing model"
     if any(each.mushra for each in summary.comparisons or ()):
-        yield "MUSHRA listeners were post-screened after ITU-R BS.1534-3; mean grades take listeners and items as samples"
+        yield "MUSHRA listeners were post-screened after ITU-R BS.1534-3; mean grades took listeners and items as samples"
     if summary.traces:
-        yield "agreement of traces is Lin's concordance correlation; its ceiling comes from the variance of the shared course"
+        yield (
+            "agreement of traces was measured by Lin's concordance correlation; its ceiling came from the variance of the"
+            " shared course"
+        )
 
 
 def _comparisons(summary: Summary) -> Iterator[str]:

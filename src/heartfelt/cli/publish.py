@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import Format, Map, Source, app, parse_map, progress_bar, read_source, say
+from heartfelt.wording import listed
 
 
 @app.command()
@@ -28,6 +29,14 @@ def publish(
             " if left out.",
         ),
     ] = None,
+    details: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What only the authors know: title, licence, pay, ethics and more. publication.yaml of the SOURCE folder if left"
+            " out; 'heartfelt publish-details' writes an empty one.",
+        ),
+    ] = None,
     split: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,15 +49,39 @@ def publish(
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.files import must_be_free
     from heartfelt.publishing.options import PublishOptions
+    from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.publish import publish as run
     from heartfelt.publishing.record import sentences
 
     must_be_free(out)
+    stated = read_details(details or (source if source.is_dir() else None))
     options = PublishOptions(
         k=k, l=l, layouts=None if layout is None else tuple(layout), split=parse_map(split)
     )
     with progress_bar(f"reading {source}") as report:
         snapshot = read_source(source, format, parse_map(map), report)
-        published = run(snapshot, out, options, progress=report)
+        published = run(snapshot, out, options, stated, progress=report)
     say(*(f"• {line}" for line in sentences(published.record)))
+    if published.papers.not_stated:
+        say(
+            "The papers say 'Not stated by the authors' for:",
+            *(f"• {line}" for line in published.papers.not_stated),
+        )
+        say(
+            "Fill in publication.yaml and publish again; 'heartfelt publish-details DIR' writes an empty one."
+        )
+    if published.papers.undescribed:
+        names = listed(list(published.papers.undescribed), 12)
+        say(f"Columns that nobody has described (add them under 'columns' in publication.yaml): {names}.")
     say(f"Published: {out}", f"Private, never to be shared: {published.private}")
+
+
+@app.command("publish-details")
+def publish_details(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder.")],
+) -> None:
+    """Write an empty publication.yaml, with every key explained, for the authors to fill in."""
+    from heartfelt.publishing.papers.details import write_details_template
+
+    path = write_details_template(folder)
+    say(f"Wrote {path}. Every key may stay empty; fill in what you can before 'heartfelt publish'.")

@@ -16,7 +16,7 @@ from heartfelt.experiments.pool import Pool, pool_of
 from heartfelt.experiments.results import Curve, Experiment, Selection, Variant
 from heartfelt.finetuning import gather_data, is_fine_tuning, recipe_named, settings_of
 from heartfelt.predictors.engines import Engine
-from heartfelt.predictors.trained.embeddings import FeatureCache
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.material import RECIPES, gather

@@ -23,7 +23,7 @@ from heartfelt.finetuning.sounds import check_tokenizer, longest_text
 from heartfelt.media.sound import decode
 from heartfelt.models.hub import identity_of, loaded_from, quiet, transformers_library
 from heartfelt.predictors.contrastive import cut_windows
-from heartfelt.predictors.trained.embeddings import user_features
+from heartfelt.predictors.trained.feature_cache import user_features
 
 States = npt.NDArray[np.float32]
 _SOUND, _TEXT = ("input_values", "input_features"), ("input_ids",)

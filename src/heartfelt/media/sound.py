@@ -145,13 +145,14 @@ def loudest_if_cancelling(blocks: Iterable[npt.NDArray[Any]]) -> int | None:
         if block.shape[1] < 2:
             return None
         with np.errstate(over="ignore", invalid="ignore"):
-            mixed = channel_mean(block).astype(np.float64)
+            mixed = channel_mean(block)
             squares = np.square(block.astype(np.float32, copy=False), dtype=np.float32)
             # Column by column: several times faster than NumPy's sum along the long axis of a narrow table.
             each = np.array([column.sum(dtype=np.float64) for column in squares.T])
         if block.dtype == np.int16:
             each = each / 32_768.0**2
-        mean_power += float(mixed @ mixed)
+        # Not a dot product: the linear algebra library would start threads for it, which wait long after it is done.
+        mean_power += float(np.einsum("i,i->", mixed, mixed, dtype=np.float64))
         powers = each if not powers.size else powers + each
     if not powers.size or not np.isfinite(powers).all() or powers.mean() <= 0.0:
         return None

@@ -60,7 +60,7 @@ _RATERS = {
     "reason": "why the rater was left out",
     "arrived": "when the rater arrived",
     "last_seen": "when the rater was last there",
-    "language": "the language the rater read the study in",
+    "language": "the rater's language; of studies on heartfelt's own pages, the one the study was read in",
     "agreed": "whether the rater agreed to take part",
     "headphones_correct": "trials of the headphone check that were answered correctly",
     "headphones_passed": "whether the headphone check was passed",

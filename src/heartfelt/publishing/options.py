@@ -58,6 +58,8 @@ class PublishOptions:
     """Which layouts are written besides the snapshot; ``huggingface`` and ``csv`` if left out."""
     analysis: bool = True
     """Whether the published ratings are analysed, for the card and its tables."""
+    figures: bool = True
+    """Whether the figures of the analysis are drawn."""
     resamples: int = 1000
     seed: int = 0
 

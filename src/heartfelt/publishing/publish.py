@@ -17,7 +17,9 @@ from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.papers.checksums import write_checksums
 from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.papers.write import Papers, write_papers
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release
 from heartfelt.publishing.splits import check_split, freeze_release, split_options
@@ -32,6 +34,8 @@ class Published:
     folder: Path
     private: Path
     release: Release
+    papers: Papers
+    """What the papers could not say: keys that the authors left out, columns that nobody described."""
 
     @property
     def record(self) -> Record:
@@ -76,7 +80,9 @@ def publish(
         for layout in layouts:
             release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
         write_record(made, folder)
-    return Published(out, private, release)
+        papers = write_papers(release, folder, report, figures=options.figures)
+        write_checksums(folder, report)
+    return Published(out, private, release, papers)
 
 
 def _silent(_doing: str, _done: int, _total: int) -> None:

@@ -83,6 +83,12 @@ def pairs_table(caption: str, rows: Sequence[Mapping[str, CellValue]], *, most: 
     return table(caption, columns, [[row.get(key) for key in columns] for row in rows], most=most, more=more)
 
 
+def cell_text(value: CellValue) -> str:
+    """The text of a cell outside a page, such as in Markdown or LaTeX."""
+    text = _shown(value)[0]
+    return str(text.striptags()) if isinstance(text, Markup) else text
+
+
 def _is_text(values: Sequence[CellValue]) -> bool:
     kinds = [isinstance(value, str) for value in values if value is not None]
     return bool(kinds) and all(kinds)

@@ -21,7 +21,8 @@ from heartfelt.files import inside
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.media.duplicates import Bits
 from heartfelt.predictors.task import cases
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
 from heartfelt.screening import Panel, screen
@@ -79,7 +80,7 @@ for _recipe in (
     Recipe(
         "va-audio",
         "valence and arousal of music",
-        "music-levelled",
+        "music-msd",
         ("valence", "arousal"),
         kinds=("kernel",),
         raters=True,

@@ -11,7 +11,8 @@ import numpy as np
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, FeatureCache
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import (
     KINDS,
     ChosenHead,

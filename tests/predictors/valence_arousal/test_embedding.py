@@ -13,7 +13,15 @@ import soundfile
 from heartfelt.models.mel import RATE
 from heartfelt.models.musicnn import log_mel
 from heartfelt.predictors.trained import sound_features as features
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Music, columns_of, windows
+from heartfelt.predictors.trained.embeddings import (
+    EMBEDDINGS,
+    Music,
+    MusicLevelled,
+    MusicMsd,
+    columns_of,
+    windows,
+)
+from heartfelt.predictors.trained.products import product
 from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, signal_features
 from heartfelt.streams import stream
 
@@ -228,3 +236,38 @@ def test_a_file_is_heard_at_its_own_rate_and_seen_at_sixteen_thousand(tmp_path: 
     band = row[columns_of(Music.blocks)["bandwidth"]]
     assert band[15] > -2 > band[14]
     assert np.array_equal(row, Music().row(sound, 44_100))
+
+
+def test_speech_has_pauses_and_steady_sound_has_none() -> None:
+    """Syllables of a fifth of a second with as much rest, against a steady tone; at any level and rate."""
+    for rate in (8_000, 44_100):
+        time = np.arange(10 * rate) / rate
+        steady = (0.3 * np.sin(2 * np.pi * 220 * time)).astype(np.float32)
+        syllables = steady * (time % 0.4 < 0.2).astype(np.float32)
+        assert features.pauses(steady, rate) == 0.0
+        assert features.pauses(syllables, rate) == pytest.approx(0.5, abs=0.08)
+        assert features.pauses(0.01 * syllables, rate) == pytest.approx(features.pauses(syllables, rate))
+        assert features.pauses(syllables[: rate // 2], rate) == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("musicnn")
+def test_one_tagger_gives_the_columns_of_two_without_the_second(tmp_path: Path) -> None:
+    path = tmp_path / "clip.wav"
+    rng = stream(3, "noise", "both")
+    soundfile.write(path, 0.1 * rng.normal(0, 1, (3 * 16_000, 2)), 16_000)
+    both, alone = MusicLevelled().of(path), MusicMsd().of(path)
+    own, wide = columns_of(MusicMsd.blocks), columns_of(MusicLevelled.blocks)
+    for name, columns in own.items():
+        np.testing.assert_array_equal(
+            alone.rows[:, columns], both.rows[:, wide[name]][:, : columns.stop - columns.start]
+        )
+    assert "mtt" not in own
+    assert MusicMsd().size == MusicLevelled().size - 250
+
+
+def test_products_on_one_thread_are_the_library_s() -> None:
+    rng = stream(5, "products")
+    for rows, columns, wide in ((1, 3_000, 64), (78, 521, 12), (2_000, 300, 40)):
+        left, right = rng.normal(size=(rows, columns)), rng.normal(size=(columns, wide))
+        np.testing.assert_allclose(product(left, right), left @ right, rtol=1e-9, atol=1e-9)

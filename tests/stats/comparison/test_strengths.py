@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
+from heartfelt.stats.comparison.pairs import win_matrix
 from heartfelt.stats.comparison.strengths import (
     Strengths,
     bradley_terry,
@@ -209,6 +210,17 @@ def test_graded_comparisons_are_least_squares() -> None:
     # Three grades 2, 1, 0 in favour of a: mean 1, standard error 1 / sqrt 3, t with two degrees of freedom.
     assert effect.estimate.high == pytest.approx(1 + 4.302652729911275 / math.sqrt(3))
     assert effect.p_value == pytest.approx(0.22540333075851657)
+
+
+def test_wins_are_counted_by_pair() -> None:
+    table = win_matrix(["a", "b", "a", "c"], ["b", "a", "b", "a"], [1, 1, 0.5, 0])
+    assert table.names == ("a", "b", "c")
+    assert table.wins.tolist() == [
+        [0, 1.5, 1],
+        [1.5, 0, 0],
+        [0, 0, 0],
+    ]  # counted by hand; a tie is half a win each
+    assert table.comparisons.tolist() == [[0, 3, 1], [3, 0, 0], [1, 0, 0]]
 
 
 def test_every_interval_has_its_confidence() -> None:

@@ -19,7 +19,8 @@ from heartfelt.models.efficientnet import DIMENSIONS, softmax
 from heartfelt.models.expressions import recognise_expressions
 from heartfelt.models.faces import detect_faces
 from heartfelt.predictors.faces import LEAST_FACE
-from heartfelt.predictors.trained.embeddings import Block, Embedding, FeatureCache, Features, Picture
+from heartfelt.predictors.trained.embeddings import Block, Embedding, Features, Picture
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 
 _Row = npt.NDArray[np.float32]
 

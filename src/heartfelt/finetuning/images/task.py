@@ -26,7 +26,7 @@ from heartfelt.finetuning.images.pictures import Preparation
 from heartfelt.finetuning.images.settings import ImageSettings
 from heartfelt.finetuning.recipe import Settings
 from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
-from heartfelt.predictors.trained.embeddings import FeatureCache
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
 

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.predictors.trained.products import product
 from heartfelt.serialization import Json, from_json, to_json
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -88,7 +89,7 @@ class Domain:
         near, outside = [], []
         for at, part in enumerate(_slices(self.blocks)):
             own = centres[:, at * COMPONENTS : (at + 1) * COMPONENTS]
-            near.append(_nearest(z[:, part] @ basis[part], own))
+            near.append(_nearest(product(z[:, part], basis[part]), own))
             outside.append(beyond[:, part].mean(axis=1))
         return np.stack(near, axis=1), np.mean(outside, axis=0)
 
@@ -159,7 +160,9 @@ def _components(z: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) -> Floats:
     """The mean distance to the nearest training stimuli; a stimulus is not its own neighbour."""
-    square = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * rows @ centres.T
+    square = (
+        (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * product(rows, centres.T)
+    )
     count = min(NEIGHBOURS + 1, centres.shape[0])
     near = np.sqrt(np.maximum(np.sort(np.partition(square, count - 1, axis=1)[:, :count], axis=1), 0.0))
     # Half precision moves a row by less than this from its own centre.

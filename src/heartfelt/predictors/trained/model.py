@@ -34,6 +34,7 @@ from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.domain import Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, Features
+from heartfelt.predictors.trained.products import product
 from heartfelt.serialization import from_json, write_json
 
 Floats: TypeAlias = npt.NDArray[Any]
@@ -67,7 +68,7 @@ class Head:
         scaled = np.clip(scaled, -a["reach"], a["reach"])
         if self.kind == "ridge":
             return np.asarray(self.intercept + scaled @ a["weight"])
-        seen = scaled @ a["basis"]
+        seen = product(scaled, a["basis"])
         if self.kind == "kernel":
             return np.asarray(self.intercept + radial(seen, a["centres"], self.width) @ a["weight"])
         hidden = np.tanh(np.tanh(seen @ a["w1"] + a["b1"]) @ a["w2"] + a["b2"])
@@ -103,7 +104,9 @@ class Head:
 
 def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:
     """Radial basis functions of the rows around the centres."""
-    apart = (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * rows @ centres.T
+    apart = (
+        (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * product(rows, centres.T)
+    )
     return np.asarray(np.exp(-width * np.maximum(apart, 0.0)))
 
 

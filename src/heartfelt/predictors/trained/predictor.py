@@ -13,7 +13,8 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import Place
-from heartfelt.predictors.trained.embeddings import SILENT, FeatureCache, Features
+from heartfelt.predictors.trained.embeddings import SILENT, SPEECH, Features
+from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
 from heartfelt.study.set_scale import Trace
 
@@ -106,7 +107,9 @@ def doubt_of(model: TrainedModel, features: Features) -> Doubt:
     flags = ["silent"] if SILENT in features.warnings else []
     flags += ["too short"] if features.too_short else []
     words = features.warnings
-    if place.foreign and not flags:
+    if SPEECH in words and not flags:
+        flags = ["unlike training"]
+    elif place.foreign and not flags:
         flags = ["unlike training"]
         kind = {"audio": "music", "image": "pictures"}.get(model.look().media, "stimuli")
         words += (f"unlike the {kind} it was trained on: the number means little, any value is possible",)

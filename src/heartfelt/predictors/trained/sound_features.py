@@ -1,7 +1,7 @@
 """What a sound itself conveys, as rows of numbers: level, brightness, rhythm, harmony, roughness and bandwidth.
 
-Conventions: samples are mono float32 at 16,000 Hz, except for the bandwidth, which is measured at the file's own rate; ``mel`` is
-MusicNN's spectrogram of the same samples, 62.5 frames per second. Silence gives zeros where a ratio has no meaning.
+Conventions: samples are mono float32 at 16,000 Hz, except for bandwidth and pauses, which are measured at the file's own rate;
+``mel`` is MusicNN's spectrogram of the same samples, 62.5 frames per second. Silence gives zeros where a ratio has no meaning.
 
 *Signal*: levels are in decibels, brightness in mel bands, change per frame of 16 ms, pulse in beats per minute and as a share of
 the onset energy, mode as the lead of the best major over the best minor key. *Rhythm*, in three ranges of pitch and in all:
@@ -12,8 +12,12 @@ that of the thirty strongest partials against each other, relative to their sum 
 energy in each thousand hertz up to 24,000, as a logarithm; shares below a millionth count as that, so that what a codec leaves
 is nothing.
 
+*Pauses*: the share of frames of 16 ms whose level is under half the mean level of the second around them. Talk has pauses
+between its syllables and words; music rarely does.
+
 Source: the key profiles are C. Krumhansl and E. Kessler's (1982) listeners' ratings of the twelve tones; roughness is
-W. Sethares' (1993) fit to R. Plomp and W. Levelt's curve.
+W. Sethares' (1993) fit to R. Plomp and W. Levelt's curve; pauses are the low-energy frames of E. Scheirer and M. Slaney (1997),
+*Construction and evaluation of a robust multifeature speech/music discriminator*.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.models.mel import RATE
+from heartfelt.predictors.trained.products import product
 
 Array: TypeAlias = npt.NDArray[np.float32]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -80,6 +85,7 @@ BANDWIDTH_BANDS = 24
 _BAND_HERTZ = 1_000.0
 _BAND_FRAME_SECONDS = 0.04
 _LEAST_SHARE = 1e-6
+_PAUSE_FRAME_SECONDS = 0.016
 
 
 def signal_features(samples: Array, mel: Floats, tones: Floats) -> Floats:
@@ -107,8 +113,9 @@ def _shape(mel: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     weight = mel + 1e-6
     total = weight.sum(axis=1)
     place = np.arange(mel.shape[1])
-    bright = weight @ place / total
-    spread = np.sqrt(np.maximum(weight @ place**2 / total - bright**2, 0.0))
+    first, second = (product(weight, power[:, None])[:, 0] for power in (place, place**2))
+    bright = first / total
+    spread = np.sqrt(np.maximum(second / total - bright**2, 0.0))
     change = np.maximum(np.diff(mel, axis=0), 0.0).mean(axis=1) if len(mel) > 1 else np.zeros(1)
     flat = np.exp(np.log(weight).mean(axis=1)) / weight.mean(axis=1)
     return (
@@ -204,7 +211,7 @@ def chroma(strength: Array) -> Floats:
     """Energy in the twelve tones, row by row."""
     bins, tones = _tones()
     # The root keeps one loud tone from being the whole key.
-    rows: Floats = np.sqrt(strength[:, bins].astype(np.float64)) @ tones
+    rows: Floats = product(np.sqrt(strength[:, bins].astype(np.float64)), tones)
     return rows
 
 
@@ -290,6 +297,19 @@ def _triads() -> Floats:
         for root in range(12):
             rows[kind, root, [(root + step) % 12 for step in steps]] = 1.0 / np.sqrt(3.0)
     return rows.reshape(-1, 12)
+
+
+def pauses(samples: Array, rate: int) -> float:
+    """The share of frames that are quiet for the second around them, from 0 to 1; 0 for under a second."""
+    size = max(round(rate * _PAUSE_FRAME_SECONDS), 1)
+    count, second = len(samples) // size, rate // size
+    if count < second:
+        return 0.0
+    frames = samples[: count * size].reshape(count, size)
+    level = np.sqrt(np.einsum("ij,ij->i", frames, frames, dtype=np.float64) / size)
+    around = np.ones(second)
+    mean = np.convolve(level, around, "same") / np.convolve(np.ones(count), around, "same")
+    return float(np.mean(level < mean / 2))
 
 
 def bandwidth(samples: npt.NDArray[np.float32], rate: int) -> Floats:

@@ -77,6 +77,7 @@ class Details:
     conflicts: str | None = None
     limits: str | None = None
     biases: str | None = None
+    content: str | None = None
     sources: str | None = None
     """Whose work the stimuli, prompts or questions build on."""
     maintenance: str | None = None
@@ -112,6 +113,7 @@ QUESTIONS: Mapping[str, tuple[str, str]] = {
     "conflicts": ("interests of the authors, such as shares in a system's maker", ""),
     "limits": ("what the data cannot show", ""),
     "biases": ("who or what is over- or underrepresented", ""),
+    "content": ("whether any of the media or answers could offend or upset", ""),
     "sources": ("whose work the stimuli, prompts or questions build on", ""),
     "maintenance": ("who corrects mistakes, and where changes are announced", ""),
     "columns": ("what columns of your own mean, by table.column", ""),

@@ -2,11 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
+from heartfelt.files import write_text
 from heartfelt.progress import Progress
+from heartfelt.publishing.papers.card import card
+from heartfelt.publishing.papers.citation import citation_file
+from heartfelt.publishing.papers.codebook import undescribed, write_codebook
+from heartfelt.publishing.papers.croissant import croissant
+from heartfelt.publishing.papers.datasheet import datasheet_file
+from heartfelt.publishing.papers.details import not_stated
+from heartfelt.publishing.papers.facts import holders_of, licence_of
+from heartfelt.publishing.papers.licences import licence_file
+from heartfelt.publishing.papers.methods import methods_file
+from heartfelt.publishing.papers.tables import write_tables
 from heartfelt.publishing.release import Release
+from heartfelt.serialization import write_json
+
+CROISSANT = "croissant.json"
 
 
-def write_papers(release: Release, folder: Path, progress: Progress | None = None) -> None:
-    """Write every paper into the release's ``folder``, after the layouts; ``write_checksums`` comes last of all."""
+@dataclass(frozen=True, slots=True)
+class Papers:
+    """What is missing from the papers that were written."""
+
+    not_stated: tuple[str, ...]
+    """Keys of ``publication.yaml`` that the authors left out, each with what it asks for."""
+    undescribed: tuple[str, ...]
+    """Columns that nobody has described, as ``table.column``."""
+
+
+def write_papers(
+    release: Release, folder: Path, progress: Progress | None = None, *, figures: bool = True
+) -> Papers:
+    """Write every paper into the release's ``folder``, after the layouts; ``write_checksums`` comes last of all.
+
+    Without ``figures`` none are drawn, which takes most of the time.
+    """
+    details, own = release.details, licence_of(release)
+    holders, contact = holders_of(details), details.contact
+    texts = {
+        "README.md": card(release),
+        "DATASHEET.md": datasheet_file(release),
+        "METHODS.md": methods_file(release),
+        "CITATION.cff": citation_file(release),
+        "LICENSE": licence_file(
+            own.spdx if own else None, "the ratings, labels and documentation", holders, contact
+        ),
+        "LICENSE-MEDIA": licence_file(details.media_licence, "the media", holders, contact),
+    }
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    write_tables(release, folder)
+    entries = write_codebook(release, folder)
+    write_json(folder / CROISSANT, croissant(release, folder))
+    if figures:
+        write_figures(release, folder, progress)
+    return Papers(not_stated(details), undescribed(entries))
+
+
+def write_figures(release: Release, folder: Path, progress: Progress | None = None) -> None:
+    """Draw the figures of the analysis into ``figures/``, each as PDF, SVG and PNG with its data as CSV."""
+    if release.analysis is None:
+        return
+    from heartfelt.report.analysis import charts_of
+    from heartfelt.report.drawing.files import drawing
+
+    with drawing(charts_of(release.analysis), folder / "figures", progress):
+        pass

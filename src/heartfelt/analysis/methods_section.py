@@ -1,0 +1,318 @@
+"""The methods section of a paper, paragraph by paragraph in the past tense, with the references it needs.
+
+:mod:`heartfelt.analysis.methods_text` says how the figures were made; this adds what was rated, how it was asked, and the
+software. What only the authors know (recruiting, pay, ethics) is added by whoever publishes.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from heartfelt.analysis import category_text
+from heartfelt.analysis.methods_text import (
+    collected,
+    comparison_methods,
+    reliability_methods,
+    screened,
+    tests,
+    verified,
+)
+from heartfelt.analysis.summary import Analysis, Summary
+from heartfelt.snapshot import Snapshot
+from heartfelt.study import Scale, Study
+from heartfelt.study.model import (
+    AnchorProbe,
+    AttentionProbe,
+    HeadphoneProbe,
+    Question,
+    RepeatProbe,
+    Text,
+    say,
+)
+from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
+from heartfelt.wording import listed, number, plural, sentence
+
+MOST_QUESTIONS = 12
+LIBRARIES = ("numpy", "scipy", "polars")
+NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
+REFERENCES: Mapping[str, str] = {
+    "Krippendorff's alpha": "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology (4th ed.). Sage.",
+    "intraclass": "McGraw, K. O., & Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients."
+    " Psychological Methods, 1(1), 30-46.",
+    "REML": "Patterson, H. D., & Thompson, R. (1971). Recovery of inter-block information when block sizes are unequal."
+    " Biometrika, 58(3), 545-554.",
+    "Fleiss'": "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological Bulletin, 76(5),"
+    " 378-382.",
+    "Cohen's kappa": "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and Psychological"
+    " Measurement, 20(1), 37-46.",
+    "Gwet's AC": "Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of high agreement."
+    " British Journal of Mathematical and Statistical Psychology, 61(1), 29-48.",
+    "Tukey-Kramer": "Kramer, C. Y. (1956). Extension of multiple range tests to group means with unequal numbers of"
+    " replications. Biometrics, 12(3), 307-310.",
+    "Games-Howell": "Games, P. A., & Howell, J. F. (1976). Pairwise multiple comparison procedures with unequal N's and/or"
+    " variances: A Monte Carlo study. Journal of Educational Statistics, 1(2), 113-125.",
+    "Holm's": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of"
+    " Statistics, 6(2), 65-70.",
+    "jackknife": "Efron, B., & Stein, C. (1981). The jackknife estimate of variance. Annals of Statistics, 9(3), 586-596.",
+    "Bradley-Terry": "Bradley, R. A., & Terry, M. E. (1952). Rank analysis of incomplete block designs: I. The method of"
+    " paired comparisons. Biometrika, 39(3/4), 324-345.",
+    "Davidson": "Davidson, R. R. (1970). On extending the Bradley-Terry model to accommodate ties in paired comparison"
+    " experiments. Journal of the American Statistical Association, 65(329), 317-328.",
+    "Plackett-Luce": "Plackett, R. L. (1975). The analysis of permutations. Applied Statistics, 24(2), 193-202.",
+    "BS.1534": "ITU-R (2015). Recommendation BS.1534-3: Method for the subjective assessment of intermediate quality level"
+    " of audio systems. International Telecommunication Union.",
+    "Lin's": "Lin, L. I.-K. (1989). A concordance correlation coefficient to evaluate reproducibility. Biometrics, 45(1),"
+    " 255-268.",
+    "Stuart-Maxwell": "Maxwell, A. E. (1970). Comparing the classification of subjects by two independent judges. British"
+    " Journal of Psychiatry, 116(535), 651-655.",
+    "MASI": "Passonneau, R. (2006). Measuring agreement on set-valued items (MASI) for semantic and pragmatic annotation."
+    " Proceedings of LREC 2006.",
+    "P.910": "ITU-T (2023). Recommendation P.910: Subjective video quality assessment methods for multimedia applications."
+    " International Telecommunication Union.",
+    "Dawid-Skene": "Dawid, A. P., & Skene, A. M. (1979). Maximum likelihood estimation of observer error-rates using the EM"
+    " algorithm. Applied Statistics, 28(1), 20-28.",
+}
+"""The source of each method, by the words a methods section names it with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph of a methods section, with the name of its part."""
+
+    title: str
+    text: str
+
+
+def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
+    """The paragraphs in the order of a paper; those without anything to say are left out."""
+    summary, snapshot = analysis.summary, analysis.all_ratings
+    study = snapshot.study
+    statistics = (
+        sentence(list(tests(summary))),
+        sentence(list(comparison_methods(summary))),
+        sentence(list(category_text.methods(summary))),
+    )
+    parts = (
+        ("Participants and ratings", collected(summary, study)),
+        ("Stimuli", stimuli_text(snapshot, summary)),
+        ("Measures", " ".join(measures(study))),
+        ("Procedure", " ".join(procedure(study, collected_here=_logged(snapshot)))),
+        ("Verification of drafts", verified(summary)),
+        ("Screening", screened(summary)),
+        ("Labels", labels_text(analysis)),
+        ("Reliability", sentence(list(reliability_methods(summary)))),
+        ("Statistical analysis", " ".join(filter(None, statistics))),
+        ("Software", software(summary)),
+    )
+    return tuple(Paragraph(title, text) for title, text in parts if text)
+
+
+def references(paragraphs: tuple[Paragraph, ...]) -> tuple[str, ...]:
+    """The references of the methods that the paragraphs name, in alphabetical order."""
+    text = " ".join(paragraph.text for paragraph in paragraphs)
+    return tuple(sorted(source for words, source in REFERENCES.items() if words in text))
+
+
+def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
+    """What was rated: how many stimuli, by which systems, for which intents, how long."""
+    table, study, counts = snapshot.stimuli, snapshot.study, summary.counts
+    text = f"The stimuli were {plural(table.height, *NOUNS.get(study.media, ('stimulus', 'stimuli')))}"
+    if counts.systems:
+        names = {system.id: system.name or system.id for system in study.systems}
+        systems = [names.get(name, name) for name in table["system"].drop_nulls().unique().sort()]
+        text += f" by {plural(counts.systems, 'system')} ({listed(systems, 20)})"
+    if counts.intents:
+        intents = table["intent"].drop_nulls().unique().sort().to_list()
+        text += f", meant to convey {plural(counts.intents, 'intent')} ({listed(intents, 20)})"
+    text += "."
+    if counts.unrated:
+        text += f" {number(counts.unrated)} of them had no rating."
+    if "duration" in table.columns and (known := table["duration"].drop_nulls()).len():
+        low, mean, high = (float(str(value)) for value in (known.min(), known.mean(), known.max()))
+        text += f" They lasted {number(mean, 1)} s on average ({number(low, 1)} to {number(high, 1)} s)."
+    if (
+        "width" in table.columns
+        and "height" in table.columns
+        and (wide := table.drop_nulls(["width", "height"])).height
+    ):
+        sizes = wide.select("width", "height").unique().height
+        text += f" They had {plural(sizes, 'size')} in pixels."
+    return text
+
+
+def measures(study: Study) -> Iterator[str]:
+    """What was asked, on which scale; what very many questions have in common."""
+    kinds = {"perceived": "the emotion that the stimulus expresses", "felt": "the emotion that they felt"}
+    judged = list(dict.fromkeys(kinds[question.emotion] for question in study.asked if question.emotion))
+    if judged:
+        yield f"Raters judged {' and '.join(judged)}."
+    if len(study.asked) > MOST_QUESTIONS:
+        scales = dict.fromkeys(question.scale for question in study.asked)
+        for name in scales:
+            count = sum(question.scale == name for question in study.asked)
+            yield f"{plural(count, 'question was', 'questions were')} answered with {scale_words(study.scales[name])}."
+        return
+    for question in study.asked:
+        yield f"{_asked(question)} with {scale_words(study.scale_of(question.id))}."
+
+
+def _asked(question: Question) -> str:
+    text = " ".join(say(question.text).split())
+    return f"“{text or question.id}” ({question.id}) was answered"
+
+
+def scale_words(scale: Scale) -> str:
+    """A scale as a phrase: ``a 9-point scale from 1 (very unpleasant) to 9 (very pleasant)``."""
+    if isinstance(scale, Points):
+        anchors = {point: text for point, text in scale.anchors.items() if _line(text)}
+        first, last = (f"{end}{_anchor(anchors.get(end))}" for end in (scale.first, scale.last))
+        middle = [
+            f"{at}{_anchor(text)}" for at, text in sorted(anchors.items()) if scale.first < at < scale.last
+        ]
+        between = f", with {listed(middle)} between" if middle else ""
+        pictures = " and pictures" if scale.pictures else ""
+        return f"a {scale.points}-point scale{pictures} from {first} to {last}{between}"
+    if isinstance(scale, Numeric):
+        unit = f" {scale.unit}" if scale.unit else ""
+        limits = scale.bounds()
+        return f"a number{unit}" if limits is None else f"a number from {limits[0]:g} to {limits[1]:g}{unit}"
+    if isinstance(scale, Ordered | Categories):
+        names = [_category(each) for each in scale.categories]
+        order = "ordered " if isinstance(scale, Ordered) else ""
+        return f"one of {len(names)} {order}categories ({listed(names, 20)})"
+    if isinstance(scale, YesNo):
+        return "yes or no"
+    if isinstance(scale, FreeText):
+        return "a text of the rater's own"
+    if isinstance(scale, Tags):
+        known = f" from a list of {len(scale.names)}" if scale.names else ""
+        return f"any number of tags{known}{' or tags of the rater' + chr(8217) + 's own' if scale.open and known else ''}"
+    return _set_scale_words(scale)
+
+
+def _set_scale_words(scale: Scale) -> str:
+    if isinstance(scale, Choice):
+        return f"a choice between two stimuli, {'ties allowed' if scale.ties else 'without ties'}"
+    if isinstance(scale, Preference):
+        return f"a preference between two stimuli from {-scale.steps} to {scale.steps}"
+    if isinstance(scale, Grade):
+        return f"a grade for each stimulus of a set from {scale.low:g} to {scale.high:g}"
+    if isinstance(scale, Rank):
+        return "a ranking of the stimuli of a set"
+    if isinstance(scale, BestWorst):
+        return "a choice of the best and the worst of a set"
+    if isinstance(scale, Trace):
+        return f"a trace from {scale.low:g} to {scale.high:g}, {scale.rate:g} samples per second"
+    return "an answer"
+
+
+def _category(each: Category | str) -> str:
+    return each if isinstance(each, str) else (_line(each.text) if each.text else "") or each.id
+
+
+def _anchor(text: Text | None) -> str:
+    return f" ({_line(text)})" if text else ""
+
+
+def _line(text: Text) -> str:
+    return " ".join(say(text).split())
+
+
+def _logged(snapshot: Snapshot) -> bool:
+    """Whether the ratings carry what only heartfelt's own pages log: they were collected with this very design."""
+    columns = set(snapshot.scan_ratings().collect_schema().names()) | set(snapshot.raters.columns)
+    return bool(columns & {"kind", "counts", "plays", "heard", "agreed", "study_version"})
+
+
+ORDERS = {
+    "random": "random order",
+    "blocks": "blocks",
+    "latin-square": "the order of a Latin square",
+    "manifest": "a fixed order",
+}
+LISTENING = {
+    "full": "Answers could be given once a clip had been played in full.",
+    "started": "Answers could be given once a clip had begun to play.",
+    "free": "Answers could be given at any time.",
+}
+
+
+def procedure(study: Study, *, collected_here: bool = True) -> Iterator[str]:
+    """The design of the study; of ratings that were collected elsewhere, only what its definition sets itself."""
+    design = study.design
+    stated = (
+        set(type(design).model_fields) if collected_here else set(design.model_dump(exclude_defaults=True))
+    )
+    if "stimuli_per_rater" in stated and design.stimuli_per_rater is not None:
+        yield f"Each rater was given up to {plural(design.stimuli_per_rater, 'stimulus', 'stimuli')}."
+    if "ratings_per_item" in stated:
+        yield f"The design sought {plural(design.ratings_per_item, 'rating')} per item."
+    if "order" in stated:
+        yield f"Stimuli were presented in {ORDERS[design.order]}."
+    if study.media != "image" and "listening" in stated:
+        yield LISTENING[design.listening]
+    if design.practice and "practice" in stated:
+        yield f"{_words(design.practice)} practice {'trial was' if design.practice == 1 else 'trials were'} not recorded."
+    probes = list(dict.fromkeys(words for probe in study.probes if (words := PROBES.get(type(probe)))))
+    if probes:
+        yield f"Sessions contained {listed(probes)}."
+    if study.consent is not None:
+        yield "Raters read a statement of consent before they began."
+    if study.languages and len(study.languages) > 1:
+        yield f"The study was offered in {plural(len(study.languages), 'language')} ({listed(study.languages, 20)})."
+
+
+PROBES: Mapping[type, str] = {
+    AnchorProbe: "stimuli with known answers",
+    RepeatProbe: "repeated stimuli",
+    AttentionProbe: "trials that asked for a given answer",
+    HeadphoneProbe: "a headphone check",
+}
+
+
+def _words(count: int) -> str:
+    return {1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}.get(count, number(count))
+
+
+def labels_text(analysis: Analysis) -> str:
+    """How labels were made from ratings."""
+    table = analysis.labels
+    made = table.filter(table["value"].is_not_null()) if table.height else table
+    if not made.height:
+        return ""
+    words = {
+        "mean": "the mean of its ratings",
+        "median": "the median of its ratings",
+        "mode": "its most frequent answer",
+        "p910": "the estimate of ITU-T P.910",
+        "dawid-skene": "the most probable category under the Dawid-Skene model",
+        "published mean": "the published mean",
+    }
+    methods = list(
+        dict.fromkeys(words.get(name.split(",")[0], name) for name in made["method"].unique().sort())
+    )
+    least = analysis.snapshot.study.design.minimum_ratings
+    text = f"A stimulus's label was {listed(methods)}"
+    text += f"; items with fewer than {least} ratings got none" if least > 1 else ""
+    missing = analysis.summary.counts.items_without_label
+    return f"{text}. {plural(missing, 'item')} got no label." if missing else f"{text}."
+
+
+def software(summary: Summary) -> str:
+    """What the analyses were run with."""
+    libraries = [f"{name} {known}" for name in LIBRARIES if (known := _version(name))]
+    return (
+        f"Analyses were run with heartfelt {summary.heartfelt} (seed {summary.seed}, data {summary.hash[:12]}) under Python"
+        f" {platform.python_version()} with {listed(libraries)}."
+    )
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

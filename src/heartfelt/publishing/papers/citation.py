@@ -1,0 +1,92 @@
+"""How to cite a release: CITATION.cff (version 1.2), BibTeX, and a line of text."""
+
+from __future__ import annotations
+
+from heartfelt.publishing.papers.details import Author, Details
+from heartfelt.publishing.papers.facts import licence_of, slug, title_of
+from heartfelt.publishing.papers.licences import LICENCES
+from heartfelt.publishing.papers.markup import latex, plain, yaml_text
+from heartfelt.publishing.release import Release
+
+NO_AUTHORS = "Authors not stated"
+
+
+def year_of(details: Details) -> str | None:
+    """The year of publication, where the authors state the day."""
+    return details.released[:4] if details.released else None
+
+
+def citation_line(release: Release) -> str:
+    """The citation: the authors' own, or one put together from what they state."""
+    details = release.details
+    if details.citation:
+        return plain(details.citation, 2000)
+    who = ", ".join(map(str, details.authors)) or NO_AUTHORS
+    year = f" ({year_of(details)})" if details.released else ""
+    version = f", version {details.version}" if details.version else ""
+    where = f" https://doi.org/{details.doi}" if details.doi else f" {details.url}" if details.url else ""
+    return plain(f"{who}{year}. {title_of(release)}{version} [dataset].{where}", 2000)
+
+
+def bibtex(release: Release) -> str:
+    """An entry for BibTeX."""
+    details = release.details
+    who = " and ".join(_bibtex_name(author) for author in details.authors) or f"{{{latex(NO_AUTHORS)}}}"
+    fields = {"title": f"{{{latex(title_of(release))}}}", "author": who}
+    fields |= {"year": details.released[:4]} if details.released else {}
+    fields |= {"version": latex(details.version)} if details.version else {}
+    fields |= {"doi": details.doi} if details.doi else {}
+    fields |= {"url": details.url} if details.url else {}
+    fields["note"] = f"Dataset; snapshot {release.snapshot.hash[:12]}"
+    first = details.authors[0] if details.authors else None
+    family = (first.parts[0] if first.parts else first.name) if first else release.snapshot.study.name
+    key = slug(f"{family} {year_of(details) or ''}")
+    body = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
+    return f"@misc{{{key},\n{body}}}\n"
+
+
+def _bibtex_name(author: Author) -> str:
+    return (
+        f"{latex(author.parts[0])}, {latex(author.parts[1])}" if author.parts else f"{{{latex(author.name)}}}"
+    )
+
+
+def citation_file(release: Release) -> str:
+    """The text of CITATION.cff."""
+    details, own = release.details, licence_of(release)
+    out: dict[str, object] = {
+        "cff-version": "1.2.0",
+        "message": "If you use this dataset, please cite it as below.",
+        "type": "dataset",
+        "title": plain(title_of(release)),
+        "authors": [_cff_author(author) for author in details.authors] or [{"name": NO_AUTHORS}],
+    }
+    out |= {"version": plain(details.version)} if details.version else {}
+    out |= {"date-released": details.released} if details.released else {}
+    out |= {"doi": details.doi} if details.doi else {}
+    out |= {"url": details.url} if details.url else {}
+    out |= {"license": own.spdx} if own is not None and own.spdx in LICENCES else {}
+    if details.purpose:
+        out["abstract"] = plain(details.purpose, 5000)
+    words = list(dict.fromkeys(filter(None, (plain(word) for word in details.keywords))))
+    out |= {"keywords": words} if words else {}
+    out["identifiers"] = [
+        {
+            "type": "other",
+            "value": f"sha256:{release.snapshot.hash}",
+            "description": "Hash of the published snapshot",
+        }
+    ]
+    return yaml_text(out)
+
+
+def _cff_author(author: Author) -> dict[str, str]:
+    if author.parts is None:
+        out = {"name": plain(author.name)}
+    else:
+        out = {"family-names": plain(author.parts[0]), "given-names": plain(author.parts[1])}
+    if author.affiliation and author.parts is not None:
+        out["affiliation"] = plain(author.affiliation)
+    if author.orcid:
+        out["orcid"] = f"https://orcid.org/{author.orcid}"
+    return out

@@ -1,0 +1,352 @@
+"""The codebook: every column of every published table, with type, meaning, allowed values, unit, and what empty means.
+
+What a column holds (how many cells are filled, how many different values, from where to where) is read from the published
+files themselves. The same table in several layouts is described once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.analysis.methods_section import scale_words
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.publishing.columns import UNDESCRIBED
+from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
+from heartfelt.publishing.papers.markup import Grid, code, grid_markdown, heading, markdown, plain
+from heartfelt.publishing.release import PublishedColumn, Release
+from heartfelt.study import Study
+from heartfelt.study.answer import Scale
+from heartfelt.study.model import say
+from heartfelt.wording import number, plural
+
+MOST_VALUES = 20
+LONGEST_VALUE = 60
+IDS = frozenset(
+    {"rater", "stimulus", "trial", "set", "prompt", "path", "verified_by", "by", "group", "sha256"}
+)
+UNITS: Mapping[str, str] = {
+    "duration": "seconds",
+    "seconds": "seconds",
+    "first_play": "seconds",
+    "field_seconds": "seconds",
+    "start": "seconds",
+    "away": "seconds",
+    "rate": "samples per second",
+    "width": "pixels",
+    "height": "pixels",
+    "bytes": "bytes",
+    "at": "UTC",
+    "arrived": "UTC",
+    "last_seen": "UTC",
+    "drafted_at": "UTC",
+    "share": "from 0 to 1",
+    "confidence": "from 0 to 1",
+    "heard": "from 0 to 1",
+}
+EMPTY: Mapping[str, str] = {
+    "rater": "the source does not say who answered",
+    "value": "the answer is a text, or there was nothing to answer",
+    "answer": "the number says it all",
+    "intent": "the stimulus was not made to convey anything",
+    "path": "the media file is not published",
+    "repeat": "a first presentation",
+    "low": "no interval could be computed",
+    "high": "no interval could be computed",
+    "standard_error": "no standard error could be computed",
+    "why_missing": "nothing is missing",
+    "media_problem": "the media could be read",
+    "split": "the stimulus is in no part",
+}
+TYPES = (
+    ("list", "list of numbers"),
+    ("array", "list of numbers"),
+    ("struct", "media"),
+    ("binary", "media"),
+    ("audio", "media"),
+    ("image", "media"),
+    ("datetime", "date and time"),
+    ("date", "date"),
+    ("bool", "true or false"),
+    ("uint", "whole number"),
+    ("int", "whole number"),
+    ("float", "number"),
+    ("decimal", "number"),
+)
+"""What types are called, by how their names begin; everything else is text."""
+READ = {".parquet", ".csv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One column of one table."""
+
+    table: str
+    column: str
+    type: str
+    meaning: str
+    values: str
+    unit: str
+    empty_means: str
+    rows: int
+    filled: int | None
+    distinct: int | None
+    lowest: str
+    highest: str
+    files: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A table as one layout has it: its files and their columns."""
+
+    files: tuple[Path, ...]
+    columns: tuple[PublishedColumn, ...]
+
+
+def type_words(dtype: str) -> str:
+    """A type's name in everyday words."""
+    return next((words for start, words in TYPES if dtype.lower().startswith(start)), "text")
+
+
+def codebook(release: Release, folder: Path) -> tuple[Entry, ...]:
+    """Every column of every table below the release's ``folder``."""
+    return tuple(
+        entry
+        for table, parts in _tables(release, folder).items()
+        for entry in _entries(table, parts, release, folder)
+    )
+
+
+def undescribed(entries: tuple[Entry, ...]) -> tuple[str, ...]:
+    """The columns that nobody has described, as ``table.column``."""
+    return tuple(f"{entry.table}.{entry.column}" for entry in entries if entry.meaning == UNDESCRIBED)
+
+
+def _tables(release: Release, folder: Path) -> dict[str, list[_Part]]:
+    """The tables by name, each as the layouts have it."""
+    out: dict[str, list[_Part]] = {}
+    for (_, table), files in by_layout(published_tables(release, folder)).items():
+        columns = {column.name: column for file in reversed(files) for column in reversed(file.columns)}
+        paths = tuple(folder / file.path for file in files)
+        out.setdefault(table, []).append(_Part(paths, tuple(reversed(columns.values()))))
+    return out
+
+
+def _entries(table: str, parts: list[_Part], release: Release, folder: Path) -> Iterator[Entry]:
+    # Parquet first: its columns have types.
+    ordered = sorted(parts, key=lambda part: part.files[0].suffix != ".parquet")
+    done: set[str] = set()
+    for part in ordered:
+        new = [column for column in part.columns if column.name not in done]
+        done |= {column.name for column in new}
+        facts = _facts(part, [column.name for column in new])
+        for column in new:
+            places = [each for each in parts if column.name in {own.name for own in each.columns}]
+            yield _entry(table, column, facts.get(column.name), _where(places, folder), release)
+
+
+def _where(parts: list[_Part], folder: Path) -> str:
+    out = []
+    for part in parts:
+        first = part.files[0].relative_to(folder).as_posix()
+        out.append(
+            first if len(part.files) == 1 else f"{first} and {plural(len(part.files) - 1, 'more file')}"
+        )
+    return "; ".join(out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    rows: int
+    filled: int | None = None
+    distinct: int | None = None
+    lowest: str = ""
+    highest: str = ""
+    counts: tuple[tuple[str, int], ...] = ()
+
+
+def _scan(path: Path) -> pl.LazyFrame:
+    return pl.scan_parquet(path) if path.suffix == ".parquet" else pl.scan_csv(path, infer_schema=False)
+
+
+def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
+    """What the columns hold. Media are not read."""
+    paths = [path for path in part.files if path.suffix in READ and path.is_file()]
+    if not paths or not names:
+        return {}
+    frame = pl.concat([_scan(path) for path in paths], how="diagonal_relaxed")
+    schema = frame.collect_schema()
+    plain_ones = [
+        name
+        for name in names
+        if name in schema and not schema[name].is_nested() and schema[name] != pl.Binary
+    ]
+    asked: list[pl.Expr] = [pl.len().alias("rows")]
+    for place, name in enumerate(plain_ones):
+        column = pl.col(name)
+        asked += [column.count().alias(f"n{place}"), column.drop_nulls().n_unique().alias(f"d{place}")]
+        if schema[name].is_numeric() or schema[name].is_temporal():
+            asked += [column.min().alias(f"l{place}"), column.max().alias(f"h{place}")]
+    row = frame.select(asked).collect(engine="streaming").row(0, named=True)
+    few = [name for place, name in enumerate(plain_ones) if _listable(name, schema[name], row[f"d{place}"])]
+    counted = {
+        name: frame.select(pl.col(name).cast(pl.String).alias("v"))
+        .drop_nulls()
+        .group_by("v")
+        .len("n")
+        .collect()
+        for name in few
+    }
+    out = {name: _Facts(int(row["rows"])) for name in names}
+    for place, name in enumerate(plain_ones):
+        pairs = sorted(counted[name].iter_rows()) if name in counted else ()
+        ends = (_shown(row.get(f"l{place}")), _shown(row.get(f"h{place}")))
+        present = tuple((str(value), int(n)) for value, n in pairs)
+        out[name] = _Facts(int(row["rows"]), int(row[f"n{place}"]), int(row[f"d{place}"]), *ends, present)
+    return out
+
+
+def _listable(name: str, dtype: pl.DataType, distinct: int) -> bool:
+    return (
+        name not in IDS and dtype in (pl.String, pl.Boolean, pl.Categorical) and 0 < distinct <= MOST_VALUES
+    )
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _entry(table: str, column: PublishedColumn, facts: _Facts | None, files: str, release: Release) -> Entry:
+    facts = facts or _Facts(0)
+    name = column.name
+    empty = "never empty" if facts.filled == facts.rows else EMPTY.get(name, "not known")
+    if table == "raters" and facts.filled != facts.rows and name not in EMPTY:
+        empty = "not answered, or removed so that nobody can be identified"
+    return Entry(
+        table,
+        name,
+        type_words(column.dtype),
+        " ".join(column.about.split()) or UNDESCRIBED,
+        _values(table, name, facts, release.snapshot.study),
+        UNITS.get(name, ""),
+        empty,
+        facts.rows,
+        facts.filled,
+        facts.distinct,
+        facts.lowest,
+        facts.highest,
+        files,
+    )
+
+
+def _values(table: str, name: str, facts: _Facts, study: Study) -> str:
+    """Allowed values where the study says so; else those that occur, with their counts."""
+    if name in {"value", "label", "answer", "low", "high"} and table in {
+        "ratings",
+        "benchmark items",
+        "labels",
+    }:
+        return "see the question's scale"
+    if name == "question":
+        return "see the questions"
+    fact = next((each for each in study.demographics if name in {each.id, f"about_{each.id}"}), None)
+    if fact is not None and fact.choices and not facts.counts:
+        return "; ".join(fact.choices)
+    return "; ".join(f"{plain(value, LONGEST_VALUE)} ({number(count)})" for value, count in facts.counts)
+
+
+# --- questions and scales ---------------------------------------------------------------------------------------------
+
+
+def codes_words(scale: Scale) -> str:
+    """The codes of a scale's categories or points with their labels: ``0 = no; 1 = yes``."""
+    texts: dict[float, str] = {}
+    for each in getattr(scale, "categories", ()):
+        name = each if isinstance(each, str) else each.id
+        shown = "" if isinstance(each, str) or not each.text else say(each.text)
+        texts[scale.codes()[name]] = f"{name} ({shown})" if shown and shown != name else name
+    if not texts:
+        texts = dict(scale.labels())
+    texts |= {float(at): say(text) for at, text in getattr(scale, "anchors", {}).items()}
+    return "; ".join(f"{at:g} = {plain(text, LONGEST_VALUE)}" for at, text in sorted(texts.items()))
+
+
+def questions_grid(study: Study) -> Grid:
+    """Every question with its text, scale, level of measurement and codes."""
+    rows = []
+    for question in study.asked:
+        scale = study.scale_of(question.id)
+        judged = {"perceived": "expressed", "felt": "felt"}.get(question.emotion or "", "")
+        rows.append(
+            (
+                question.id,
+                question_words(question),
+                scale_words(scale),
+                scale.level,
+                judged,
+                codes_words(scale),
+            )
+        )
+    columns = ("question", "text", "answered with", "level", "emotion", "codes")
+    return Grid("questions", "Questions and scales", columns, tuple(rows))
+
+
+def write_codebook(release: Release, folder: Path) -> tuple[Entry, ...]:
+    """Write CODEBOOK.md and codebook.csv; return the entries."""
+    entries = codebook(release, folder)
+    frame = pl.DataFrame(
+        entries,
+        schema=dict.fromkeys(Entry.__slots__, pl.String)
+        | dict.fromkeys(("rows", "filled", "distinct"), pl.Int64),
+        strict=False,
+        orient="row",
+    )
+    write_text(folder / "codebook.csv", csv_text(frame))
+    write_text(folder / "CODEBOOK.md", codebook_text(release, entries))
+    return entries
+
+
+def codebook_text(release: Release, entries: tuple[Entry, ...]) -> str:
+    """The codebook to read."""
+    study = release.snapshot.study
+    lines = [
+        heading(1, f"Codebook: {title_of(release)}"),
+        "",
+        "Every column of every published table. `codebook.csv` holds the same as a table. Counts are those of the published"
+        " files; a table that several layouts contain is described once.",
+        "",
+        heading(2, "Questions and scales"),
+        "",
+        grid_markdown(questions_grid(study), caption=False),
+    ]
+    for table in dict.fromkeys(entry.table for entry in entries):
+        own = [entry for entry in entries if entry.table == table]
+        lines += [heading(2, f"Table: {table}"), ""]
+        places = "; ".join(dict.fromkeys(place for entry in own for place in entry.files.split("; ")))
+        lines += [f"{plural(own[0].rows, 'row')}. Files: {markdown(places, 2000)}.", ""]
+        head = "| column | type | meaning | values | unit | empty cells | filled | different | range |"
+        lines += [head, "|---|---|---|---|---|---|---:|---:|---|", *map(_row, own), ""]
+    return "\n".join(lines)
+
+
+def _row(entry: Entry) -> str:
+    limits = f"{entry.lowest} to {entry.highest}" if entry.lowest else ""
+    cells = [
+        code(entry.column),
+        entry.type,
+        markdown(entry.meaning),
+        markdown(entry.values, 1500),
+        entry.unit,
+        markdown(entry.empty_means),
+        "" if entry.filled is None else number(entry.filled),
+        "" if entry.distinct is None else number(entry.distinct),
+        markdown(limits),
+    ]
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,325 @@
+"""croissant.json: the release for machines, after Croissant 1.0 with the fields for responsible AI.
+
+Every Parquet and CSV table is a file with its hash; a table of one layout is a record set with a field per column. Paths are
+relative to the file itself, so records can be read from a copy of the folder without a network.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from heartfelt.analysis.methods_section import methods_section
+from heartfelt.publishing.papers.checksums import sha256_of
+from heartfelt.publishing.papers.citation import bibtex
+from heartfelt.publishing.papers.codebook import type_words
+from heartfelt.publishing.papers.details import Author
+from heartfelt.publishing.papers.facts import (
+    NOT_STATED,
+    by_layout,
+    languages_of,
+    left_out,
+    licence_of,
+    published_tables,
+    rater_facts,
+    size_words,
+    slug,
+    stated,
+    step_words,
+    title_of,
+)
+from heartfelt.publishing.papers.markup import plain
+from heartfelt.publishing.papers.tables import reliability_grid
+from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.report.tables import cell_text
+from heartfelt.serialization import Json
+from heartfelt.study.model import say
+from heartfelt.wording import listed, number, plural
+
+CONFORMS = ("http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0")
+CONTEXT: Mapping[str, Json] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+FORMATS = {".parquet": "application/x-parquet", ".csv": "text/csv"}
+KINDS = {
+    "text": "sc:Text",
+    "number": "sc:Float",
+    "whole number": "sc:Integer",
+    "true or false": "sc:Boolean",
+    "date": "sc:Date",
+    "date and time": "sc:DateTime",
+    "list of numbers": "sc:Float",
+}
+"""Croissant's types by those of the codebook; media inside Parquet are described by their file, not as fields."""
+NO_VERSION = "0.0.0"
+MOST_REASONS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """One table of one layout: its files, in one format."""
+
+    name: str
+    files: tuple[PublishedFile, ...]
+
+
+def croissant(release: Release, folder: Path) -> dict[str, Json]:
+    """The description as plain data; files are hashed where they lie in ``folder``."""
+    details, own = release.details, licence_of(release)
+    tables = _tables(published_tables(release, folder))
+    taken: set[str] = set()
+    objects = {file.path: _unique(file.path, taken) for table in tables for file in table.files}
+    out: dict[str, Json] = {
+        "@context": dict(CONTEXT),
+        "@type": "sc:Dataset",
+        "conformsTo": list(CONFORMS),
+        "name": slug(title_of(release)),
+        "alternateName": plain(title_of(release)),
+        "description": _description(release),
+        "inLanguage": list(languages_of(release)),
+        "keywords": ["human ratings", "emotion", *map(plain, details.keywords)],
+        "version": details.version or f"{NO_VERSION}+{release.snapshot.hash[:12]}",
+        "citeAs": bibtex(release),
+        "creator": [_creator(author) for author in details.authors],
+        "license": (own.url or own.spdx) if own is not None else "LICENSE: not stated by the authors",
+        "distribution": [_file_object(file, objects, folder) for table in tables for file in table.files],
+        "recordSet": [],
+    }
+    out |= {"url": details.url} if details.url else {}
+    out |= {"datePublished": details.released} if details.released else {}
+    out |= {"sameAs": f"https://doi.org/{details.doi}"} if details.doi else {}
+    distribution, records = [*_listed(out["distribution"])], []
+    for table in tables:
+        source: dict[str, Json] = {"fileObject": {"@id": objects[table.files[0].path]}}
+        if len(table.files) > 1:
+            name = _unique(f"{table.name}-files", taken)
+            distribution.append(_file_set(name, table))
+            source = {"fileSet": {"@id": name}}
+        records.append(_record_set(table, source, taken, release))
+    if media := _media(release, taken):
+        distribution.append(media)
+    return {**out, "distribution": distribution, "recordSet": [*records], **responsible(release)}
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """An identifier that nothing else in the file has."""
+    clean = "".join(letter if letter.isalnum() or letter in "._-/" else "-" for letter in name) or "part"
+    out, number_of = clean, 2
+    while out in taken:
+        out, number_of = f"{clean}-{number_of}", number_of + 1
+    taken.add(out)
+    return out
+
+
+def _tables(published: Sequence[PublishedFile]) -> list[_Table]:
+    """Tables of Parquet and CSV files, by layout; files of other formats belong to no record set."""
+    out = []
+    for (layout, table), files in by_layout(published).items():
+        for suffix in FORMATS:
+            own = tuple(file for file in files if PurePosixPath(file.path).suffix == suffix)
+            if own:
+                out.append(_Table(table if table.startswith(layout) else f"{layout} {table}", own))
+    return out
+
+
+def _description(release: Release) -> str:
+    about = plain(say(release.snapshot.study.description), 2000)
+    text = f"{plain(title_of(release))}: {size_words(release)}."
+    return f"{text} {about}".strip()
+
+
+def _creator(author: Author) -> dict[str, Json]:
+    if author.parts is None:
+        return {"@type": "sc:Organization", "name": plain(author.name)}
+    out: dict[str, Json] = {"@type": "sc:Person", "name": plain(str(author))}
+    return out | ({"url": f"https://orcid.org/{author.orcid}"} if author.orcid else {})
+
+
+def _file_object(file: PublishedFile, objects: Mapping[str, str], folder: Path) -> Json:
+    path = folder / file.path
+    part = f", part {file.split}" if file.split else ""
+    return {
+        "@type": "cr:FileObject",
+        "@id": objects[file.path],
+        "name": objects[file.path],
+        "description": f"{file.layout}: {file.table}{part}, {plural(file.rows, 'row')}",
+        "contentUrl": file.path,
+        "contentSize": f"{path.stat().st_size} B",
+        "encodingFormat": FORMATS[path.suffix],
+        "sha256": sha256_of(path),
+    }
+
+
+def _file_set(name: str, table: _Table) -> Json:
+    return {
+        "@type": "cr:FileSet",
+        "@id": name,
+        "name": name,
+        "description": f"All files of {table.name}",
+        "encodingFormat": FORMATS[PurePosixPath(table.files[0].path).suffix],
+        "includes": [file.path for file in table.files],
+    }
+
+
+def _media(release: Release, taken: set[str]) -> Json:
+    """The media files together; their hashes are in media.csv and CHECKSUMS.sha256."""
+    paths = [medium.path for medium in release.media.values() if medium.path]
+    if not paths:
+        return None
+    kinds = sorted({mimetypes.guess_type(path)[0] or "application/octet-stream" for path in paths})
+    name = _unique("media-files", taken)
+    return {
+        "@type": "cr:FileSet",
+        "@id": name,
+        "name": name,
+        "description": f"{plural(len(paths), 'media file')} without metadata",
+        "encodingFormat": [*kinds],
+        "includes": [*sorted({f"{PurePosixPath(path).parts[0]}/**" for path in paths})],
+    }
+
+
+def _record_set(table: _Table, source: Mapping[str, Json], taken: set[str], release: Release) -> Json:
+    name = _unique(table.name, taken)
+    columns = {column.name: column for file in table.files for column in file.columns}
+    fields: list[Json] = []
+    for column in columns.values():
+        kind = KINDS.get(type_words(column.dtype))
+        if kind is None:
+            continue
+        field: dict[str, Json] = {
+            "@type": "cr:Field",
+            "@id": _unique(f"{name}/{column.name}", taken),
+            "name": f"{name}/{column.name}",
+            "description": plain(column.about),
+            "dataType": kind,
+            "source": {**source, "extract": {"column": column.name}},
+        }
+        if type_words(column.dtype) == "list of numbers" and table.files[0].path.endswith(".parquet"):
+            field["repeated"] = True
+        fields.append(field)
+    rows = sum(file.rows for file in table.files)
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": f"{table.files[0].table} of {plain(title_of(release))}, {plural(rows, 'row')}",
+        "field": fields,
+    }
+
+
+# --- responsible AI ---------------------------------------------------------------------------------------------------
+
+
+def responsible(release: Release) -> dict[str, Json]:
+    """The fields for responsible AI."""
+    details = release.details
+    parts: dict[str, str] = {}
+    if release.analysis is not None:
+        parts = {paragraph.title: paragraph.text for paragraph in methods_section(release.analysis)}
+    statements = (
+        parts.get("Participants and ratings"),
+        parts.get("Procedure"),
+        details.recruitment,
+        details.collected,
+    )
+    collected = [text for text in statements if text]
+    machines = release.snapshot.fields
+    tools: list[Json] = []
+    if machines.height and "source" in machines.columns:
+        tools = [plain(name) for name in machines["source"].drop_nulls().unique().sort()]
+    out: dict[str, Json] = {
+        "rai:dataCollection": " ".join(collected) or NOT_STATED,
+        "rai:dataCollectionType": ["Human ratings"],
+        "rai:dataCollectionMissingData": _missing(release),
+        "rai:dataCollectionRawData": "Single ratings are published; labels are made from them.",
+        "rai:dataAnnotationProtocol": _texts(parts, "Measures", "Labels") or [NOT_STATED],
+        "rai:dataAnnotationAnalysis": _reliability(release),
+        "rai:annotationsPerItem": _per_item(release),
+        "rai:annotatorDemographics": _demographics(release),
+        "rai:dataPreprocessingProtocol": list(step_words(release)) or ["No step is recorded."],
+        "rai:personalSensitiveInformation": [
+            f"Facts about raters are {release.record.k}-anonymous and {release.record.l}-diverse; identifiers are keyed pseudonyms."
+        ],
+        "rai:dataUseCases": [stated(details.uses or details.purpose), f"Not for: {stated(details.not_for)}"],
+        "rai:dataLimitations": [stated(details.limits)],
+        "rai:dataBiases": [stated(details.biases)],
+        "rai:dataSocialImpact": stated(details.ethics),
+        "rai:dataReleaseMaintenancePlan": stated(details.maintenance),
+    }
+    if tools:
+        out["rai:machineAnnotationTools"] = tools
+    return out
+
+
+def _texts(parts: Mapping[str, str], *titles: str) -> list[Json]:
+    return [parts[title] for title in titles if title in parts]
+
+
+def _missing(release: Release) -> str:
+    counted = left_out(release)
+    reasons = [f"{what}: {plain(why)} ({number(count)})" for _, what, why, count in counted[:MOST_REASONS]]
+    return "; ".join(reasons) or "Nothing was left out."
+
+
+def _reliability(release: Release) -> list[Json]:
+    rows = reliability_grid(release, brief=True).rows
+    return [f"{row[0]}: {row[1]} {cell_text(row[2])}" for row in rows] or [
+        "No reliability could be estimated."
+    ]
+
+
+def _per_item(release: Release) -> str:
+    if release.analysis is None:
+        return NOT_STATED
+    counts = release.analysis.summary.counts.ratings_per_item
+    each = [f"{plural(items, 'item')} with {plural(int(n), 'rating')}" for n, items in counts.items()]
+    return listed(each, 12) if each else "No single ratings are published."
+
+
+def _demographics(release: Release) -> list[Json]:
+    out: list[Json] = []
+    for fact in rater_facts(release):
+        answers: Sequence[str] = [f"{plain(answer)} ({number(count)})" for answer, count in fact.answers]
+        out.append(f"{fact.column}: {fact.summary or listed(answers, 20)}")
+    return out or ["Nothing but a pseudonym is published about raters."]

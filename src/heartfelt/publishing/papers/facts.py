@@ -1,0 +1,201 @@
+"""What papers say about a release, worked out once: names, licences, counts, raters, splits, and sentences about steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.publishing.columns import about_column
+from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.papers.licences import Licence, licence
+from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
+from heartfelt.stats.estimate import Estimate
+from heartfelt.study import Question, Study
+from heartfelt.study.model import say
+from heartfelt.wording import number, percent, plural
+
+NOT_STATED = "Not stated by the authors."
+TECHNICAL = frozenset({"rater", "study_version", "attention_asked", "attention_right", "headphones_correct"})
+"""Columns of the raters that describe the session rather than the person."""
+MOST_VALUES = 12
+NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
+
+
+def stated(text: str | None) -> str:
+    """A statement of the authors, or that there is none."""
+    return text if text else NOT_STATED
+
+
+def title_of(release: Release) -> str:
+    """The dataset's title: the authors', or the study's."""
+    study = release.snapshot.study
+    return release.details.title or say(study.title).strip() or study.name
+
+
+def slug(text: str) -> str:
+    """A name for files and ids: letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "dataset"
+
+
+def languages_of(release: Release) -> tuple[str, ...]:
+    """Languages of the dataset: the authors', or the study's."""
+    return release.details.language or tuple(release.snapshot.study.languages)
+
+
+def licence_of(release: Release) -> Licence | None:
+    """The licence of ratings and labels: the authors', or the study's where that is an SPDX identifier."""
+    given = release.details.licence or release.snapshot.study.licence
+    try:
+        return licence(given) if given else None
+    except InputError:
+        return None
+
+
+def media_licence_of(release: Release) -> Licence | None:
+    """The licence of the media, as far as the authors state one."""
+    given = release.details.media_licence
+    return licence(given) if given else None
+
+
+def holders_of(details: Details) -> str:
+    """The rights holders by name."""
+    return ", ".join(map(str, details.authors)) or "not stated by the authors"
+
+
+def stimuli_words(study: Study, count: int) -> str:
+    """``12 clips``, ``1 image``."""
+    return plural(count, *NOUNS.get(study.media, ("stimulus", "stimuli")))
+
+
+def size_words(release: Release) -> str:
+    """What the release holds, in a phrase."""
+    snapshot = release.snapshot
+    counts = snapshot.counts
+    parts = []
+    if counts["ratings"]:
+        who = f" by {plural(len(snapshot.survey.raters), 'rater')}" if snapshot.survey.raters else ""
+        parts.append(f"{plural(counts['ratings'], 'answer')}{who}")
+    if counts["means"]:
+        parts.append(plural(counts["means"], "published mean"))
+    what = " and ".join(parts) or "no ratings"
+    rated = "" if counts["rated"] == counts["stimuli"] else f" ({number(counts['rated'])} of them rated)"
+    return f"{what} about {stimuli_words(snapshot.study, counts['stimuli'])}{rated}"
+
+
+def counts_words(estimate: Estimate) -> str:
+    """What an estimate was computed from: ``20 raters, 36 items``."""
+    return ", ".join(f"{number(count)} {name.replace('_', ' ')}" for name, count in estimate.counts.items())
+
+
+def method_words(estimate: Estimate) -> str:
+    """How a value and its interval were computed, or why there is no interval."""
+    if estimate.value is None:
+        return estimate.method
+    bounds = estimate.interval or (estimate.why_no_interval or "no interval")
+    level = f"{percent(estimate.confidence)} " if estimate.low is not None else ""
+    return f"{estimate.method}; {level}{bounds}" if estimate.method else f"{level}{bounds}"
+
+
+@dataclass(frozen=True, slots=True)
+class RaterFact:
+    """What is published about the raters in one column: how many gave each answer."""
+
+    column: str
+    about: str
+    answers: tuple[tuple[str, int], ...]
+    missing: int
+    summary: str | None = None
+    """In place of the answers, where there are many: how many, or from where to where."""
+
+
+def rater_facts(release: Release) -> tuple[RaterFact, ...]:
+    """The published columns of the raters, as counts."""
+    raters, study = release.snapshot.raters, release.snapshot.study
+    out = []
+    for name in raters.columns:
+        column = raters[name]
+        if name in TECHNICAL or column.null_count() == column.len():
+            continue
+        about = about_column("raters", name, study, release.details)
+        known = column.drop_nulls()
+        if known.n_unique() > MOST_VALUES:
+            words = f"{number(known.n_unique())} different answers"
+            if known.dtype.is_numeric():
+                low, middle, high = (_short(value) for value in (known.min(), known.median(), known.max()))
+                words = f"{low} to {high}, median {middle}"
+            out.append(RaterFact(name, about, (), column.null_count(), words))
+            continue
+        counted = known.cast(pl.String).value_counts(sort=True, name="count")
+        pairs = sorted(counted.iter_rows(), key=lambda row: (-int(row[1]), str(row[0])))
+        out.append(RaterFact(name, about, tuple((str(a), int(n)) for a, n in pairs), column.null_count()))
+    return tuple(out)
+
+
+def _short(value: object) -> str:
+    figure = float(str(value))
+    return number(figure, 0 if figure.is_integer() else 1)
+
+
+def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
+    """Everything left out, counted: stage, what, why, how many. Reasons that name single raters are given as their rule."""
+    ledger = release.analysis.ledger if release.analysis is not None else release.snapshot.ledger
+    if not ledger.height:
+        return ()
+    rule = pl.col("rule") if "rule" in ledger.columns else pl.lit(None, pl.String)
+    why = pl.when(rule.is_not_null()).then(pl.format("screening rule: {}", rule)).otherwise(pl.col("reason"))
+    counted = ledger.select("stage", "what", why.alias("why")).group_by("stage", "what", "why").len("n")
+    ordered = counted.sort(pl.col("n"), "stage", "what", "why", descending=[True, False, False, False])
+    return tuple((str(stage), str(what), str(why), int(n)) for stage, what, why, n in ordered.iter_rows())
+
+
+def step_words(release: Release) -> Iterator[str]:
+    """The steps before publishing, as sentences with rows and cost."""
+    for step in release.record.steps:
+        text = step.about.strip().rstrip(".")
+        facts = [plural(step.rows, "row")] if step.rows else []
+        facts += [f"{percent(step.lost, 1)} of the information"] if step.lost is not None else []
+        yield f"{text} ({'; '.join(facts)})." if facts else f"{text}."
+
+
+def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...]:
+    """Every file that holds a table: those that layouts wrote, and those of the snapshot and the benchmark."""
+    study, details, out = release.snapshot.study, release.details, list(release.files)
+    written = {file.path for file in release.files}
+    for place in ("snapshot", "benchmark"):
+        for path in sorted((folder / place).glob("*.parquet")):
+            if path.relative_to(folder).as_posix() in written:
+                continue
+            table = "benchmark items" if (place, path.stem) == ("benchmark", "items") else path.stem
+            frame = pl.scan_parquet(path)
+            columns = tuple(
+                PublishedColumn(name, str(dtype), about_column(table, name, study, details))
+                for name, dtype in frame.collect_schema().items()
+            )
+            rows = int(frame.select(pl.len()).collect().item())
+            out.append(PublishedFile(path.relative_to(folder).as_posix(), place, table, None, rows, columns))
+    return tuple(out)
+
+
+def by_layout(files: Sequence[PublishedFile]) -> Mapping[tuple[str, str], tuple[PublishedFile, ...]]:
+    """Files by layout and table, in the order given."""
+    out: dict[tuple[str, str], list[PublishedFile]] = {}
+    for file in files:
+        out.setdefault((file.layout, file.table), []).append(file)
+    return {key: tuple(own) for key, own in out.items()}
+
+
+def question_words(question: Question) -> str:
+    """The text of a question, in English where there is such."""
+    return say(question.text).strip() or question.id
+
+
+def emotion_words(study: Study) -> str:
+    """Whether raters judged what stimuli express or what they felt."""
+    kinds = dict.fromkeys(question.emotion for question in study.asked if question.emotion)
+    words = {"perceived": "the emotion that a stimulus expresses", "felt": "the emotion that they felt"}
+    return " and ".join(words[kind] for kind in kinds)

@@ -1,0 +1,66 @@
+"""METHODS.md: a methods section ready to paste, with what the authors state about recruiting, pay and ethics."""
+
+from __future__ import annotations
+
+from heartfelt.analysis.methods_section import Paragraph, methods_section, references
+from heartfelt.publishing.papers.citation import citation_line
+from heartfelt.publishing.papers.facts import NOT_STATED, size_words, step_words, title_of
+from heartfelt.publishing.papers.markup import bullets, heading, markdown
+from heartfelt.publishing.release import Release
+
+NO_ANALYSIS = "The published ratings were not analysed."
+
+
+def methods_paragraphs(release: Release) -> tuple[Paragraph, ...]:
+    """The section's paragraphs: of the study, of the authors, and of publishing."""
+    own = [] if release.analysis is None else list(methods_section(release.analysis))
+    if not own:
+        own = [
+            Paragraph("Participants and ratings", f"The dataset held {size_words(release)}. {NO_ANALYSIS}")
+        ]
+    details = release.details
+    stated = (
+        ("Recruiting", details.recruitment),
+        ("Payment", details.pay),
+        ("Period", details.collected),
+        ("Ethics", details.ethics),
+    )
+    authors = [Paragraph(title, text or NOT_STATED) for title, text in stated]
+    steps = " ".join(step_words(release)) or "No step is recorded."
+    more = [Paragraph("Anonymisation", f"{_privacy(release)} {steps}")]
+    more.append(Paragraph("Data availability", f"The data are available as: {citation_line(release)}"))
+    return (own[0], *authors, *own[1:], *more)
+
+
+def _privacy(release: Release) -> str:
+    return (
+        f"Before publication, facts about raters were generalised until every combination of them was shared by at least"
+        f" {release.record.k} raters (k-anonymity; Sweeney, 2002), with at least {release.record.l} values of every sensitive"
+        " column among them (l-diversity; Machanavajjhala et al., 2007)."
+    )
+
+
+PRIVACY_REFERENCES = (
+    "Machanavajjhala, A., Kifer, D., Gehrke, J., & Venkitasubramaniam, M. (2007). l-diversity: Privacy beyond k-anonymity."
+    " ACM Transactions on Knowledge Discovery from Data, 1(1), 3.",
+    "Sweeney, L. (2002). k-anonymity: A model for protecting privacy. International Journal of Uncertainty, Fuzziness and"
+    " Knowledge-Based Systems, 10(5), 557-570.",
+)
+
+
+def methods_file(release: Release) -> str:
+    """The text of METHODS.md."""
+    paragraphs = methods_paragraphs(release)
+    lines = [
+        heading(1, f"Methods: {title_of(release)}"),
+        "",
+        "A methods section to paste into a paper and edit. What the authors did not state is marked as such.",
+        "",
+    ]
+    for paragraph in paragraphs:
+        lines += [f"**{markdown(paragraph.title)}.** {markdown(paragraph.text, 20_000)}", ""]
+    if release.analysis is not None and release.analysis.summary.results:
+        lines += [heading(2, "Results"), "", markdown(release.analysis.summary.results, 20_000), ""]
+    sources = sorted((*references(paragraphs), *PRIVACY_REFERENCES))
+    lines += [heading(2, "References"), "", bullets([markdown(source, 1000) for source in sources])]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,321 @@
+"""The tables of a release's papers: reliability, ceilings, systems, labels, splits, raters, screening and anonymisation.
+
+Every table is made once, as a :class:`Grid`; the card shows it in Markdown, and ``tables/`` holds it in Markdown and LaTeX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.results import Agreement, Ceilings, Level
+from heartfelt.files import write_text
+from heartfelt.publishing.papers.facts import counts_words, left_out, method_words, rater_facts
+from heartfelt.publishing.papers.markup import Grid, grid_latex, grid_markdown
+from heartfelt.publishing.release import Release
+from heartfelt.publishing.splits import assignment_hash, parts_of, placement, split_of
+from heartfelt.report.naming import MANY_QUESTIONS, coefficient, reliability_parts, system_names, why_missing
+from heartfelt.report.tables import CellValue
+from heartfelt.snapshot.snapshot import SPLIT
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import listed, number, percent, plural, spaced
+
+NO_ANALYSIS = "the published ratings could not be analysed"
+TRUST: Mapping[Level, tuple[str, ...]] = {
+    "interval": ("alpha_interval", "icc1", "icc1k", "icc2", "icc2k", "split_half"),
+    "ordinal": ("alpha_ordinal", "icc1", "icc1k", "icc2k", "split_half"),
+    "nominal": ("alpha_nominal",),
+}
+"""The coefficients of reliability by level of measurement."""
+MAIN = frozenset({"alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1k", "icc2k"})
+"""Those that a card shows."""
+AGREED = ("alpha_ordinal", "fleiss_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement", "leave_one_out")
+CEILINGS = ("correlation", "within_cells", "rmse", "accuracy", "human", "cell_means")
+FROM = ("from", "method")
+
+
+def grids(release: Release) -> tuple[Grid, ...]:
+    """Every table of the papers, in the order of the card."""
+    return (
+        raters_grid(release),
+        screening_grid(release),
+        ledger_grid(release),
+        reliability_grid(release),
+        ceiling_grid(release),
+        systems_grid(release),
+        labels_grid(release),
+        splits_grid(release),
+        anonymisation_grid(release),
+    )
+
+
+def write_tables(release: Release, folder: Path) -> None:
+    """Write every table as Markdown and LaTeX into ``tables/``."""
+    target = folder / "tables"
+    target.mkdir(exist_ok=True)
+    for grid in grids(release):
+        write_text(target / f"{grid.name}.md", grid_markdown(grid))
+        write_text(target / f"{grid.name}.tex", grid_latex(grid))
+
+
+def _estimate_rows(what: str, estimates: Mapping[str, Estimate]) -> Iterator[tuple[CellValue, ...]]:
+    """A row per estimate: what it is of, its name, the value with its interval, what it was computed from, and how."""
+    for name, estimate in estimates.items():
+        yield what, name, estimate, counts_words(estimate), method_words(estimate)
+
+
+def _levels(analysis: Analysis) -> dict[str, Level]:
+    return {row.question: row.level for row in analysis.summary.questions or ()}
+
+
+def _named(part: object, names: tuple[str, ...]) -> dict[str, Estimate]:
+    """The estimates that a part has, by the usual names of the coefficients."""
+    values = {coefficient(name): getattr(part, name, None) for name in names}
+    return {name: value for name, value in values.items() if isinstance(value, Estimate)}
+
+
+def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
+    """Reliability of every question, agreement on categories, on pairs and of traces; ``brief`` for the main coefficients."""
+    rows: list[tuple[CellValue, ...]] = []
+    analysis, why = release.analysis, NO_ANALYSIS
+    if analysis is not None:
+        why = why_missing(analysis, "reliability", "there are no ratings of single stimuli")
+        levels, summary = _levels(analysis), analysis.summary
+        for name, part in reliability_parts(analysis).items():
+            names = TRUST[levels.get(name, "interval")]
+            if not levels.get(name) and part.alpha_interval.is_missing:
+                names = TRUST["nominal" if part.alpha_ordinal.is_missing else "ordinal"]
+            chosen = tuple(each for each in names if each in MAIN) if brief else names
+            rows += _estimate_rows(spaced(name), _named(part, chosen))
+        for name, agreed in _agreement(analysis).items():
+            known = {key: each for key, each in _named(agreed, AGREED).items() if not each.is_missing}
+            rows += _estimate_rows(spaced(name), known)
+        for each in summary.comparisons or ():
+            if each.agreement is not None:
+                parts = {"Krippendorff's alpha of choices": each.agreement.alpha}
+                parts["two answers agree"] = each.agreement.two_answers
+                rows += _estimate_rows(spaced(each.question), parts)
+        for trace in summary.traces or ():
+            agreed_traces = {"concordance (CCC) of two raters": trace.pairwise}
+            rows += _estimate_rows(spaced(trace.question), agreed_traces)
+    return Grid(
+        "reliability",
+        "Reliability and agreement of the ratings, with 95% intervals",
+        ("question", "coefficient", "value", *FROM),
+        _unique(rows),
+        why_empty=why,
+    )
+
+
+def _unique(rows: list[tuple[CellValue, ...]]) -> tuple[tuple[CellValue, ...], ...]:
+    """The rows, without a coefficient that an earlier row gave for the same question."""
+    first: dict[tuple[CellValue, ...], tuple[CellValue, ...]] = {}
+    for row in rows:
+        first.setdefault(row[:2], row)
+    return tuple(first.values())
+
+
+def _agreement(analysis: Analysis) -> Mapping[str, Agreement]:
+    single, pooled = analysis.summary.agreement or {}, analysis.summary.agreement_pooled or {}
+    return pooled if pooled and len(single) > MANY_QUESTIONS else single
+
+
+def ceiling_grid(release: Release) -> Grid:
+    """The best a predictor can be expected to reach."""
+    rows: list[tuple[CellValue, ...]] = []
+    analysis, why = release.analysis, NO_ANALYSIS
+    if analysis is not None:
+        why = why_missing(analysis, "reliability", "there are no ratings of single stimuli")
+        for name, part in reliability_parts(analysis).items():
+            rows += _estimate_rows(spaced(name), _ceilings(part.ceiling))
+        for each in analysis.summary.comparisons or ():
+            limits = {f"ceiling of {spaced(name)}": limit for name, limit in each.ceilings.items()}
+            rows += _estimate_rows(spaced(each.question), limits)
+        for trace in analysis.summary.traces or ():
+            courses = {
+                "ceiling of concordance (CCC)": trace.ceiling,
+                "what one rater reaches": trace.one_rater,
+            }
+            rows += _estimate_rows(spaced(trace.question), courses)
+    return Grid(
+        "ceiling",
+        "The human ceiling: what a predictor that knew every stimulus's true value can expect, with 95% intervals",
+        ("question", "limit", "value", *FROM),
+        tuple(rows),
+        why_empty=why,
+    )
+
+
+def _ceilings(part: Ceilings) -> Mapping[str, Estimate]:
+    """The limits that could be estimated; where none could, why not."""
+    known = {name: each for name, each in _named(part, CEILINGS).items() if not each.is_missing}
+    return known or {coefficient("correlation"): part.correlation}
+
+
+def systems_grid(release: Release) -> Grid:
+    """Systems under every question: mean, deviation from what was intended, rank or strength."""
+    rows: list[tuple[CellValue, ...]] = []
+    analysis, why, notes = release.analysis, NO_ANALYSIS, ("Intervals take raters and stimuli as samples.",)
+    if analysis is not None:
+        why = why_missing(analysis, "systems", "the stimuli are not of several systems")
+        names = system_names(analysis.snapshot)
+        for row in analysis.summary.systems or ():
+            own = row.means
+            deviation = None if own.deviation.is_missing else own.deviation
+            absolute = None if own.absolute_deviation.is_missing else own.absolute_deviation
+            mean = (own.n_stimuli, own.n_ratings, own.mean, None, deviation, absolute, row.rank)
+            rows.append((spaced(row.question), names[row.system], *mean))
+        for each in analysis.summary.comparisons or ():
+            for contestant in each.contestants if each.of == "system" else ():
+                strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
+                rows.append((spaced(each.question), names[contestant.name], *strength))
+    columns = (
+        *(
+            "question",
+            "system",
+            "stimuli",
+            "ratings",
+            "mean",
+            "strength",
+            "deviation",
+            "absolute deviation",
+            "rank",
+        ),
+    )
+    used = [place for place in range(len(columns)) if not rows or any(row[place] is not None for row in rows)]
+    return Grid(
+        "systems",
+        "Systems, with 95% intervals",
+        tuple(columns[place] for place in used),
+        tuple(tuple(row[place] for place in used) for row in rows),
+        notes if rows else (),
+        why_empty=why,
+    )
+
+
+def labels_grid(release: Release) -> Grid:
+    """The labels of every question: how many, how they were made, and how many ratings are behind each."""
+    made, rows = release.benchmark, []
+    if made is not None:
+        table = made.items.group_by("question", maintain_order=True).agg(
+            pl.len().alias("labels"),
+            pl.col("method").unique().sort().str.join(", ").alias("method"),
+            pl.col("n").min().alias("low"),
+            pl.col("n").median().alias("middle"),
+            pl.col("n").max().alias("high"),
+            pl.col("standard_error").median().alias("error"),
+        )
+        for row in table.iter_rows(named=True):
+            spread = None
+            if row["low"] is not None:
+                spread = f"{number(row['low'])} to {number(row['high'])}, median {number(row['middle'], 0)}"
+                spread = number(row["low"]) if row["low"] == row["high"] else spread
+            error = None if row["error"] is None else round(row["error"], 3)
+            rows.append((spaced(row["question"]), row["labels"], row["method"], spread, error))
+    return Grid(
+        "labels",
+        "Labels: one per stimulus and question",
+        ("question", "labels", "method", "ratings per label", "median standard error"),
+        tuple(rows),
+        why_empty=release.why_no_benchmark or "no label could be made",
+    )
+
+
+def splits_grid(release: Release) -> Grid:
+    """The parts of the release, with what decided them and the hash of the assignment."""
+    split, placed, made = split_of(release), placement(release), release.benchmark
+    labelled = {} if made is None else dict(made.items.group_by("split").len("n").iter_rows())
+    rows: list[tuple[CellValue, ...]] = []
+    for part in parts_of(placed, split):
+        own = placed.filter(pl.col("split") == part)
+        labels: CellValue = "held out" if part == release.hold_out else labelled.get(part, 0)
+        rows.append((part, own["group"].n_unique(), own.height, labels))
+    together = "" if split.by == "stimulus" else f" (stimuli of one {split.by} stay together)"
+    chosen = (
+        "as published by the source"
+        if split.by == SPLIT
+        else f"divided by {split.by}{together}, seed {split.seed}"
+    )
+    hashes = f"Hash of the assignment: {assignment_hash(placed)}."
+    benchmark = "" if made is None else f" Hash of the benchmark: {made.hash}."
+    notes = (f"Stimuli are {chosen}. {hashes}{benchmark}", *(made.notes if made is not None else ()))
+    return Grid("splits", "Splits", ("part", "groups", "stimuli", "labels"), tuple(rows), notes)
+
+
+def raters_grid(release: Release) -> Grid:
+    """What is published about the raters: how many gave each answer."""
+    rows: list[tuple[CellValue, ...]] = []
+    for fact in rater_facts(release):
+        if fact.summary is not None:
+            rows.append((fact.column, fact.about, fact.summary, None))
+        rows += [(fact.column, fact.about, answer, count) for answer, count in fact.answers]
+        if fact.missing:
+            rows.append((fact.column, fact.about, "not given, or removed", fact.missing))
+    return Grid(
+        "raters",
+        "Raters as published",
+        ("column", "about", "answer", "raters"),
+        tuple(rows),
+        why_empty="nothing but an identifier is published about the raters",
+    )
+
+
+def screening_grid(release: Release) -> Grid:
+    """What every screening rule did."""
+    panel = release.panel
+    rows: tuple[tuple[CellValue, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    if panel is not None:
+        rules = panel.rules()
+        rows = tuple(
+            (rule.rule, rule.about, rule.action, rule.judged, rule.flagged, rule.not_judged)
+            for rule in rules
+            if rule.judged
+        )
+        idle = [rule.rule for rule in rules if not rule.judged]
+        counts = panel.counts
+        notes = (
+            f"Policy '{panel.policy.name}': {plural(counts.flagged, 'rater')} of {number(counts.raters)} flagged by rules with"
+            f" error control, {number(counts.dropped)} left out.",
+            *([f"Rules that could judge nobody: {listed(idle, 20)}."] if idle else []),
+        )
+    return Grid(
+        "screening",
+        "Screening of raters",
+        ("rule", "what it looks for", "action", "raters judged", "flagged", "not judged"),
+        rows,
+        notes,
+        why_empty="the raters were not screened, or are not known",
+    )
+
+
+def ledger_grid(release: Release) -> Grid:
+    """Who and what was left out, and why."""
+    rows = tuple((stage, what, why, count) for stage, what, why, count in left_out(release))
+    return Grid(
+        "left-out",
+        "Left out, and why",
+        ("stage", "what", "why", "count"),
+        rows,
+        why_empty="nothing was left out",
+    )
+
+
+def anonymisation_grid(release: Release) -> Grid:
+    """What was done to the data before publishing, and what that cost."""
+    rows: list[tuple[CellValue, ...]] = []
+    for step in release.record.steps:
+        where = f"{step.table}.{step.column}" if step.column else step.table
+        lost = None if step.lost is None else percent(step.lost, 1)
+        rows.append((step.about, where, step.rows, lost))
+    return Grid(
+        "anonymisation",
+        "Steps before publishing",
+        ("step", "where", "rows changed", "information lost"),
+        tuple(rows),
+        (f"k = {release.record.k}, l = {release.record.l}.",),
+        why_empty="no step is recorded",
+    )

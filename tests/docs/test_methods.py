@@ -1,0 +1,53 @@
+"""Every statistic has its section in docs/methods: formula, assumptions, interval, authors, and what it was checked against."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from heartfelt import stats
+from heartfelt.stats import inference
+
+PAGES = sorted(path for path in (Path(__file__).resolve().parents[2] / "docs" / "methods").glob("*.md"))
+PARTS = ("Assumes", "Interval", "After", "Checked against")
+
+
+def sections() -> dict[str, tuple[Path, str]]:
+    """Each section by its heading; those of the overview are about how to read the others."""
+    return {
+        f"{page.stem}: {part.splitlines()[0]}": (page, part)
+        for page in PAGES
+        if page.stem != "index"
+        for part in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    }
+
+
+def test_every_public_statistic_has_its_section() -> None:
+    named = {
+        name
+        for _, text in sections().values()
+        for name in re.findall(r"`(\w+)`", text.split("```math")[0].partition("\n")[2])
+    }
+    functions = {name for name in inference.__all__ if name[0].islower()}
+    missing = ({*stats.__all__, *functions} - {"Estimate"}) - named
+    assert missing == set()
+
+
+@pytest.mark.parametrize("heading", sections())
+def test_a_section_has_every_part(heading: str) -> None:
+    page, text = sections()[heading]
+    assert "```math" in text, "a formula"
+    for part in PARTS:
+        assert re.search(rf"^- \*\*{part}\*\* \S", text, re.MULTILINE), part
+    after = re.search(r"^- \*\*After\*\* (.*?)\n- ", text, re.MULTILINE | re.DOTALL)
+    assert after is not None
+    assert re.search(r"\(\d{4}|ITU|the ", after[1]), (
+        "authors with a year, a recommendation, or the definition"
+    )
+    checked = text[text.index("**Checked against**") :]
+    links = re.findall(r"\]\((\.\./\.\./tests/[^)]+)\)", checked)
+    assert links, "where the tests are"
+    for link in links:
+        assert "assert" in (page.parent / link).read_text(encoding="utf-8"), link
