@@ -56,7 +56,7 @@ check: $(VENV)/dev
 	@$(MAKE) --no-print-directory -j2 lint quick-tests
 
 all-tests: $(VENV)/compiled
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python scripts/run_tests.py -n $(WORKERS) --dist worksteal
 
 quick-tests: $(VENV)/dev
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -p no:schemathesis --ignore tests/web -m "not (browser or server or slow or data or peer)"

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext
 
+PATIENCE = 120_000
+"""Milliseconds that a test with a browser waits for anything: a busy machine is slow, not wrong."""
 REQUIRE_ALL = bool(os.environ.get("REQUIRE_ALL"))
 
 # CI tries the same examples every time and is not hurried by a busy machine; elsewhere each run looks for new ones.
@@ -85,7 +87,15 @@ def browser() -> Iterator[Browser]:
     ]
     arguments += ["--disable-sync", "--autoplay-policy=no-user-gesture-required"]
     with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=result, args=arguments)
+        running = driver.chromium.launch(executable_path=result, args=arguments, timeout=PATIENCE)
+        open_context = running.new_context
+
+        def patient(**options: Any) -> BrowserContext:
+            context: BrowserContext = open_context(**options)
+            context.set_default_timeout(PATIENCE)
+            return context
+
+        running.new_context = patient
         yield running
         running.close()
 

@@ -83,7 +83,7 @@ def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
     assert manifest["options"]["part"] == "test"
     assert str(tmp_path) not in (out / "manifest.json").read_text() + (out / "scores.json").read_text()
     # Against the same computation without a second process: the same numbers, before rounding.
-    here = Scorer.of(benchmark(), ScoreOptions(part="test", resamples=500)).score(file)
+    here = Scorer.of(benchmark(), ScoreOptions(part="test", resamples=500)).score_file(file)
     written = {
         (row["task"], row["metric"], row["level"], row["at"] or ""): row["with_failures_value"]
         for row in pl.read_csv(out / "scores.csv").to_dicts()
@@ -108,14 +108,14 @@ def test_labels_come_from_the_benchmark_and_rows_of_other_items_are_counted(tmp_
     file, options = tmp_path / "m.csv", ScoreOptions(part="test", resamples=100, ceilings=False, slices=())
     table, scorer = predictions(right=0.2), Scorer.of(benchmark(), options)
     table.write_csv(file)
-    honest = scorer.score(file).scores
+    honest = scorer.score_file(file).scores
     table.with_columns(pl.col("value").alias("against")).write_csv(file)
-    cheated = scorer.score(file).scores
+    cheated = scorer.score_file(file).scores
     assert cheated.headline("valence", "m") == honest.headline("valence", "m")
     assert any("against" in note for note in cheated.notes)
     predictions(part=None, right=0.2).write_csv(file)
-    everything = scorer.score(file)
-    assert everything.unused.height == (benchmark().items["split"] == "train").sum()
+    everything = scorer.score_file(file)
+    assert everything.answers.unused.height == (benchmark().items["split"] == "train").sum()
     with pytest.raises(InputError, match="no part 'tset'"):
         Scorer.of(benchmark(), ScoreOptions(part="tset"))
 

@@ -14,6 +14,7 @@ from heartfelt.report import write_overview
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.page import render
 from tests.analysis.made import summary_of
+from tests.conftest import PATIENCE
 
 pytest.importorskip("playwright.sync_api")
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.browser
 
 def until(page: Page, expression: str, given: Any = None) -> None:
     """Wait until an expression holds. The pages allow no evaluation of text, so the browser cannot do the waiting."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE / 1000
     while not page.evaluate(expression, given):
         assert time.monotonic() < deadline, f"never came to be: {expression}"
         page.wait_for_timeout(20)
@@ -79,7 +80,7 @@ def centre(page: Page, selector: str) -> tuple[float, float]:
 def told(page: Page, selector: str, aside: tuple[float, float] = (0, 0)) -> str:
     """What the tip says with the mouse over a mark. A page that is still scrolling hides it: then the mouse moves again."""
     tip = page.locator(".tip")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < deadline:
         x, y = centre(page, selector)
         page.mouse.move(x + aside[0], y + aside[1])
@@ -99,6 +100,9 @@ def test_every_figure_is_drawn(report: Page, page_data: dict[str, Any]) -> None:
 
 def test_a_click_on_a_dot_plays_its_clip(report: Page, page_data: dict[str, Any]) -> None:
     x, y = centre(report, "#figure-perceived-maps circle.plays")
+    report.evaluate(
+        "() => { document.getElementById('player-audio').loop = true; }"
+    )  # does not end meanwhile
     report.mouse.click(x, y)
     title = report.locator("#player-title").inner_text()
     assert title in page_data["media"]

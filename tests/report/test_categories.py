@@ -179,7 +179,7 @@ def test_the_page_shows_a_picture_that_is_selected(
 ) -> None:
     target = tmp_path / "report.html"
     target.write_text(render(analysis_page(emotional, charts_of(emotional), target)), encoding="utf-8")
-    page = browser.new_page()
+    page = browser.new_context().new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
@@ -189,7 +189,13 @@ def test_the_page_shows_a_picture_that_is_selected(
     sheet.focus()
     page.keyboard.press("Enter")
     assert page.locator("#player-image").is_visible()
-    assert page.locator("#player-image").evaluate("image => image.naturalWidth") == 300
+    assert (
+        page.locator("#player-image").evaluate(
+            "async image => { await image.decode(); return image.naturalWidth }"
+        )
+        == 300
+    )
     assert page.locator('#figure-category-map path[fill-opacity="0.09"]').count() == 16
     assert page.locator('#figure-attributes rect[fill="#d55e00"]').count() > 0
     assert problems == []
+    page.context.close()

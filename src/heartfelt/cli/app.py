@@ -25,6 +25,7 @@ for family in (
     "train",
     "experiment",
     "publish",
+    "deposit",
     "models",
     "words",
     "demo",

@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import Format, Map, Source, app, parse_map, progress_bar, read_source, say
+from heartfelt.cli.deposit import DryRun, MakePublic, send_all
 from heartfelt.wording import listed
+
+_Columns = list[str] | None
 
 
 @app.command()
@@ -21,12 +24,61 @@ def publish(
     l: Annotated[  # noqa: E741  # the letter the literature uses for diversity
         int, typer.Option("--l", help="Values of every sensitive column among them.")
     ] = 2,
-    layout: Annotated[
-        list[str] | None,
+    sensitive: Annotated[
+        _Columns,
         typer.Option(
-            metavar="NAME",
-            help="A layout to write, such as huggingface, webdataset, csv, published. May be repeated; huggingface and csv"
-            " if left out.",
+            metavar="COLUMN",
+            help="A column of the raters that nobody should learn about a person. May be repeated.",
+        ),
+    ] = None,
+    open: Annotated[
+        _Columns,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column to publish as it is: nobody could know a rater by it. May be repeated.",
+        ),
+    ] = None,
+    drop: Annotated[
+        _Columns, typer.Option(metavar="COLUMN", help="A column of any table to leave out. May be repeated.")
+    ] = None,
+    without_demographics: Annotated[
+        bool, typer.Option("--without-demographics", help="Publish nothing that is known of raters.")
+    ] = False,
+    times: Annotated[
+        str, typer.Option(help="The finest period to date ratings by: day, week, month or none.")
+    ] = "day",
+    seconds: Annotated[float, typer.Option(help="Round durations to this; 0 leaves them out.")] = 0.1,
+    texts: Annotated[
+        str,
+        typer.Option(
+            help="search: texts with personal data wait for a decision; review: all texts do; drop: no text is published."
+        ),
+    ] = "search",
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="quarantine.csv with decisions; the one in the private folder if left out."
+        ),
+    ] = None,
+    private: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where key and quarantine are stored; OUT-private if left out."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The key of the pseudonyms; made in the private folder if left out."
+        ),
+    ] = None,
+    allow: Annotated[
+        _Columns,
+        typer.Option(metavar="TEXT", help="A text the final check would take for private. May be repeated."),
+    ] = None,
+    share_media: Annotated[
+        bool | None,
+        typer.Option(
+            "--media/--no-media",
+            help="Publish media files, or links and hashes; by their licence if left out.",
         ),
     ] = None,
     details: Annotated[
@@ -37,6 +89,22 @@ def publish(
             " out; 'heartfelt publish-details' writes an empty one.",
         ),
     ] = None,
+    hold_out: Annotated[
+        str | None,
+        typer.Option(metavar="PART", help="A part of the split whose ratings and labels stay private."),
+    ] = None,
+    analysis: Annotated[
+        bool, typer.Option(help="Analyse the published ratings, for the card, the tables and the figures.")
+    ] = True,
+    figures: Annotated[bool, typer.Option(help="Draw the figures of the analysis.")] = True,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A layout to write, such as huggingface, webdataset, csv, published. May be repeated; huggingface and csv"
+            " if left out.",
+        ),
+    ] = None,
     split: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,35 +113,87 @@ def publish(
             " repeated.",
         ),
     ] = None,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(metavar="hub:OWNER/NAME", help="Send it to the Hugging Face hub (token in HF_TOKEN)."),
+    ] = None,
+    deposit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="zenodo[:sandbox]", help="Send it to Zenodo (token in ZENODO_TOKEN)."),
+    ] = None,
+    dry_run: DryRun = False,
+    make_public: MakePublic = False,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.files import must_be_free
-    from heartfelt.publishing.options import PublishOptions
+    from heartfelt.publishing.deposits import DepositOptions, check_target
+    from heartfelt.publishing.options import PublishOptions, period, text_treatment
     from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.publish import publish as run
+    from heartfelt.publishing.read_back import read_back
     from heartfelt.publishing.record import sentences
 
     must_be_free(out)
     stated = read_details(details or (source if source.is_dir() else None))
+    sending = DepositOptions(dry_run, make_public, stated, private)
+    for target in (targets := [*(push or ()), *(deposit or ())]):
+        check_target(target, sending)
     options = PublishOptions(
-        k=k, l=l, layouts=None if layout is None else tuple(layout), split=parse_map(split)
+        k=k,
+        l=l,
+        sensitive=tuple(sensitive or ()),
+        open=tuple(open or ()),
+        drop=tuple(drop or ()),
+        without_demographics=without_demographics,
+        times=period(times),
+        seconds=seconds,
+        texts=text_treatment(texts),
+        decisions=decisions,
+        private=private,
+        key=key,
+        private_texts=_recruiters_ids(source),
+        allow=tuple(allow or ()),
+        share_media=share_media,
+        split=parse_map(split),
+        hold_out=hold_out,
+        analysis=analysis,
+        figures=figures,
+        layouts=None if layout is None else tuple(layout),
     )
     with progress_bar(f"reading {source}") as report:
         snapshot = read_source(source, format, parse_map(map), report)
         published = run(snapshot, out, options, stated, progress=report)
+        comparison = read_back(snapshot, published.folder, published.private, key)
     say(*(f"• {line}" for line in sentences(published.record)))
+    say(*comparison.sentences)
     if published.papers.not_stated:
         say(
             "The papers say 'Not stated by the authors' for:",
             *(f"• {line}" for line in published.papers.not_stated),
-        )
-        say(
-            "Fill in publication.yaml and publish again; 'heartfelt publish-details DIR' writes an empty one."
+            "Fill in publication.yaml and publish again; 'heartfelt publish-details DIR' writes an empty one.",
         )
     if published.papers.undescribed:
         names = listed(list(published.papers.undescribed), 12)
         say(f"Columns that nobody has described (add them under 'columns' in publication.yaml): {names}.")
+    if published.undecided:
+        say(
+            f"{published.undecided:,} texts wait for a decision: fill in the column 'decision' of {published.quarantine}"
+            " with publish, redact or drop, and publish again."
+        )
     say(f"Published: {out}", f"Private, never to be shared: {published.private}")
+    send_all(out, targets, sending)
+
+
+def _recruiters_ids(source: Path) -> tuple[str, ...]:
+    """The recruiter's ids of everybody in a study folder's store, which must not be published."""
+    from heartfelt.collect.collection import Collection, has_collected
+
+    if not source.is_dir() or not has_collected(source):
+        return ()
+    with Collection.watch(source) as collection:
+        people = collection.participants()
+    columns = [people[name].drop_nulls().to_list() for name in ("participant", "session", "assignment")]
+    return tuple(dict.fromkeys(text for column in columns for text in column))
 
 
 @app.command("publish-details")

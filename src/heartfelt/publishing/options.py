@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from heartfelt.errors import require
+from heartfelt.errors import InputError, require
 
 Times: TypeAlias = Literal["day", "week", "month", "none"]
 Texts: TypeAlias = Literal["search", "review", "drop"]
 TIMES: tuple[Times, ...] = ("day", "week", "month", "none")
+N = TypeVar("N", bound=str)
 TEXTS: tuple[Texts, ...] = ("search", "review", "drop")
+
+
+def period(text: str) -> Times:
+    """The period of that name."""
+    return _chosen(text, TIMES, "period")
+
+
+def text_treatment(text: str) -> Texts:
+    """The way to treat texts of that name."""
+    return _chosen(text, TEXTS, "way to treat texts")
+
+
+def _chosen(text: str, names: tuple[N, ...], what: str) -> N:
+    for name in names:
+        if name == text:
+            return name
+    raise InputError(f"Unknown {what} '{text}'.", f"Use one of {', '.join(names)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +93,6 @@ class PublishOptions:
             f"l = {self.l} needs groups of at least {self.l} raters.",
             f"Use k = {self.l} or more.",
         )
-        require(self.times in TIMES, f"Unknown period '{self.times}'.", f"Use one of {', '.join(TIMES)}.")
-        require(
-            self.texts in TEXTS,
-            f"Unknown way to treat texts '{self.texts}'.",
-            f"Use one of {', '.join(TEXTS)}.",
-        )
+        period(self.times)
+        text_treatment(self.texts)
         require(self.seconds >= 0, "seconds cannot be negative.", "Use 0.1, or 0 to leave durations out.")

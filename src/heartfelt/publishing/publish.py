@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
+import polars as pl
+
+from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.files import must_be_free, whole_folder
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
+from heartfelt.publishing.anonymity.check import (
+    check_files,
+    check_groups,
+    check_media,
+    check_step,
+    private_texts,
+)
+from heartfelt.publishing.anonymity.columns import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import private_folder, secret_key
 from heartfelt.publishing.anonymity.media import media_table, publish_media
-from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
+from heartfelt.publishing.anonymity.people import coarsen, facts_of, round_durations
+from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
+from heartfelt.publishing.anonymity.texts import QUARANTINE, QuarantinedText, quarantine_texts
+from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
+from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
@@ -26,6 +41,8 @@ from heartfelt.publishing.splits import check_split, freeze_release, split_optio
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 
+BENCHMARK = "benchmark"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Published:
@@ -36,11 +53,22 @@ class Published:
     release: Release
     papers: Papers
     """What the papers could not say: keys that the authors left out, columns that nobody described."""
+    quarantined: tuple[QuarantinedText, ...] = ()
 
     @property
     def record(self) -> Record:
         """Every step between the source and what is published."""
         return self.release.record
+
+    @property
+    def undecided(self) -> int:
+        """Texts that were left out because nobody has decided about them."""
+        return sum(not each.decision for each in self.quarantined)
+
+    @property
+    def quarantine(self) -> Path:
+        """The file in which to decide about them."""
+        return self.private / QUARANTINE
 
 
 def publish(
@@ -52,56 +80,110 @@ def publish(
 ) -> Published:
     """Make a snapshot anonymous and write it to ``out`` with benchmark, layouts and papers; complete or not at all."""
     options, details, report = options or PublishOptions(), details or Details(), progress or _silent
-    out, layouts = Path(out), _layouts(options)
+    out = Path(out)
     must_be_free(out)
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
+    layouts = _layouts(options)
+    source = Draft.of(snapshot)
+    everybody = people_of(source)
     with whole_folder(out) as folder:
-        draft, people = pseudonymise(Draft.of(snapshot), key)
-        people.write_csv(private / "pseudonyms.csv")
-        share = details.media_may_be_shared if options.share_media is None else options.share_media
-        draft, media = publish_media(draft, folder, None if share else share, report)
-        source = Source("published", snapshot.study.name, media_root=draft.source.media_root)
-        public = replace(draft, source=source).snapshot()
-        benchmark, why = _benchmark(public, options)
-        steps = draft.steps
-        made = record(snapshot.hash, public, steps, options)
-        analysis = _analysis(public, options, report)
-        panel = None if analysis is None else analysis.panel
-        release = Release(public, benchmark, why, analysis, panel, made, details, media, options.hold_out)
-        if benchmark is None:
-            release = replace(release, split=split_options(public.stimuli, options.split))
-        made = replace(made, steps=(*made.steps, *check_split(release, folder, report).steps))
-        release = replace(release, record=made)
-        public.write(folder / "snapshot")
-        if benchmark is not None:
-            benchmark.write(folder / "benchmark")
-        media_table(media).write_csv(folder / "media.csv")
-        for layout in layouts:
-            release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
-        write_record(made, folder)
+        report("removing what is private", 0, 5)
+        draft = honour_wishes(source, options)
+        draft = leave_out_columns(draft, options)
+        report("removing what is private", 1, 5)
+        draft, quarantined = quarantine_texts(
+            draft, options, key, [*everybody, *options.private_texts], private
+        )
+        report("removing what is private", 2, 5)
+        draft, people = pseudonymise(draft, key)
+        draft = draft.changed(*gone_since(private, people))
+        share = options.share_media
+        if share is None and details.media_may_be_shared is False:
+            share = False
+        draft, media = publish_media(draft, folder, share, report)
+        draft = replace(
+            draft, source=Source("published", snapshot.study.name, media_root=draft.source.media_root)
+        )
+        report("removing what is private", 3, 5)
+        draft, benchmark, why = _divided(draft, options, private)
+        draft = round_durations(coarsen(draft, options), options.seconds)
+        public = draft.snapshot()
+        report("removing what is private", 4, 5)
+        secret = private_texts(
+            source, everybody, [text for each in quarantined for text in each.private], options
+        )
+        groups = check_groups(public, facts_of(draft, options), options)
+        made = record(snapshot.hash, public, draft.steps, options)
+        release = Release(public, benchmark, why, None, None, made, details, media, options.hold_out)
+        release = _analysed(release, options, report)
+        steps = (*check_split(release, folder, report).steps, check_step(secret, groups, options))
+        release = replace(release, record=replace(made, steps=(*made.steps, *steps)))
+        release = _write(release, folder, layouts, report)
         papers = write_papers(release, folder, report, figures=options.figures)
+        report("searching every file for what is private", 0, 1)
+        check_files(folder, secret)
+        check_media(folder)
         write_checksums(folder, report)
-    return Published(out, private, release, papers)
+        _write_private(people, private)
+    return Published(out, private, release, papers, quarantined)
 
 
 def _silent(_doing: str, _done: int, _total: int) -> None:
     """No progress is shown."""
 
 
-def _benchmark(snapshot: Snapshot, options: PublishOptions) -> tuple[Benchmark | None, str | None]:
-    try:
-        return freeze_release(snapshot, settings=options.split), None
-    except InputError as error:
-        return None, error.problem
+def _divided(
+    draft: Draft, options: PublishOptions, private: Path
+) -> tuple[Draft, Benchmark | None, str | None]:
+    """What is published of a part that is held out, and the benchmark; all labels go to the private folder then.
+
+    Done before facts about raters are coarsened, so that what is published of them is counted as it is published.
+    """
+    snapshot = draft.snapshot()
+    if options.hold_out is None:
+        try:
+            return draft, freeze_release(snapshot, settings=options.split), None
+        except InputError as error:
+            return draft, None, error.problem
+    split = split_options(snapshot.stimuli, options.split)
+    divided = hold_out(snapshot, options.hold_out, split)
+    divided.private.write(private / BENCHMARK, replace=True)
+    tables = {name: divided.snapshot.table(name) for name in draft.tables}
+    return draft.changed(*divided.steps, **tables), divided.benchmark, divided.why_no_benchmark
 
 
-def _analysis(snapshot: Snapshot, options: PublishOptions, report: Progress) -> Analysis | None:
+def _analysed(release: Release, options: PublishOptions, report: Progress) -> Release:
+    """With the analysis of what is published, and the benchmark under its hash."""
+    public = release.snapshot
+    if release.benchmark is None:
+        release = replace(release, split=split_options(public.stimuli, options.split))
+    else:
+        release = replace(release, benchmark=replace(release.benchmark, snapshot_hash=public.hash))
     if not options.analysis:
-        return None
-    return analyze(snapshot, AnalyzeOptions(resamples=options.resamples, seed=options.seed), report)
+        return release
+    analysis = analyze(public, AnalyzeOptions(resamples=options.resamples, seed=options.seed), report)
+    return replace(release, analysis=analysis, panel=analysis.panel)
+
+
+def _write(release: Release, folder: Path, layouts: Iterable[Layout], report: Progress) -> Release:
+    release.snapshot.write(folder / "snapshot")
+    if release.benchmark is not None:
+        release.benchmark.write(folder / BENCHMARK)
+    media_table(release.media).write_csv(folder / "media.csv")
+    for layout in layouts:
+        release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
+    write_record(release.record, folder)
+    return release
 
 
 def _layouts(options: PublishOptions) -> list[Layout]:
     names = USUAL_LAYOUTS if options.layouts is None else options.layouts
     return [LAYOUTS[name] for name in dict.fromkeys(("snapshot", *names))]
+
+
+def _write_private(people: pl.DataFrame, private: Path) -> None:
+    """Who is who, for the researcher alone."""
+    path = private / PSEUDONYMS
+    people.write_csv(path)
+    path.chmod(0o600)

@@ -181,8 +181,9 @@ class SplitCheck:
             for name, count in self.divided.items()
             if count
         ]
-        about = f"Stimuli are divided by {self.by}: {sizes}. "
-        about += f"There are {listed(crossing)}." if crossing else f"No {self.by} is in two parts."
+        about = f"Stimuli are divided by {self.by}: {sizes}."
+        about += "" if self.divided[self.by] else f" No {self.by} is in two parts."
+        about += f" There are {listed(crossing)}." if crossing else ""
         settings = {"by": self.by, "seed": str(self.seed), "hash": self.hash}
         split = Step("split", "stimuli", SPLIT, about, sum(self.stimuli.values()), settings=settings)
         return split, Step("check", "stimuli", SPLIT, self._media(), len(self.crossings))

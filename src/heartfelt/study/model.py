@@ -215,10 +215,18 @@ class Question(Part):
     grid: Annotated[
         Id | None, Field(description="questions with the same grid and scale are rows of one table")
     ] = None
+    wish: Annotated[
+        Literal["comments", "answers"] | None,
+        Field(
+            description="a yes/no question of 'before' or 'after': who says yes does not want these to be published"
+        ),
+    ] = None
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), draft=None, show_if=[], none=False, page=None, grid=None)
+        return without_unused(
+            handler(self), draft=None, show_if=[], none=False, page=None, grid=None, wish=None
+        )
 
     def check(self, study: Study, place: Place) -> None:
         """The scale must be there, and the axis if the intents have coordinates."""
@@ -232,6 +240,10 @@ class Question(Part):
         if self.none and (scale.level == "comparison" or scale.type == "trace"):
             raise ReferenceProblem(
                 (*place, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'"
+            )
+        if self.wish is not None and (place[0] == "questions" or scale.type != "yes-no"):
+            raise ReferenceProblem(
+                (*place, "wish"), "a wish is a question with a yes/no scale, in 'before' or 'after'"
             )
         if place[0] != "questions":
             self._check_without_stimulus(study, place)

@@ -74,7 +74,8 @@ class Judge(Visitor):
     """Somebody who compares, by keyboard at a desk or by touch on the smallest phone."""
 
     def __init__(self, browser: Browser, served: Served, hand: Any = "keyboard", **context: Any) -> None:
-        super().__init__(browser, served, hand, **({"viewport": SMALL} if hand == "touch" else {}), **context)
+        small: dict[str, Any] = {"viewport": SMALL} if hand == "touch" else {}
+        super().__init__(browser, served, hand, **small, **context)
 
     def enter(self, path: str = "/") -> None:
         self.arrive(path)
@@ -102,10 +103,12 @@ class Judge(Visitor):
         for label in self.labels():
             named = f':has(b:text-is("{label}"))'
             self.page.wait_for_selector(f".play:not([data-state=pause]), .member.sounding{named}")
-            if self.page.query_selector(f".member.heard{named}") is None:
-                if self.page.query_selector(f".member.sounding{named}") is None:
-                    self.play(label)
-                self.page.wait_for_selector(f".member.heard{named}")
+            if self.page.query_selector(f":is(.member.heard, .member.sounding){named}") is None:
+                self.play(label)
+            if self.clock is not None:
+                self.page.wait_for_selector(f".member.sounding{named}")
+                self.run(30)
+            self.page.wait_for_selector(f".member.heard{named}")
         self.page.wait_for_selector(".play:not([data-state=pause])")
         self.page.wait_for_selector("form.trial:not([data-locked])")
 

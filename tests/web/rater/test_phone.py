@@ -38,7 +38,8 @@ def visit(browser: Browser, serve: Callable[..., Served]) -> Iterator[Callable[.
     came: list[Visitor] = []
 
     def start(recipe: str = "aimoclips", hand: Any = "touch", **given: Any) -> Visitor:
-        visitor = Visitor(browser, serve(recipe, **given), hand)
+        controlled = given.pop("controlled", False)
+        visitor = Visitor(browser, serve(recipe, **given), hand, controlled=controlled)
         came.append(visitor)
         return visitor
 
@@ -56,18 +57,15 @@ def test_nothing_overflows_and_nothing_is_covered(visit: Callable[..., Visitor],
     visitor.listen()
     page = visitor.page
     for name, (width, height) in SIZES.items():
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(120)
+        visitor.resize(width, height)
         visitor.still()
         assert page.evaluate(COVERED) == [], name
         if recipe == "aigiemo" and name in {"phone", "side"}:
             visitor.accessible()
-    page.set_viewport_size({"width": 390, "height": 460})
-    page.wait_for_timeout(120)
+    visitor.resize(390, 460)
     while page.query_selector("form.trial:not([data-last])") is not None:
         assert page.evaluate(COVERED) == []
         visitor.answer_page(0)
-        page.wait_for_timeout(60)
 
 
 @pytest.mark.slow
@@ -109,16 +107,20 @@ SINGLE = {"questions": [Question(id="valence", text="How pleasant?", scale="vale
 
 @pytest.mark.slow
 def test_a_single_choice_can_go_on_by_itself(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=3, design={"practice": 0, "listening": "free", "auto_advance": "on"}, **SINGLE)
+    design = {"practice": 0, "listening": "free", "auto_advance": "on"}
+    visitor = visit(count=3, controlled=True, design=design, **SINGLE)
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
     page.tap("input[value='3']")
     page.wait_for_selector("[data-does=undo]:visible")
     page.tap("[data-does=undo]")
-    page.wait_for_timeout(1300)
+    visitor.run(1.3)
     assert visitor.number() == "1 of 3", "undone"
     page.tap("input[value='7']")
+    visitor.run(0.8)
+    assert visitor.number() == "1 of 3", "there is a moment to think again"
+    visitor.run(0.2)
     page.wait_for_selector("#count:has-text('2 of 3')")
     assert [body["values"] for body in visitor.sent] == [{"valence": 7}]
     page.wait_for_selector("form.trial:not([data-locked])")
@@ -126,7 +128,7 @@ def test_a_single_choice_can_go_on_by_itself(visit: Callable[..., Visitor]) -> N
     page.locator("#dialog-menu input[name=advance]").uncheck()
     page.tap("#dialog-menu button[value=ok]")
     page.tap("input[value='2']")
-    page.wait_for_timeout(1300)
+    visitor.run(1.3)
     assert visitor.number() == "2 of 3", "turned off"
     page.tap("[data-does=submit]")
     page.wait_for_selector("#count:has-text('3 of 3')")
@@ -134,21 +136,23 @@ def test_a_single_choice_can_go_on_by_itself(visit: Callable[..., Visitor]) -> N
 
 @pytest.mark.slow
 def test_going_on_is_offered_not_imposed(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(hand="keyboard", count=2, design={"practice": 0, "listening": "free"}, **SINGLE)
+    design = {"practice": 0, "listening": "free"}
+    visitor = visit(hand="keyboard", count=2, controlled=True, design=design, **SINGLE)
     visitor.enter()
     page = visitor.page
     page.wait_for_selector("form.trial:not([data-locked])")
     page.keyboard.press("4")
-    page.wait_for_timeout(1300)
+    visitor.run(1.3)
     assert visitor.number() == "1 of 2"
     page.click("#tools [data-does=menu]")
     page.check("#dialog-menu input[name=advance]")
     page.click("#dialog-menu button[value=ok]")
     page.keyboard.press("5")
     page.keyboard.press("Backspace")
-    page.wait_for_timeout(1300)
+    visitor.run(1.3)
     assert visitor.number() == "1 of 2", "Backspace takes it back"
     page.keyboard.press("6")
+    visitor.run(1)
     page.wait_for_selector("#count:has-text('2 of 2')")
     body = visitor.sent[0]
     assert body["values"] == {"valence": 6}

@@ -150,10 +150,7 @@ def test_a_connection_that_comes_back_does_not_take_the_trial_away(visit: Callab
     visitor.listen()
     visitor.page.keyboard.press("6")
     visitor.context.set_offline(False)
-    for _ in range(200):
-        if visitor.page.evaluate(QUEUED) == 0:
-            break
-        visitor.page.wait_for_timeout(50)
+    visitor.page.wait_for_function(f"() => !({QUEUED})()")
     assert visitor.number() == "2 of 3"
     assert visitor.page.locator("fieldset[data-form='0'] input:checked").get_attribute("value") == "6"
     visitor.page.keyboard.press("2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Serve = Callable[..., Served]
 Judges = Callable[..., Judge]
 FREE = {"listening": "free"}
+SOUNDING = '.member.sounding:has(b:text-is("{}"))'
 HIDE = """([hidden]) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
   document.dispatchEvent(new Event("visibilitychange"));
@@ -73,7 +73,7 @@ def test_nothing_tells_the_hidden_reference_from_the_others(serve_sets: Serve, j
 
 def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges) -> None:
     served = serve_sets("pair", "ties", seconds=2.0, design=FREE)
-    visitor = judge(served, "touch")
+    visitor = judge(served, "touch", controlled=True)
     visitor.enter()
     page = visitor.page
     opened(visitor)
@@ -95,39 +95,49 @@ def test_a_loop_is_repeated_between_its_handles(serve_sets: Serve, judge: Judges
         at[0] + 0.25, abs=0.01
     )
     visitor.member("A").tap()
-    page.wait_for_timeout(1500)  # on a busy machine rounds begin late
+    page.wait_for_selector(SOUNDING.format("A"))
+    visitor.run(0.88)
     visitor.member("B").tap()
-    page.wait_for_timeout(1200)
+    page.wait_for_selector(SOUNDING.format("B"))
+    visitor.run(0.7)
     page.locator(".option").first.tap()
     visitor.send()
     played = visitor.sent[0]["heard"]["played"]
-    assert [len(part) >= 2 for part in played] == [True, True], "rounds are counted one by one"
-    for begin, end in [part for parts in played for part in parts]:
-        assert at[0] - 0.002 <= begin < end <= at[0] + 0.252
-    assert sum(end - begin for begin, end in played[0]) > 0.5
-    last, first = played[0][-1][1], played[1][0][0]
-    assert last == pytest.approx(first, abs=0.005), "the second goes on where the first was"
+    low, high = at[0], at[0] + 0.25
+    # Sound begins 30 ms after a tap: .85 s of the first are three rounds and .1 s, and the second goes on from there.
+    expected = [
+        [[low, high], [low, high], [low, high], [low, low + 0.1]],
+        [[low + 0.1, high], [low, high], [low, high], [low, low + 0.05]],
+    ]
+    assert [len(parts) for parts in played] == [4, 4], "rounds are counted one by one"
+    for parts, wanted in zip(played, expected, strict=True):
+        assert parts == [pytest.approx(part, abs=0.002) for part in wanted]
 
 
 def test_a_tab_in_the_background_is_counted(serve_sets: Serve, judge: Judges) -> None:
     served = serve_sets("pair", "ties", seconds=3.0)
-    visitor = judge(served)
-    begun = time.monotonic()
+    visitor = judge(served, controlled=True)
     visitor.enter()
     page = visitor.page
     visitor.labels()
+    visitor.run(2)
     visitor.play("A")
     page.wait_for_selector(".member.sounding")
+    visitor.run(1)
     page.evaluate(HIDE, [True])
-    page.wait_for_timeout(500)
+    visitor.run(0.5)
     page.evaluate(HIDE, [False])
     visitor.hear_all()
+    visitor.run(4)
+    page.evaluate(HIDE, [True])
+    visitor.run(5)
+    page.evaluate(HIDE, [False])
     page.keyboard.press("1")
     visitor.send()
     heard = visitor.sent[0]["heard"]
-    assert 0.4 < heard["away"] <= 3.1, "no longer than the clip went on"
-    assert heard["focus_losses"] == 1
-    assert heard["seconds"] < time.monotonic() - begun
+    assert heard["away"] == pytest.approx(0.5, abs=0.001), "only while a clip played"
+    assert heard["focus_losses"] == 2
+    assert heard["first_play"] == pytest.approx(2, abs=0.001)
     stored = served.collection.trials(served.collection.raters()["rater"][0])
     assert stored["away"].to_list() == [heard["away"]]
 
@@ -137,13 +147,16 @@ def test_parts_of_several_visits_make_a_whole_and_a_reload_keeps_them(
 ) -> None:
     """Changing back and forth: each member has to be heard to the end, in whatever pieces."""
     served = serve_sets("mushra", "grade", systems=2, seconds=2.0)
-    visitor = judge(served)
+    visitor = judge(served, controlled=True)
     visitor.enter()
     page = visitor.page
     assert visitor.labels() == ["Reference", "A", "B"]
     visitor.play("A")
-    page.wait_for_timeout(350)
+    page.wait_for_selector(SOUNDING.format("A"))
+    visitor.run(0.38)
     visitor.play("B")
+    page.wait_for_selector(SOUNDING.format("B"))
+    visitor.run(2)
     page.wait_for_selector(".play:not([data-state=pause])")
     assert page.locator(".member.heard").count() == 0
     assert page.inner_text("[data-part=state]") == "Listen to the end: Reference, A, B"
@@ -163,9 +176,11 @@ def test_parts_of_several_visits_make_a_whole_and_a_reload_keeps_them(
     visitor.send()
     body = visitor.sent[0]
     assert body["values"] == {"grade": [70, 20]}
-    first, second = body["heard"]["played"][1:]
-    assert first[0][1] == pytest.approx(second[0][0], abs=0.01)
-    assert body["heard"]["plays"] >= 4
+    reference, first, second = body["heard"]["played"]
+    assert reference == [pytest.approx([0, 2], abs=0.002)]
+    assert first == [pytest.approx([0, 0.35], abs=0.002), pytest.approx([0, 2], abs=0.002)]
+    assert second == [pytest.approx([0.35, 2], abs=0.002), pytest.approx([0, 2], abs=0.002)]
+    assert body["heard"]["plays"] == 6, "choosing a row plays its member"
 
 
 def test_a_member_that_cannot_be_decoded_gives_the_trial_back(serve_sets: Serve, judge: Judges) -> None:
@@ -207,15 +222,15 @@ def test_sets_are_fetched_ahead_and_answered_offline(serve_sets: Serve, judge: J
 
 
 def test_several_questions_about_a_pair(serve_sets: Serve, judge: Judges) -> None:
-    served = serve_sets("pair", "wide", "grade", "rank", seconds=8.0, design=FREE)
-    visitor = judge(served)
+    served = serve_sets("pair", "wide", "grade", "rank", design=FREE)
+    visitor = judge(served, controlled=True)
     visitor.enter()
     page = visitor.page
     opened(visitor)
     page.keyboard.press("9")
     assert page.input_value(".amount") == "8"
     page.keyboard.press("b")
-    page.wait_for_selector('.member.sounding:has(b:text-is("B"))')
+    page.wait_for_selector(SOUNDING.format("B"))
     page.keyboard.press("6")
     page.keyboard.press("a")
     page.keyboard.press("End")
@@ -256,19 +271,23 @@ def test_practice_and_attention_present_sets_too(serve_sets: Serve, judge: Judge
 
 def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges) -> None:
     served = serve_sets("pair", "forced", seconds=2.0, design={"replays": 0, "listening": "full"})
-    visitor = judge(served)
+    visitor = judge(served, controlled=True)
     visitor.enter()
     page = visitor.page
+    visitor.labels()
     assert page.locator("[data-does=loop]:visible").count() == 0
     visitor.play("A")
-    page.wait_for_timeout(100)
+    page.wait_for_selector(SOUNDING.format("A"))
+    visitor.run(0.1)
     visitor.play("B")
+    page.wait_for_selector(SOUNDING.format("B"))
+    visitor.run(3)
     page.wait_for_selector(".play:not([data-state=pause])")
     # Two plays were for two members; whoever changed in between may still hear the rest of each.
     visitor.hear_all()
     assert page.inner_text("[data-part=state]") == "No replays left."
     visitor.play("A")
-    page.wait_for_timeout(150)
+    visitor.run(0.5)
     assert page.locator(".member.sounding").count() == 0
     page.keyboard.press("2")
     visitor.send()
@@ -278,8 +297,8 @@ def test_replays_are_limited_for_the_whole_set(serve_sets: Serve, judge: Judges)
 
 
 def test_keys_are_told_and_letters_work_on_other_keyboards(serve_sets: Serve, judge: Judges) -> None:
-    served = serve_sets("abx", "forced", languages=["ko"], seconds=8.0, design=FREE)
-    visitor = judge(served, locale="ko-KR")
+    served = serve_sets("abx", "forced", languages=["ko"], seconds=2.0, design=FREE)
+    visitor = judge(served, controlled=True, locale="ko-KR")
     visitor.arrive()
     page = visitor.page
     page.wait_for_selector("[data-does=ready]")
@@ -289,10 +308,10 @@ def test_keys_are_told_and_letters_work_on_other_keyboards(serve_sets: Serve, ju
     page.evaluate(
         "() => document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ㅌ', code: 'KeyX', bubbles: true }))"
     )
-    page.wait_for_selector('.member.sounding:has(b:text-is("X"))')
+    page.wait_for_selector(SOUNDING.format("X"))
     page.keyboard.press("b")
-    page.wait_for_selector('.member.sounding:has(b:text-is("B"))')
-    page.wait_for_timeout(500)  # stopped at its very start, a clip would be played again rather than on
+    page.wait_for_selector(SOUNDING.format("B"))
+    visitor.run(0.5)  # stopped at its very start, a clip would be played again rather than on
     page.keyboard.press(" ")
     page.wait_for_selector(".play[data-state=play]")
     page.keyboard.press("Shift+ ")

@@ -106,12 +106,13 @@ class Expert:
 @pytest.mark.slow
 def test_twenty_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     served = drafted(tmp_path / "study", 20)
-    visitor = Visitor(browser, served)
+    visitor = Visitor(browser, served, controlled=True)
     visitor.enter()
     page, expert = visitor.page, Expert(visitor)
     keys: dict[int, int] = {}
     for turn in range(20):
         assert visitor.number() == f"{turn + 1} of 20"
+        visitor.run(5)  # what was sent can no longer be taken back; the next images are fetched
         expert.judge(turn)
         if turn == 0:
             visitor.accessible()
@@ -149,8 +150,8 @@ def test_twenty_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> No
             page.keyboard.press("-")
             assert page.evaluate("() => document.querySelector('.enlarge img').style.transform") == ""
         elif turn == 7:
-            page.wait_for_function(f"() => !({QUEUED})()")  # by then the next two images are being fetched
-            page.wait_for_timeout(300)
+            page.wait_for_function(f"() => !({QUEUED})()")
+            visitor.fetched(10, here=5)  # the sixth, shown after the reload, to the tenth
             visitor.context.set_offline(True)
         elif turn == 10:  # the frame is moved to the faces, of which there are none
             expert.press("ArrowDown", "ArrowDown", "ArrowDown", "n")
@@ -172,7 +173,7 @@ def test_twenty_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> No
             visitor.context.set_offline(False)
         if turn < 19:
             before.wait_for_element_state("hidden")
-    page.wait_for_selector(".code output")
+    visitor.wait_for(".code output")
     assert page.evaluate(QUEUED) == 0
     assert {turn: keys[turn] for turn in (0, 6, 9, 19)} == {0: 2, 6: 2, 9: 2, 19: 2}, (
         "seven drafts in two keys"
@@ -226,20 +227,21 @@ def _as_logged(served: Served, visitor: Visitor) -> None:
 def test_ten_images_by_touch(browser: Browser, tmp_path: Path) -> None:
     """Most drafts are shown, some are withheld and some are planted; whoever taps verifies all of them."""
     served = drafted(tmp_path / "study", 10, hidden=0.1, planted=0.1)
-    visitor = Visitor(browser, served, "touch")
+    visitor = Visitor(browser, served, "touch", controlled=True)
     visitor.enter()
     page, expert = visitor.page, Expert(visitor)
     taps: dict[int, int] = {}
     for turn in range(10):
+        visitor.run(5)
+        if turn < 8:
+            visitor.fetched(turn + 3)
         expert.judge(turn)
         visitor.still()
         if turn == 0:
             visitor.accessible()
-            page.set_viewport_size({"width": 320, "height": 568})
-            page.wait_for_timeout(120)
+            visitor.resize(320, 568)
             visitor.still()
-            page.set_viewport_size({"width": 390, "height": 844})
-            page.wait_for_timeout(120)
+            visitor.resize(390, 844)
             box = page.locator(".enlarge").bounding_box()
             assert box is not None
             for _ in range(2):
@@ -248,7 +250,7 @@ def test_ten_images_by_touch(browser: Browser, tmp_path: Path) -> None:
             assert "scale(2.5)" in grown, "a double tap zooms in"
             for _ in range(2):
                 page.touchscreen.tap(box["x"] + 60, box["y"] + 60)
-            page.wait_for_timeout(350)
+            visitor.run(0.35)
             assert page.query_selector("#dialog-image[open]") is None
         if turn == 1:
             expert.tap("button.suggestion")
@@ -275,7 +277,7 @@ def test_ten_images_by_touch(browser: Browser, tmp_path: Path) -> None:
             expert.tap("[data-does=submit]")
         taps[turn] = expert.count
         before.wait_for_element_state("hidden")
-    page.wait_for_selector(".code output")
+    visitor.wait_for(".code output")
     assert len(visitor.sent) == 10
     taken = [count for turn, count in taps.items() if turn not in {1, 2}]
     assert set(taken) <= {1, 2}, "one tap accepts all drafts of a page and goes on; a withheld one takes room"

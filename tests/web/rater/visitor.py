@@ -9,12 +9,45 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from tests.web.rater.media import PageClock
 from tests.web.rater.serving import Served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ElementHandle, Page, Request
 
-WAIT = 30_000
+WATCH = """(() => {
+  const play = HTMLMediaElement.prototype.play;
+  window.started = null;
+  window.ready = { clips: 0, images: 0, blobs: 0 };
+  HTMLMediaElement.prototype.play = function () {
+    const clear = () => (window.started = null);
+    window.started = this;
+    for (const stop of ["pause", "ended"]) this.addEventListener(stop, clear, { once: true });
+    return play.call(this).catch((error) => { clear(); throw error; });
+  };
+  // The page asks for these; what is counted here happens right after the page has been told.
+  const src = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "src");
+  Object.defineProperty(HTMLMediaElement.prototype, "src", { ...src, set(url) {
+    this.addEventListener("canplaythrough", () => (window.ready.clips += 1), { once: true });
+    src.set.call(this, url);
+  } });
+  for (const [prototype, name, kind] of [[HTMLImageElement.prototype, "decode", "images"], [Response.prototype, "blob", "blobs"]]) {
+    const own = prototype[name];
+    prototype[name] = function () {
+      const done = own.call(this);
+      done.then(() => (window.ready[kind] += 1), () => {});
+      return done;
+    };
+  }
+})()"""
+"""What the test has to know of the page's media: a clip is started before its button shows it, and media are fetched and
+decoded before the trial that shows them."""
+WAITS = "() => document.querySelector('form.trial[data-locked]') !== null && window.started === null"
+LAID_OUT = """() => new Promise((done) => new ResizeObserver((_, own) => {
+  own.disconnect();
+  done();
+}).observe(document.body))"""
+"""Observers of sizes are called in the order in which they began, the page's own first."""
 SENTENCE = "soft shapes on a calm ground"
 
 
@@ -26,8 +59,11 @@ class Visitor:
         browser: Browser,
         served: Served,
         hand: Literal["keyboard", "touch"] = "keyboard",
+        *,
+        controlled: bool = False,
         **context: Any,
     ) -> None:
+        """With ``controlled`` the page's time and sound stand still until ``run`` lets them go on."""
         desk: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
         phone: dict[str, Any] = {
             "viewport": {"width": 390, "height": 844},
@@ -38,6 +74,8 @@ class Visitor:
         self.served = served
         device = desk if hand == "keyboard" else phone
         self.context = browser.new_context(**{"reduced_motion": "reduce", **device, **context})
+        self.clock = PageClock(self.context) if controlled else None
+        self.context.add_init_script(WATCH)
         self.complaints: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.asked: list[str] = []
@@ -48,7 +86,6 @@ class Visitor:
     def tab(self) -> Page:
         """One more tab of the same browser."""
         page = self.context.new_page()
-        page.set_default_timeout(WAIT)
         page.on(
             "console", lambda told: self._complain(told.text) if told.type in {"error", "warning"} else None
         )
@@ -85,6 +122,16 @@ class Visitor:
     def close(self) -> None:
         self.context.close()
 
+    def run(self, seconds: float) -> None:
+        """Let time pass on a page whose clock the test controls."""
+        assert self.clock is not None, "this visitor's clock is not controlled"
+        self.clock.run(seconds)
+
+    def wait_for(self, selector: str) -> None:
+        """Let time pass on such a page until something is there: a request that failed is repeated after a while."""
+        while self.page.query_selector(selector) is None:
+            self.run(1)
+
     # --- ways of doing things ---------------------------------------------------------------------------------------
 
     def press(self, selector: str) -> None:
@@ -95,6 +142,12 @@ class Visitor:
         else:
             result.focus()
             self.page.keyboard.press("Enter")
+
+    def resize(self, width: int, height: int) -> None:
+        """Change the size of the window, and wait until the page has been laid out for it."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.wait_for_function("width => innerWidth === width", arg=width)
+        self.page.evaluate(LAID_OUT)
 
     def still(self) -> None:
         """Nothing scrolls: neither the page nor its stage, up or sideways."""
@@ -110,7 +163,17 @@ class Visitor:
     def accessible(self) -> None:
         """Axe finds nothing serious."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-        result = axe.Axe().run(self.page).response["violations"]
+        if self.clock is None:
+            result = axe.Axe().run(self.page).response["violations"]
+        else:  # Axe uses timers
+            self.page.evaluate(axe.Axe().axe_script)
+            self.page.evaluate(
+                "() => { axe.run({ resultTypes: ['violations'] }).then((all) => (window.axed = all)); }"
+            )
+            while not self.page.evaluate("() => Boolean(window.axed)"):
+                self.run(0.001)
+            result = self.page.evaluate("() => window.axed.violations")
+            self.page.evaluate("() => { window.axed = null; }")
         grave = [
             (each["id"], [node["html"][:160] for node in each["nodes"]])
             for each in result
@@ -118,13 +181,15 @@ class Visitor:
         ]
         assert grave == []
 
-    def fetched(self, media: int) -> None:
-        """Wait until so many media files have arrived."""
-        for _ in range(WAIT // 50):
-            if sum("/media/" in url for url in self.arrived) >= media:
-                return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"fewer than {media} of {sorted(self.arrived)} are media")
+    def fetched(self, media: int, here: int | None = None) -> None:
+        """Wait until so many media files have arrived, and this page (after a reload with fewer) can show them offline."""
+        while sum("/media/" in url for url in self.arrived) < media:
+            self.page.wait_for_event("requestfinished")
+        study = self.served.collection.study
+        kind = "blobs" if study.sets else "images" if study.media == "image" else "clips"
+        self.page.wait_for_function(
+            "([kind, count]) => window.ready[kind] >= count", arg=[kind, here or media]
+        )
 
     # --- the way through --------------------------------------------------------------------------------------------
 
@@ -164,9 +229,7 @@ class Visitor:
     def listen(self) -> None:
         """Hear the clip, however it starts, until the questions open."""
         self.page.wait_for_selector("form.trial:not([data-locked]), .play:enabled, .play[data-state=pause]")
-        if self.page.query_selector("form.trial[data-locked]") is None:
-            return
-        if self.page.query_selector(".play[data-state=pause]") is None:
+        if self.page.evaluate(WAITS):
             if self.hand == "touch":
                 self.page.locator(".play").tap()
             else:

@@ -17,6 +17,7 @@ from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.serve import serve_in_thread
+from tests.conftest import PATIENCE
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.studies import fill, rate, write_study
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 pytestmark = pytest.mark.browser
-PATIENCE = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,6 @@ class Watched:
     requests: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        self.page.set_default_timeout(PATIENCE)
         self.page.on(
             "console",
             lambda told: self.complaints.append(told.text) if told.type in {"error", "warning"} else None,
@@ -165,7 +164,7 @@ def test_excluding_shows_what_it_does_and_opens_slots(watched: Watched) -> None:
     dialog.get_by_label("Reason (stored with the data)").fill("always the middle")
     dialog.get_by_role("button", name="Exclude").click()
     until(page, "document.querySelector('#facts dd').textContent.startsWith('108')")
-    assert "18 slots are open again" in page.locator("#feedback").inner_text()
+    page.locator("#feedback", has_text="18 slots are open again").wait_for()
     page.locator("#raters tr.out").wait_for()
     assert watched.collection.raters().filter("excluded")["reason"].to_list() == ["always the middle"]
     page.locator("#raters tr.out").get_by_role("button", name="Restore").click()

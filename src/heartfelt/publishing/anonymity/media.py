@@ -96,7 +96,7 @@ def _parts(file: Path, pieces: Pieces) -> Iterator[bytes]:
 
 
 def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium]) -> Draft:
-    """The stimuli with the paths of published media only, and the steps that this took."""
+    """The stimuli as their media are published, and the steps that this took."""
     stimuli = draft.tables["stimuli"]
     shared = [name for name, medium in plan.items() if medium.path is not None]
     steps: list[Step] = []
@@ -112,8 +112,10 @@ def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium])
         steps.append(Step("media", "stimuli", "path", about, count))
     if draft.having("stimuli", *AT_HAND):
         present = pl.col("stimulus").is_in(shared)
-        gone = [pl.when(present).then(name).alias(name) for name in draft.having("stimuli", "path")]
-        stimuli = stimuli.with_columns(gone)
+        if "bytes" in stimuli.columns:
+            sizes = {name: plan[name].bytes for name in shared}
+            size = pl.col("stimulus").replace_strict(sizes, default=None, return_dtype=pl.Int64)
+            stimuli = stimuli.with_columns(pl.coalesce(size, "bytes").alias("bytes"))
         if "found" in stimuli.columns:
             stimuli = stimuli.with_columns(present.alias("found"))
     source = replace(draft.source, media_root=folder / MEDIA if shared else None)

@@ -22,6 +22,7 @@ from heartfelt.publishing.papers.facts import (
     languages_of,
     left_out,
     licence_of,
+    privacy_words,
     published_tables,
     rater_facts,
     size_words,
@@ -278,9 +279,7 @@ def responsible(release: Release) -> dict[str, Json]:
         "rai:annotationsPerItem": _per_item(release),
         "rai:annotatorDemographics": _demographics(release),
         "rai:dataPreprocessingProtocol": list(step_words(release)) or ["No step is recorded."],
-        "rai:personalSensitiveInformation": [
-            f"Facts about raters are {release.record.k}-anonymous and {release.record.l}-diverse; identifiers are keyed pseudonyms."
-        ],
+        "rai:personalSensitiveInformation": [privacy_words(release)],
         "rai:dataUseCases": [stated(details.uses or details.purpose), f"Not for: {stated(details.not_for)}"],
         "rai:dataLimitations": [stated(details.limits)],
         "rai:dataBiases": [stated(details.biases)],

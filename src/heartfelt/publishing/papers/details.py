@@ -149,10 +149,12 @@ def details_template(details: Details | None = None) -> str:
         elif key == "columns":
             lines += ["columns:", "#  stimuli.theme: the theme of the prompt, chosen by the authors"]
         else:
-            given = title if key == "title" else None
-            lines.append(
-                yaml.safe_dump({key: given or None}, allow_unicode=True).replace(" null", "").rstrip()
+            given = (
+                yaml.safe_dump({key: title}, allow_unicode=True).rstrip()
+                if key == "title" and title
+                else f"{key}:"
             )
+            lines.append(given)
     return "\n".join(lines) + "\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from heartfelt.wording import number, percent, plural
 NOT_STATED = "Not stated by the authors."
 TECHNICAL = frozenset({"rater", "study_version", "attention_asked", "attention_right", "headphones_correct"})
 """Columns of the raters that describe the session rather than the person."""
+COUNTED = frozenset({"wishes", "demographics", "free-text", "times", "hold-out", "columns"})
+"""Steps whose count of rows says how much was changed or removed."""
 MOST_VALUES = 12
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
 
@@ -153,13 +155,27 @@ def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
     return tuple((str(stage), str(what), str(why), int(n)) for stage, what, why, n in ordered.iter_rows())
 
 
-def step_words(release: Release) -> Iterator[str]:
-    """The steps before publishing, as sentences with rows and cost."""
+def step_words(release: Release) -> tuple[str, ...]:
+    """The steps before publishing as sentences, with what they changed and cost; each sentence once."""
+    out = []
     for step in release.record.steps:
         text = step.about.strip().rstrip(".")
-        facts = [plural(step.rows, "row")] if step.rows else []
-        facts += [f"{percent(step.lost, 1)} of the information"] if step.lost is not None else []
-        yield f"{text} ({'; '.join(facts)})." if facts else f"{text}."
+        facts = [plural(step.rows, "row")] if step.rows and step.kind in COUNTED else []
+        facts += [f"{percent(step.lost, 1)} of the information lost"] if step.lost is not None else []
+        out.append(f"{text} ({', '.join(facts)})." if facts else f"{text}.")
+    return tuple(dict.fromkeys(out))
+
+
+def privacy_words(release: Release) -> str:
+    """What protects the raters from being identified, as a sentence."""
+    if not rater_facts(release):
+        return "Nothing but a keyed pseudonym is published about raters; its key is not published."
+    record = release.record
+    return (
+        f"Every published combination of facts about raters is shared by at least {record.k} of them (k-anonymity), with at least"
+        f" {record.l} different values of every sensitive column among them (l-diversity), or was removed. Identifiers are keyed"
+        " pseudonyms whose key is not published."
+    )
 
 
 def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...]:

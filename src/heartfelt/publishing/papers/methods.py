@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heartfelt.analysis.methods_section import Paragraph, methods_section, references
 from heartfelt.publishing.papers.citation import citation_line
-from heartfelt.publishing.papers.facts import NOT_STATED, size_words, step_words, title_of
+from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, step_words, title_of
 from heartfelt.publishing.papers.markup import bullets, heading, markdown
 from heartfelt.publishing.release import Release
 
@@ -33,6 +33,8 @@ def methods_paragraphs(release: Release) -> tuple[Paragraph, ...]:
 
 
 def _privacy(release: Release) -> str:
+    if not rater_facts(release):
+        return "Before publication, identifiers of raters were replaced by keyed pseudonyms."
     return (
         f"Before publication, facts about raters were generalised until every combination of them was shared by at least"
         f" {release.record.k} raters (k-anonymity; Sweeney, 2002), with at least {release.record.l} values of every sensitive"
@@ -61,6 +63,7 @@ def methods_file(release: Release) -> str:
         lines += [f"**{markdown(paragraph.title)}.** {markdown(paragraph.text, 20_000)}", ""]
     if release.analysis is not None and release.analysis.summary.results:
         lines += [heading(2, "Results"), "", markdown(release.analysis.summary.results, 20_000), ""]
-    sources = sorted((*references(paragraphs), *PRIVACY_REFERENCES))
+    privacy = PRIVACY_REFERENCES if rater_facts(release) else ()
+    sources = sorted((*references(paragraphs), *privacy))
     lines += [heading(2, "References"), "", bullets([markdown(source, 1000) for source in sources])]
     return "\n".join(lines) + "\n"

@@ -158,7 +158,7 @@ def _ceilings(part: Ceilings) -> Mapping[str, Estimate]:
 def systems_grid(release: Release) -> Grid:
     """Systems under every question: mean, deviation from what was intended, rank or strength."""
     rows: list[tuple[CellValue, ...]] = []
-    analysis, why, notes = release.analysis, NO_ANALYSIS, ("Intervals take raters and stimuli as samples.",)
+    analysis, why, notes = release.analysis, NO_ANALYSIS, ["Intervals take raters and stimuli as samples."]
     if analysis is not None:
         why = why_missing(analysis, "systems", "the stimuli are not of several systems")
         names = system_names(analysis.snapshot)
@@ -168,6 +168,10 @@ def systems_grid(release: Release) -> Grid:
             absolute = None if own.absolute_deviation.is_missing else own.absolute_deviation
             mean = (own.n_stimuli, own.n_ratings, own.mean, None, deviation, absolute, row.rank)
             rows.append((spaced(row.question), names[row.system], *mean))
+        ranked = dict.fromkeys(
+            row.ranked_by for row in analysis.summary.systems or () if row.rank is not None
+        )
+        notes += [f"Ranked by {listed([spaced(name) for name in ranked])}."] if ranked else []
         for each in analysis.summary.comparisons or ():
             for contestant in each.contestants if each.of == "system" else ():
                 strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
@@ -191,8 +195,9 @@ def systems_grid(release: Release) -> Grid:
         "Systems, with 95% intervals",
         tuple(columns[place] for place in used),
         tuple(tuple(row[place] for place in used) for row in rows),
-        notes if rows else (),
+        tuple(notes) if rows else (),
         why_empty=why,
+        places=2,
     )
 
 
@@ -310,7 +315,7 @@ def anonymisation_grid(release: Release) -> Grid:
     for step in release.record.steps:
         where = f"{step.table}.{step.column}" if step.column else step.table
         lost = None if step.lost is None else percent(step.lost, 1)
-        rows.append((step.about, where, step.rows, lost))
+        rows.append((step.about, where, step.rows or None, lost))
     return Grid(
         "anonymisation",
         "Steps before publishing",

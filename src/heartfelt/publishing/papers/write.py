@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,10 +41,14 @@ def write_papers(
 
     Without ``figures`` none are drawn, which takes most of the time.
     """
+    from heartfelt.report.analysis import charts_of
+    from heartfelt.report.drawing.files import drawing
+
     details, own = release.details, licence_of(release)
+    charts = charts_of(release.analysis) if figures and release.analysis is not None else {}
     holders, contact = holders_of(details), details.contact
     texts = {
-        "README.md": card(release),
+        "README.md": card(release, charts),
         "DATASHEET.md": datasheet_file(release),
         "METHODS.md": methods_file(release),
         "CITATION.cff": citation_file(release),
@@ -52,22 +57,10 @@ def write_papers(
         ),
         "LICENSE-MEDIA": licence_file(details.media_licence, "the media", holders, contact),
     }
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    write_tables(release, folder)
-    entries = write_codebook(release, folder)
-    write_json(folder / CROISSANT, croissant(release, folder))
-    if figures:
-        write_figures(release, folder, progress)
+    with drawing(charts, folder / "figures", progress) if charts else nullcontext():
+        for name, text in texts.items():
+            write_text(folder / name, text)
+        write_tables(release, folder)
+        entries = write_codebook(release, folder)
+        write_json(folder / CROISSANT, croissant(release, folder))
     return Papers(not_stated(details), undescribed(entries))
-
-
-def write_figures(release: Release, folder: Path, progress: Progress | None = None) -> None:
-    """Draw the figures of the analysis into ``figures/``, each as PDF, SVG and PNG with its data as CSV."""
-    if release.analysis is None:
-        return
-    from heartfelt.report.analysis import charts_of
-    from heartfelt.report.drawing.files import drawing
-
-    with drawing(charts_of(release.analysis), folder / "figures", progress):
-        pass

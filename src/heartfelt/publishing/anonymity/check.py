@@ -1,0 +1,224 @@
+"""The last check before anything is published: nothing private is in any file, and nobody stands out."""
+
+from __future__ import annotations
+
+import re
+import socket
+import tarfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import HeartfeltError
+from heartfelt.media.metadata import UnknownMetadataError, without_metadata
+from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
+from heartfelt.publishing.anonymity.personal_data import is_telling
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.release import Step
+from heartfelt.snapshot import Snapshot
+from heartfelt.wording import plural
+
+_WHO = frozenset(column for _, column in PERSON_COLUMNS)
+_BINARY = frozenset(
+    f".{name}"
+    for name in (
+        *("wav", "mp3", "opus", "ogg", "flac", "m4a", "mp4", "aac", "aif", "aiff", "caf", "au", "w64"),
+        *("png", "jpg", "jpeg", "gif", "webp", "bmp", "pdf", "woff2", "npy"),
+    )
+)
+_LEAST = 6
+"""A text shorter than this could be anywhere by chance."""
+
+
+class PrivateDataError(HeartfeltError):
+    """Something private in what was to be published."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateTexts:
+    """What must not be in any published file."""
+
+    ids: tuple[str, ...]
+    """Of people, as the source knows them."""
+    texts: tuple[str, ...]
+    """Quarantined texts, recruiters' ids, paths and names of machines."""
+
+    @property
+    def telling(self) -> list[str]:
+        """Those that are searched for anywhere; short ids only as the value of a column that says who."""
+        long = (text for text in self.texts if len(text) >= _LEAST)
+        return sorted({*(name for name in self.ids if is_telling(name)), *long})
+
+
+def private_texts(
+    draft: Draft, people: Iterable[str], quarantined: Iterable[str], options: PublishOptions
+) -> PrivateTexts:
+    """Everything of a source that no file may hold. Ids that are also names of stimuli or in the study are not secret."""
+    public = {
+        text
+        for name in ("stimuli", "items")
+        for column, dtype in draft.tables[name].schema.items()
+        if dtype == pl.String
+        for text in draft.tables[name][column].drop_nulls().unique().to_list()
+    }
+    study = draft.study
+    public |= {each.id for each in study.systems} | {each.id for each in study.intents}
+    allowed = public | set(options.allow)
+    root = draft.source.media_root
+    machine = [str(Path.home()), *([] if root is None else [str(root.resolve())])]
+    host = socket.gethostname()
+    machine += [host] if is_telling(host) else []
+    texts = [*options.private_texts, *quarantined, *machine]
+    return PrivateTexts(
+        tuple(name for name in people if name not in allowed),
+        tuple(text for text in dict.fromkeys(texts) if text not in allowed and text != "/root"),
+    )
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def check_files(folder: Path, private: PrivateTexts) -> int:
+    """Search every file below ``folder``, and its name; return how many were searched, or raise with what is in which."""
+    searched = 0
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        _refuse(name, "the file's name", _first(pl.Series([name]), private.telling))
+        if path.is_file():
+            searched += 1
+            for where, texts in _texts(path):
+                _refuse(name, where, _first(texts, private.telling))
+                if where.rpartition(" ")[2] in _WHO:
+                    same = texts.filter(texts.is_in(list(private.ids)))
+                    _refuse(name, where, same[0] if same.len() else None)
+    return searched
+
+
+def _refuse(file: str, where: str, text: str | None) -> None:
+    if text is not None:
+        shown = text if len(text) <= 40 else f"{text[:37]}..."
+        raise PrivateDataError(
+            f"Nothing was published: {file} ({where}) holds '{shown}', which is private.",
+            "Leave the column out with --drop, decide about the text in quarantine.csv, or allow it with --allow.",
+        )
+
+
+def _first(texts: pl.Series, private: list[str]) -> str | None:
+    """A private text that is in one of the texts, not as part of a longer word."""
+    if not private or not texts.len():
+        return None
+    hits = texts.filter(texts.str.contains_any(private, ascii_case_insensitive=True).fill_null(False))
+    for text in hits:
+        inside = pl.Series([text]).str.extract_many(private, ascii_case_insensitive=True, overlapping=True)[0]
+        for each in inside:
+            if re.search(rf"(?<![^\W_]){re.escape(each)}(?![^\W_])", text, re.IGNORECASE):
+                return str(each)
+    return None
+
+
+def _texts(path: Path) -> Iterator[tuple[str, pl.Series]]:
+    """Every text of a file, with where in it."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        frame = pl.scan_parquet(path)
+        yield from _columns(frame)
+        yield (
+            "its metadata",
+            pl.Series([f"{key} {value}" for key, value in pl.read_parquet_metadata(path).items()]),
+        )
+    elif suffix == ".tar":
+        with tarfile.open(path) as archive:
+            for member in archive:
+                yield "a name", pl.Series([member.name, member.uname, member.gname])
+                opened = archive.extractfile(member)
+                if opened is not None and Path(member.name).suffix.lower() not in _BINARY:
+                    yield member.name, _lines(opened.read())
+    elif suffix in {".csv", ".tsv"}:
+        separator = "\t" if suffix == ".tsv" else ","
+        yield from _columns(
+            pl.scan_csv(path, infer_schema=False, separator=separator, truncate_ragged_lines=True)
+        )
+    elif suffix not in _BINARY:
+        yield "its text", _lines(path.read_bytes())
+
+
+def _lines(content: bytes) -> pl.Series:
+    return pl.Series(content.decode("utf-8", errors="replace").splitlines(), dtype=pl.String)
+
+
+def _columns(frame: pl.LazyFrame) -> Iterator[tuple[str, pl.Series]]:
+    for name, dtype in frame.collect_schema().items():
+        if isinstance(dtype, pl.List | pl.Array):
+            yield from _columns(frame.select(pl.col(name).explode()))
+        elif isinstance(dtype, pl.Struct):
+            yield from _columns(frame.select(pl.col(name).struct.unnest()))
+        elif dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
+            yield (
+                f"column {name}",
+                frame.select(pl.col(name).cast(pl.String)).drop_nulls().unique().collect()[name],
+            )
+
+
+def check_media(folder: Path) -> None:
+    """Raise if a published media file still has metadata."""
+    for path in sorted((folder / "media").rglob("*")):
+        if path.is_file():
+            try:
+                clean = without_metadata(path).size == path.stat().st_size
+            except UnknownMetadataError:
+                clean = False
+            if not clean:
+                _refuse(path.relative_to(folder).as_posix(), "a media file", "metadata")
+
+
+# --- people -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Raters who share everything that is published of them and when they took part."""
+
+    count: int
+    smallest: int
+
+
+def groups_of_raters(snapshot: Snapshot, facts: Sequence[str]) -> Groups:
+    """Count raters by the published ``facts`` and the periods in which their answers are dated."""
+    raters = snapshot.raters.select("rater", *facts)
+    dated = []
+    if "at" in snapshot.scan_ratings().collect_schema():
+        dated.append(snapshot.scan_ratings().select("rater", "at").unique().collect())
+    if {"at", "verified_by"} <= set(snapshot.fields.columns):
+        dated.append(snapshot.fields.select(pl.col("verified_by").alias("rater"), "at").unique())
+    if dated:
+        periods = pl.concat(dated).drop_nulls().unique().sort("at")
+        texts = periods.group_by("rater").agg(pl.col("at").cast(pl.String).str.join(" ").alias("_when"))
+        raters = raters.join(texts, on="rater", how="left")
+    sizes = raters.group_by([name for name in raters.columns if name != "rater"] or pl.lit(0)).len()["len"]
+    smallest = sizes.min()
+    return Groups(sizes.len(), int(smallest) if isinstance(smallest, int) else 0)
+
+
+def check_groups(snapshot: Snapshot, facts: Sequence[str], options: PublishOptions) -> Groups:
+    """Raise if fewer than ``k`` raters share a combination of facts and dates."""
+    groups = groups_of_raters(snapshot, facts)
+    if groups.count > 1 and groups.smallest < options.k:
+        raise PrivateDataError(
+            f"Nothing was published: only {plural(groups.smallest, 'rater')} share a combination of facts, fewer than"
+            f" k = {options.k}.",
+            "Leave a column out with --drop, or publish without demographics.",
+        )
+    return groups
+
+
+def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -> Step:
+    """What is checked, as a step: a release that fails it is not written."""
+    about = (
+        f"Every file was searched for {plural(len(private.ids), 'id')} of people and {plural(len(private.texts), 'other text')}"
+        f" that must not be published, and none was there. The smallest of {plural(groups.count, 'group')} of raters with the same"
+        f" published facts and dates has {plural(groups.smallest, 'rater')}."
+    )
+    settings = {"k": str(options.k), "smallest": str(groups.smallest), "groups": str(groups.count)}
+    return Step("check", "raters", None, about, 0, None, settings)

@@ -1,0 +1,208 @@
+"""How a fact about raters can be coarsened: the levels of every column, from as it was given to nothing at all.
+
+Numbers become bands whose ends take in rare values, countries become regions and continents, lists of languages the first one,
+and answers that few gave become "other".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+import polars as pl
+
+from heartfelt.publishing.anonymity.regions import continent_of, region_of
+
+OTHER = "other"
+_RECOGNISED = 0.8
+_MOST_LEVELS = 8
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
+_DATE = re.compile(r"(\d{4})-\d{2}(?:-\d{2})?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """A column, coarsened in one way."""
+
+    about: str
+    """In words, after "age: "."""
+    values: pl.Series
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hierarchy:
+    """A column and the levels it may be published at; the last is nothing at all."""
+
+    column: str
+    original: pl.Series
+    levels: tuple[Level, ...]
+
+
+def hierarchy(column: pl.Series, k: int, *, typed_freely: bool = False) -> Hierarchy:
+    """The levels of one column of the raters. What was ``typed_freely`` is never published as it was given."""
+    name, plain = column.name, _plain(column)
+    if plain.dtype.is_numeric():
+        levels = list(_numbers(plain, k, "as given" if column.dtype.is_numeric() else "as years"))
+    else:
+        levels = list(_categories(plain, k, typed_freely))
+    levels = [level for at, level in enumerate(levels) if at == 0 or level.values.n_unique() > 1]
+    nothing = Level("left out", pl.Series(name, [None] * len(column), pl.String))
+    return Hierarchy(name, column, tuple(_distinct([*levels, nothing])))
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    """Numbers as such, dates as years, everything else as text without spaces around it; empty text is no answer."""
+    if column.dtype in (pl.Date, pl.Datetime):
+        return column.dt.year().cast(pl.Int64)
+    if column.dtype == pl.Boolean:
+        return column.cast(pl.String)
+    if column.dtype.is_numeric():
+        return column.cast(pl.Float64).fill_nan(None) if column.dtype.is_float() else column.cast(pl.Int64)
+    text = column.cast(pl.String).str.strip_chars()
+    text = text.set(text == "", None)
+    values = text.drop_nulls().unique().to_list()
+    if values and all(_is_date(value) for value in values):
+        return text.str.slice(0, 4).cast(pl.Int64)
+    return text
+
+
+def _is_date(value: str) -> bool:
+    match = _DATE.fullmatch(value)
+    return match is not None and 1800 < int(match[1]) <= date.max.year
+
+
+def _distinct(levels: Sequence[Level]) -> Iterator[Level]:
+    """Levels that differ from the one before, and not more than a search can take."""
+    chosen: list[Level] = []
+    for level in levels:
+        if not chosen or not _same(chosen[-1].values, level.values):
+            chosen.append(level)
+    inner = chosen[:-1]
+    step = max(1, -(-len(inner) // (_MOST_LEVELS - 1)))
+    yield from (*inner[::step], chosen[-1])
+
+
+def _same(left: pl.Series, right: pl.Series) -> bool:
+    """Whether two levels divide the raters in the same way, and one of them gives no fewer facts away."""
+    if left.n_unique() != right.n_unique() or left.null_count() != right.null_count():
+        return False
+    return left.cast(pl.String).equals(right.cast(pl.String), null_equal=True)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(column: pl.Series, k: int, exact: str) -> Iterator[Level]:
+    yield Level(exact, column)
+    values = np.unique(column.drop_nulls().to_numpy().astype(float))
+    values = values[np.isfinite(values)]
+    if values.size < 2:
+        return
+    whole = bool((values == np.floor(values)).all())
+    span = float(values[-1] - values[0])
+    least = 1.0 if whole else span / 100
+    for width in _round_widths(least, span):
+        yield Level(f"in bands of {width:g}", _bands(column, width, k, whole=whole))
+
+
+def _round_widths(above: float, below: float) -> Iterator[float]:
+    power = int(np.floor(np.log10(above)))
+    while True:
+        for first in (1, 2, 5):
+            width = first * 10.0**power
+            if width >= below:
+                return
+            if width > above:
+                yield width
+        power += 1
+
+
+def _bands(column: pl.Series, width: float, k: int, *, whole: bool) -> pl.Series:
+    """Bands of equal width; from either end, bands are joined until each end has ``k`` raters."""
+    numbers = column.cast(pl.Float64).to_numpy(allow_copy=True)
+    given = np.isfinite(numbers)
+    places = np.floor(numbers[given] / width)
+    bands, counts = np.unique(places, return_counts=True)
+    reached = np.cumsum(counts)
+    low = int(np.searchsorted(reached, k))
+    high = len(bands) - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), k))
+    if low >= high and (low > 0 or high < 0):
+        return pl.Series(column.name, [None] * len(column), pl.String)
+    names: dict[float, str] = {}
+    for place, band in enumerate(bands):
+        names[float(band)] = _band_name(float(band), width, whole=whole)
+        if place <= low and low > 0:
+            end = _end(float(bands[low]), width, whole=whole)
+            names[float(band)] = f"{end} or less" if whole else f"below {end}"
+        if place >= high and high < len(bands) - 1 and high > low:
+            names[float(band)] = f"{float(bands[high]) * width:.12g} or more"
+    labels: list[str | None] = [None] * len(column)
+    for at, band in zip(np.flatnonzero(given).tolist(), places.tolist(), strict=True):
+        labels[at] = names[band]
+    return pl.Series(column.name, labels, pl.String)
+
+
+def _end(band: float, width: float, *, whole: bool) -> str:
+    return f"{(band + 1) * width - (1 if whole else 0):.12g}"
+
+
+def _band_name(band: float, width: float, *, whole: bool) -> str:
+    low, high = f"{band * width:.12g}", _end(band, width, whole=whole)
+    return f"{low}-{high}" if band >= 0 and whole else f"{low} to {high}"
+
+
+# --- categories -------------------------------------------------------------------------------------------------------
+
+
+def _categories(column: pl.Series, k: int, typed_freely: bool) -> Iterator[Level]:
+    rows = len(column)
+    if not typed_freely:
+        yield Level("as given", column)
+    folded = column.str.to_lowercase() if typed_freely else column
+    if folded.str.contains(";", literal=True).any():
+        folded = _mapped(folded, lambda value: value.split(";")[0].strip() or None)
+        yield Level("only the first of several", folded)
+    if _recognised(folded, lambda value: _LANGUAGE.fullmatch(value) is not None, least=0.0):
+        folded = _mapped(folded, lambda value: re.split("[-_]", value)[0])
+        yield Level("languages without their region", folded)
+    if _recognised(folded, lambda value: region_of(value) is not None, least=_RECOGNISED):
+        yield Level("countries few raters are from as 'other'", _rare_as_other(folded, k))
+        folded = _mapped(folded, lambda value: region_of(value) or OTHER)
+        yield Level("as regions of the world", folded)
+        yield Level("as regions of the world, rare ones as 'other'", _rare_as_other(folded, k))
+        folded = _mapped(folded, lambda value: continent_of(value) or OTHER)
+        yield Level("as continents", folded)
+    for least in sorted({k, max(2 * k, rows // 50), max(4 * k, rows // 20), max(8 * k, rows // 8)}):
+        yield Level(f"answers of fewer than {least} raters as '{OTHER}'", _rare_as_other(folded, least))
+
+
+def _mapped(column: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
+    values = {value: change(value) for value in column.drop_nulls().unique().to_list()}
+    if not values:
+        return column
+    return column.replace_strict(values, default=None, return_dtype=pl.String)
+
+
+def _recognised(column: pl.Series, knows: Callable[[str], bool], *, least: float) -> bool:
+    values = column.drop_nulls().unique().to_list()
+    return bool(values) and sum(map(knows, values)) > least * len(values)
+
+
+def _rare_as_other(column: pl.Series, least: int) -> pl.Series:
+    """Answers of fewer than ``least`` raters as "other", and the rarest answers with them until "other" is not rare."""
+    counts = column.drop_nulls().value_counts(sort=True)
+    name = column.name
+    rare = counts.filter((pl.col("count") < least) | (pl.col(name) == OTHER))
+    joined = int(rare["count"].sum() or 0)
+    if 0 < joined < least:
+        frequent = counts.filter(~pl.col(name).is_in(rare[name].to_list())).sort("count", name)
+        needed = int((frequent["count"].cum_sum() + joined < least).sum()) + 1
+        rare = pl.concat([rare, frequent.head(needed)])
+    return (
+        _mapped(column, lambda value: OTHER if value in few else value)
+        if (few := set(rare[name].to_list()))
+        else column
+    )

@@ -1,0 +1,109 @@
+"""What every column of a snapshot is to publishing: an id, a time, a text, a fact about a person, or none of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias
+
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.study import Study
+from heartfelt.tables import CONTRACTS
+
+Role: TypeAlias = Literal[
+    "id", "time", "machine", "text", "outcome", "quasi-identifier", "typed", "sensitive", "open", "wish"
+]
+OUTCOMES = (
+    "ended", "excluded", "agreed", "headphones_correct", "headphones_passed", "attention_asked", "attention_right",
+    "study_version",
+)  # fmt: skip
+"""Columns of the raters that say what happened in the study, which nobody else can know."""
+COLLECTED = (
+    "kind", "probe", "late", "counts", "plays", "first_play", "focus_losses", "heard", "heard_flag", "comment",
+    "study_version", "shown", "verdict", "first", "field_seconds", "keystrokes", "batch",
+)  # fmt: skip
+"""Columns that a running study adds to the ratings."""
+WISHES = {"comments": "wish_comments", "answers": "wish_answers"}
+"""Columns of imported raters that say what a person does not want to be shared."""
+_LONG_TEXT = 60
+
+
+def matching(patterns: Iterable[str], columns: Sequence[str], option: str) -> list[str]:
+    """The columns that the patterns name, such as ``about_age`` or ``before_*``; an unknown name is an error."""
+    out: list[str] = []
+    for pattern in patterns:
+        named = [name for name in columns if fnmatchcase(name, pattern)]
+        if not named:
+            raise InputError(
+                f"{option}: there is no column '{pattern}'.", suggestion(pattern, columns, "Columns")
+            )
+        out += named
+    return out
+
+
+def text_questions(study: Study, where: str) -> list[str]:
+    """The questions that are answered in words of the rater's own, or with tags."""
+    return [each.id for each in study.asked_in(where) if study.scales[each.scale].level == "text"]
+
+
+def wish_columns(study: Study, columns: Iterable[str]) -> dict[str, str]:
+    """The columns of the raters that hold a wish, each with what is not to be shared."""
+    have = set(columns)
+    asked: dict[str, str] = {
+        f"{where}_{each.id}": each.wish
+        for where in ("before", "after")
+        for each in study.asked_in(where)
+        if each.wish is not None
+    }
+    asked |= {column: wish for wish, column in WISHES.items()}
+    return {column: wish for column, wish in asked.items() if column in have}
+
+
+def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
+    """The role of every column of the raters."""
+    study, raters = draft.study, draft.tables["raters"]
+    roles: dict[str, Role] = dict.fromkeys(raters.columns, "quasi-identifier")
+    typed = {f"about_{each.id}" for each in study.demographics if each.type == "text"}
+    texts = {f"{where}_{name}" for where in ("before", "after") for name in text_questions(study, where)}
+    wishes = wish_columns(study, raters.columns)
+    for name, dtype in raters.schema.items():
+        if name == "rater":
+            roles[name] = "id"
+        elif isinstance(dtype, pl.Datetime) or name in {"arrived", "last_seen"}:
+            roles[name] = "time"
+        elif name == "device":
+            roles[name] = "machine"
+        elif name in OUTCOMES:
+            roles[name] = "outcome"
+        elif name in wishes:
+            roles[name] = "wish"
+        elif name in texts or name == "reason" or (dtype == pl.String and _is_long(raters[name])):
+            roles[name] = "text"
+        elif name in typed:
+            roles[name] = "typed"
+    everything = [name for table in draft.tables.values() for name in table.columns]
+    about_raters = [name for name in raters.columns if name != "rater"]
+    for name in matching(options.open, everything, "open"):
+        if name in about_raters:
+            roles[name] = "open"
+    for name in matching(options.sensitive, about_raters, "sensitive"):
+        roles[name] = "sensitive"
+    return roles
+
+
+def _is_long(column: pl.Series) -> bool:
+    longest = column.str.len_chars().max()
+    return isinstance(longest, int) and longest > _LONG_TEXT
+
+
+def unknown_columns(draft: Draft, table: str, options: PublishOptions) -> list[str]:
+    """Columns of a table about people's answers that nothing is known of, and that the researcher did not open."""
+    known = {contract.name: contract.names for contract in CONTRACTS}[table]
+    columns = draft.tables[table].columns
+    opened = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in options.open)]
+    extra = [name for name in columns if name not in known and name not in opened]
+    return [name for name in extra if name not in COLLECTED] if table == "ratings" else extra

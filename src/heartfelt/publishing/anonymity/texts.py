@@ -1,0 +1,277 @@
+"""What people typed: texts with personal data are not published until the researcher has decided about each.
+
+They are listed in ``quarantine.csv`` of the private folder. Its column ``decision`` is filled in by hand: ``publish`` (as it is),
+``redact`` (with the kind of data in place of the data) or ``drop``; a text without a decision is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.files import write_bytes
+from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.anonymity.personal_data import Finding, is_telling, personal_data, redacted
+from heartfelt.publishing.anonymity.roles import COLLECTED, rater_roles, text_questions
+from heartfelt.publishing.anonymity.wishes import withheld
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.release import Step
+from heartfelt.serialization import dumps
+from heartfelt.snapshot.adjudications import AdjudicationHistory
+from heartfelt.study.answer import NONE, REJECTED
+from heartfelt.tables import RATINGS
+from heartfelt.wording import plural
+
+QUARANTINE = "quarantine.csv"
+DECISIONS = ("publish", "redact", "drop")
+_COLUMNS = ("id", "kinds", "where", "times", "text", "redacted", "decision")
+_WITHHELD = "the text holds personal data or waits for a decision"
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedText:
+    """A text that is not published as it is unless a person decides so."""
+
+    id: str
+    text: str
+    findings: tuple[Finding, ...]
+    where: str
+    times: int
+    decision: str
+
+    @property
+    def published(self) -> str | None:
+        """What is published in its place."""
+        if self.decision == "publish":
+            return self.text
+        return redacted(self.text, self.findings) if self.decision == "redact" else None
+
+    @property
+    def private(self) -> list[str]:
+        """What must not be anywhere in what is published: the data, and the text as a whole."""
+        if self.decision == "publish":
+            return []
+        return [self.text, *(self.text[each.start : each.stop] for each in self.findings)]
+
+
+@dataclass(frozen=True, slots=True)
+class TextCell:
+    """Texts in one column of one table, in the rows that are free text."""
+
+    table: str
+    column: str
+    rows: pl.Expr
+    searched_only: bool = False
+    """Whether it is left alone unless it holds personal data, whatever becomes of other texts."""
+
+
+def quarantine_texts(
+    draft: Draft, options: PublishOptions, key: bytes, known: Sequence[str], private: Path
+) -> tuple[Draft, tuple[QuarantinedText, ...]]:
+    """Search every text; those with personal data, or all, are published only as the researcher decided."""
+    cells = list(_cells(draft, options))
+    counts = _counted(draft, cells)
+    findings = _searched(counts["text"].unique(), known)
+    decided = read_decisions(options.decisions or private / QUARANTINE, given=options.decisions is not None)
+    always = (
+        set(counts.filter(~pl.col("searched_only"))["text"].to_list()) if options.texts != "search" else set()
+    )
+    texts: list[QuarantinedText] = []
+    for (text,), rows in counts.filter(pl.col("text").is_in([*findings, *always])).group_by(
+        "text", maintain_order=True
+    ):
+        name = f"q_{hmac.digest(key, b'text' + str(text).encode(), hashlib.sha256).hex()[:16]}"
+        decision = "drop" if options.texts == "drop" and str(text) in always else decided.get(name, "")
+        where = ", ".join(rows["where"].unique(maintain_order=True).to_list())
+        texts.append(
+            QuarantinedText(
+                name, str(text), tuple(findings.get(str(text), ())), where, int(rows["times"].sum()), decision
+            )
+        )
+    if options.texts != "drop":
+        _write(private / QUARANTINE, texts)
+    reason = "texts are not published" if options.texts == "drop" else _WITHHELD
+    return _applied(draft, cells, texts, reason), tuple(texts)
+
+
+def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
+    asked = pl.col("question").is_in(text_questions(draft.study, "questions"))
+    every = pl.lit(True)
+    for name in draft.having("ratings", "answer", "first"):
+        yield TextCell("ratings", name, asked)
+    known = {*RATINGS.names, *COLLECTED}
+    opened = [name for name in draft.tables["ratings"].columns if name not in known]
+    for name in ("comment", *opened):
+        if draft.tables["ratings"].schema.get(name) == pl.String:
+            yield TextCell("ratings", name, every)
+    for name, role in rater_roles(draft, options).items():
+        if role == "text" and draft.tables["raters"].schema[name] == pl.String:
+            yield TextCell("raters", name, every, searched_only=name == "reason")
+        elif role in {"open", "sensitive"} and draft.tables["raters"].schema[name] == pl.String:
+            yield TextCell("raters", name, every, searched_only=True)
+    for name in draft.having("fields", "final", "first"):
+        closed = {each.id for each in draft.study.asked} - set(text_questions(draft.study, "questions"))
+        yield TextCell("fields", name, ~pl.col("field").is_in(sorted(closed)))
+    for name in draft.having("adjudications", "answer", "comment"):
+        yield TextCell("adjudications", name, asked if name == "answer" else every)
+    yield TextCell("ledger", "reason", every, searched_only=True)
+
+
+def _counted(draft: Draft, cells: Sequence[TextCell]) -> pl.DataFrame:
+    """``text, where, times, searched_only`` of every distinct text in every column."""
+    parts = [
+        pl.DataFrame(
+            schema={"text": pl.String, "times": pl.UInt32, "where": pl.String, "searched_only": pl.Boolean}
+        )
+    ]
+    for cell in cells:
+        texts = (
+            draft.tables[cell.table]
+            .filter(cell.rows)
+            .select(pl.col(cell.column).cast(pl.String).alias("text"))
+        )
+        texts = texts.filter(pl.col("text").str.strip_chars() != "").filter(
+            ~pl.col("text").is_in([NONE, REJECTED])
+        )
+        counts = texts.group_by("text").len("times").sort("text")
+        where, only = f"{cell.table}.{cell.column}", cell.searched_only
+        parts.append(counts.with_columns(pl.lit(where).alias("where"), pl.lit(only).alias("searched_only")))
+    for text in _history_texts(draft):
+        where = "adjudications.history"
+        parts.append(
+            pl.DataFrame({"text": [text], "times": [1], "where": [where], "searched_only": [False]}).cast(
+                {"times": pl.UInt32}
+            )
+        )
+    return pl.concat(parts)
+
+
+def _searched(texts: pl.Series, known: Sequence[str]) -> dict[str, list[Finding]]:
+    """The texts that hold personal data, with what and where."""
+    telling = sorted({name for name in known if is_telling(name)})
+    mentioned: dict[str, list[str]] = {}
+    if telling and texts.len():
+        hits = texts.to_frame("text").filter(pl.col("text").str.contains_any(telling))
+        hits = hits.with_columns(pl.col("text").str.extract_many(telling, overlapping=True).alias("ids"))
+        mentioned = {text: sorted(set(ids)) for text, ids in hits.iter_rows()}
+    out = {text: personal_data(text, mentioned.get(text, ())) for text in texts.to_list()}
+    return {text: findings for text, findings in out.items() if findings}
+
+
+def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[QuarantinedText], reason: str) -> Draft:
+    changed = {each.text: each.published for each in texts if each.published != each.text}
+    if not changed:
+        return draft
+    old, new = list(changed), list(changed.values())
+    steps: list[Step] = []
+    tables: dict[str, pl.DataFrame] = {}
+    for cell in cells:
+        frame = tables.get(cell.table, draft.tables[cell.table])
+        ours = cell.rows & pl.col(cell.column).cast(pl.String).is_in(old)
+        count = frame.filter(ours).height
+        if not count:
+            continue
+        text = pl.col(cell.column).replace(old, new)
+        frame = frame.with_columns(pl.when(ours).then(text).otherwise(pl.col(cell.column)).alias(cell.column))
+        about = f"{plural(count, 'text')} with personal data or without a decision left out, or published without the data."
+        if cell.table == "ratings" and cell.column == "answer":
+            empty = pl.col("value").is_null() & pl.col("answer").is_null() & cell.rows
+            tables["ledger"] = draft.ledger_with(withheld(frame.filter(empty), reason))
+            frame = frame.filter(~empty)
+        tables[cell.table] = frame
+        steps.append(Step("free-text", cell.table, cell.column, about, count))
+    if draft.having("adjudications", "history"):
+        frame = tables.get("adjudications", draft.tables["adjudications"])
+        written = [
+            None if text is None else _history(text, lambda t: changed.get(t, t)) for text in frame["history"]
+        ]
+        if written != frame["history"].to_list():
+            tables["adjudications"] = frame.with_columns(pl.Series("history", written, pl.String))
+            about = "Texts with personal data or without a decision are left out of the history."
+            steps.append(Step("free-text", "adjudications", "history", about, frame.height))
+    if "ledger" in tables:
+        tables["ledger"] = tables["ledger"].with_columns(pl.col("reason").fill_null("(left out)"))
+    return draft.changed(*steps, **tables)
+
+
+def _history(text: str, change: Callable[[str], str | None]) -> str:
+    history = AdjudicationHistory.read(text)
+    answers = tuple(
+        replace(each, answer=None if each.answer is None else change(each.answer)) for each in history.answers
+    )
+    decisions = tuple(
+        replace(
+            each,
+            answer=None if each.answer is None else change(each.answer),
+            comment=None if each.comment is None else change(each.comment),
+        )
+        for each in history.decisions
+    )
+    return dumps(replace(history, answers=answers, decisions=decisions), indent=None)
+
+
+def _history_texts(draft: Draft) -> list[str]:
+    texts: list[str] = []
+    if draft.having("adjudications", "history"):
+        for text in draft.tables["adjudications"]["history"].drop_nulls():
+            history = AdjudicationHistory.read(text)
+            given = [*(each.answer for each in history.answers), *(each.answer for each in history.decisions)]
+            texts += [each for each in (*given, *(made.comment for made in history.decisions)) if each]
+    return texts
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def read_decisions(path: Path, *, given: bool) -> Mapping[str, str]:
+    """What was decided about texts, by their id."""
+    if not path.exists():
+        if given:
+            raise InputError(
+                f"There is no file {path}.", f"Publish once; {QUARANTINE} is in the private folder."
+            )
+        return {}
+    try:
+        frame = pl.read_csv(path, infer_schema=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(
+            f"{path} cannot be read as CSV.", "Save it as CSV in UTF-8, with its header."
+        ) from error
+    missing = [name for name in ("id", "decision") if name not in frame.columns]
+    if missing:
+        raise InputError(f"{path} has no column '{missing[0]}'.", f"Its columns are {', '.join(_COLUMNS)}.")
+    decided: dict[str, str] = {}
+    for number, (name, decision) in enumerate(frame.select("id", "decision").iter_rows(), start=2):
+        word = (decision or "").strip().casefold()
+        if word and word not in DECISIONS:
+            raise InputError(
+                f"{path}, line {number}: '{decision}' is not a decision.",
+                f"Write one of {', '.join(DECISIONS)}, or nothing.",
+            )
+        decided[str(name)] = word
+    return decided
+
+
+def _write(path: Path, texts: Sequence[QuarantinedText]) -> None:
+    rows = [
+        (
+            each.id,
+            ", ".join(dict.fromkeys(finding.kind for finding in each.findings)),
+            each.where,
+            each.times,
+            each.text,
+            redacted(each.text, each.findings),
+            each.decision,
+        )
+        for each in texts
+    ]
+    kinds = {name: pl.Int64 if name == "times" else pl.String for name in _COLUMNS}
+    table = pl.DataFrame(rows, schema=kinds, orient="row")
+    write_bytes(path, table.write_csv().encode("utf-8"))
+    path.chmod(0o600)

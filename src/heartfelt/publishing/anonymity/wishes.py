@@ -1,0 +1,139 @@
+"""What raters asked for: answers or comments that they do not want to be shared are left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
+from heartfelt.publishing.anonymity.roles import rater_roles, text_questions, wish_columns
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.release import Step
+from heartfelt.serialization import dumps
+from heartfelt.snapshot.adjudications import AdjudicationHistory
+from heartfelt.snapshot.comparisons import has_sets
+from heartfelt.wording import plural
+
+_YES = ("yes", "true", "1", "1.0")
+WITHHELD = "the rater asked that it not be shared"
+
+
+def honour_wishes(draft: Draft, options: PublishOptions) -> Draft:
+    """Leave out what raters do not want to be shared: everything of theirs, or every text that they typed."""
+    raters = draft.tables["raters"]
+    wishes = wish_columns(draft.study, raters.columns)
+    asking: dict[str, set[str]] = {"answers": set(), "comments": set()}
+    for column, wish in wishes.items():
+        yes = raters[column].cast(pl.String).str.to_lowercase().is_in(_YES).fill_null(False)
+        asking[wish] |= set(raters["rater"].filter(yes).to_list())
+    if asking["answers"]:
+        draft = _without_people(draft, sorted(asking["answers"]))
+    comments = sorted(asking["comments"] - asking["answers"])
+    return _without_texts(draft, comments, options) if comments else draft
+
+
+def _without_people(draft: Draft, people: list[str]) -> Draft:
+    tables: dict[str, pl.DataFrame] = {}
+    steps: list[Step] = []
+    counts = draft.tables["ratings"].filter(pl.col("rater").is_in(people))["rater"].value_counts()
+    for table, column in PERSON_COLUMNS:
+        if table == "adjudications" or not draft.having(table, column):
+            continue
+        frame = draft.tables[table]
+        tables[table] = frame.filter(~pl.col(column).is_in(people).fill_null(False))
+        removed = frame.height - tables[table].height
+        if removed:
+            about = f"{plural(len(people), 'rater')} asked that their answers not be shared."
+            steps.append(Step("wishes", table, None, about, removed))
+    tables |= _without_shown(draft, people)
+    rated = dict(counts.iter_rows())
+    rows = [
+        {
+            "what": "rater",
+            "reason": f"asked that the answers not be shared ({plural(rated.get(name, 0), 'rating')})",
+        }
+        for name in people
+    ]
+    changed = draft.changed(*steps, **tables)
+    return changed.changed(ledger=changed.ledger_with(pl.DataFrame(rows)))
+
+
+def _without_shown(draft: Draft, people: list[str]) -> dict[str, pl.DataFrame]:
+    """Histories of decisions without the answers of these people; they count as erased."""
+    if not draft.having("adjudications", "history"):
+        return {}
+    frame = draft.tables["adjudications"]
+    texts: list[str | None] = []
+    for text in frame["history"]:
+        history = None if text is None else AdjudicationHistory.read(text)
+        if history is not None:
+            shown = tuple(each for each in history.answers if each.rater not in people)
+            erased = history.erased + len(history.answers) - len(shown)
+            texts.append(dumps(replace(history, answers=shown, erased=erased), indent=None))
+        else:
+            texts.append(None)
+    return {"adjudications": frame.with_columns(pl.Series("history", texts, pl.String))}
+
+
+def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> Draft:
+    theirs = pl.col("rater").is_in(people)
+    about = f"{plural(len(people), 'rater')} asked that their comments not be shared."
+    steps: list[Step] = []
+    raters, ratings = draft.tables["raters"], draft.tables["ratings"]
+    texts = [name for name, role in rater_roles(draft, options).items() if role == "text"]
+    for name in texts:
+        raters = raters.with_columns(pl.when(~theirs).then(name).alias(name))
+        steps.append(Step("wishes", "raters", name, about, len(people)))
+    for name in draft.having("ratings", "comment", "first"):
+        steps.append(Step("wishes", "ratings", name, about, ratings.filter(theirs)[name].count()))
+        ratings = ratings.with_columns(pl.when(~theirs).then(name).alias(name))
+    written = theirs & pl.col("question").is_in(text_questions(draft.study, "questions"))
+    left_out = ratings.filter(written) if not has_sets(ratings) else ratings.clear()
+    ledger = draft.tables["ledger"]
+    if left_out.height:
+        ratings = ratings.filter(~written)
+        steps.append(Step("wishes", "ratings", "answer", about, left_out.height))
+        ledger = draft.ledger_with(withheld(left_out, WITHHELD))
+    fields = draft.tables["fields"]
+    if draft.having("fields", "verified_by"):
+        kinds = text_questions(draft.study, "questions")
+        own = pl.col("verified_by").is_in(people).fill_null(False) & pl.col("field").is_in(kinds)
+        removed = fields.filter(own).height
+        if removed:
+            fields = fields.filter(~own)
+            steps.append(Step("wishes", "fields", None, about, removed))
+    return draft.changed(*steps, raters=raters, ratings=ratings, ledger=ledger, fields=fields)
+
+
+def withheld(ratings: pl.DataFrame, reason: str) -> pl.DataFrame:
+    """Rows of the ledger for ratings that are not published."""
+    return ratings.select(
+        pl.lit("rating").alias("what"), "rater", "stimulus", "question", pl.lit(reason).alias("reason")
+    )
+
+
+# --- people of earlier releases ---------------------------------------------------------------------------------------
+
+PSEUDONYMS = "pseudonyms.csv"
+
+
+def gone_since(private: Path, people: pl.DataFrame) -> list[Step]:
+    """A step for people of an earlier release who are not in the source any more, such as those who were erased since."""
+    path = private / PSEUDONYMS
+    if not path.exists():
+        return []
+    try:
+        earlier = pl.read_csv(path, infer_schema=False)["pseudonym"].to_list()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path} cannot be read.", "Restore it, or remove it.") from error
+    gone = set(earlier) - set(people["pseudonym"].to_list())
+    if not gone:
+        return []
+    about = (
+        f"{plural(len(gone), 'person', 'people')} of an earlier release {'is' if len(gone) == 1 else 'are'} not in the source any"
+        " more (erased, or left out since) and not in this release. Withdraw the earlier one."
+    )
+    return [Step("wishes", "raters", None, about, len(gone))]
