@@ -7,7 +7,9 @@ answer ever depended on.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -228,3 +230,16 @@ def test_the_variance_proxy_of_known_distributions() -> None:
     # Kearns and Saul (1998): for a coin with p = 0.1 the proxy is (1 - 2p) / (2 ln((1 - p) / p)), here over the variance p (1 - p).
     coin = np.array([1.0] + [0.0] * 9)
     assert variance_proxy(coin) == pytest.approx(0.8 / (2 * math.log(9)) / 0.09, rel=2e-3)
+
+
+def test_the_table_of_the_page_is_what_is_computed() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "challenge.md").read_text("utf-8")
+    rows = re.findall(r"(?m)^\| ([\d,]+) \| ([\d,]+) \| (\.\d+) \| (\.\d+) \| (\.\d+) \| (\.\d+) \|$", page)
+    assert len(rows) == 7
+    for items, sent, *numbers in rows:
+        n, k = int(items.replace(",", "")), int(sent.replace(",", ""))
+        step = step_for(n, k, 0.5)
+        rung = Rung("t", "accuracy", "", n, n, 0.5, step)
+        bounds = [round(overstatement(rung, [rung], k, changes), 3) for changes in (1, 2, 3)]
+        assert [float(number) for number in numbers] == [step, *bounds]
+    assert ", ".join(f"{step:g}".lstrip("0") for step in STEPS) in page.replace("\n", " ")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,10 +21,11 @@ from heartfelt.benchmark.prediction_file import Scorer
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions
-from heartfelt.scoring.manifest import differences, fixed_settings, rounded
+from heartfelt.scoring.manifest import LIBRARIES, differences, fixed_settings, rounded
 from heartfelt.serialization import dumps
 from tests.challenge.made import benchmark, predictions
 
+TOP = Path(__file__).parents[2]
 OTHER_MACHINES = (
     {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "4", "POLARS_MAX_THREADS": "3"},
     {
@@ -68,15 +72,34 @@ def test_the_same_bytes_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert json.loads(done.stdout)["scores"] == first.text, settings
 
 
+def evaluator() -> tuple[list[str], dict[str, str]]:
+    """Entry point and environment of the evaluator's container, without its folders."""
+    text = re.sub(r"\\\n", " ", (TOP / "deploy" / "evaluator" / "Containerfile").read_text("utf-8"))
+    entry = json.loads(re.findall(r"(?m)^ENTRYPOINT (.*)$", text)[0])
+    words = [word for line in re.findall(r"(?m)^ENV (.*)$", text) for word in shlex.split(line)]
+    settings = dict(word.split("=", 1) for word in words)
+    return entry, {name: value for name, value in settings.items() if not value.startswith("/")}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the container's settings are those of x86-64")
+def test_the_evaluator_has_the_fixed_settings() -> None:
+    assert {**evaluator()[1], **fixed_settings()} == evaluator()[1]
+    pinned = (TOP / "constraints.txt").read_text("utf-8")
+    assert all(re.search(rf"(?m)^{name}==", pinned) for name in LIBRARIES)
+
+
 @pytest.mark.slow
 def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
     folder, file, out = benchmark().write(tmp_path / "benchmark"), tmp_path / "m.csv", tmp_path / "out"
     predictions().write_csv(file)
     common = ["score", str(folder), str(file)]
-    done = CliRunner().invoke(
-        app, [*common, "--part", "test", "--resamples", "500", "--out", str(out)], catch_exceptions=False
+    # First as the evaluator's container does it: its entry point, with the settings it has.
+    entry, settings = evaluator()
+    assert entry == ["heartfelt", "score"]
+    command = [sys.executable, "-m", *entry, *common[1:], "--part", "test", "--resamples", "500"]
+    subprocess.run(
+        [*command, "--out", str(out)], env={**os.environ, **settings}, check=True, capture_output=True
     )
-    assert done.exit_code == 0, done.output
     assert {path.name for path in out.iterdir()} == {"scores.json", "scores.csv", "manifest.json"}
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["scored"]["benchmark"] == benchmark().hash

@@ -33,7 +33,11 @@ from heartfelt.challenge.ledger import ATTEMPTS, DAY, Ledger, Limits, OverLimit
 from heartfelt.challenge.server import HostOptions, challenge_app
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
+from heartfelt.labels import SplitOptions
+from heartfelt.publishing.hold_out import hold_out
 from tests.challenge.made import benchmark, predictions
+from tests.publishing.test_hold_out import compared
+from tests.scoring.compared import courses
 
 SECRET_WORDS = ("Traceback", 'File "', "/tmp", "sqlite3")
 
@@ -359,3 +363,39 @@ def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(tmp_path: P
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.mark.slow
+def test_comparisons_and_traces_are_scored_too(tmp_path: Path) -> None:
+    split = SplitOptions(by="prompt", shares={"train": 0.3, "test": 0.7})
+    held = hold_out(compared(), "test", split)
+    with Challenge(
+        held.private.write(tmp_path / "pairs" / "benchmark"), ChallengeOptions(step=0.05)
+    ) as challenge:
+        assert [rung.task for rung in challenge.rungs] == ["better", "better (strength)"]
+        challenge.ledger.add_submitter("lab")
+        # What people chose, as a value for each stimulus and as a probability for each pair.
+        won = held.private.choices.filter(split="test").with_columns(
+            pl.min_horizontal("first", "second").alias("a"), pl.max_horizontal("first", "second").alias("b")
+        )
+        for_a = pl.when(pl.col("a") == pl.col("first")).then("value").otherwise(1 - pl.col("value"))
+        truth = won.group_by("a", "b").agg(for_a.mean().alias("probability"))
+        pairs = challenge.sets.join(truth, left_on=["first", "second"], right_on=["a", "b"])
+        assert pairs.height == challenge.sets.height == truth.height
+        sent = challenge.submit("lab", csv(pairs))
+        stored = challenge.wait_for(sent.id, 60)
+        assert challenge.result(stored)["better"] > 0.8, stored
+        values = challenge.items.with_columns(pl.int_range(pl.len()).alias("value"))
+        assert challenge.wait_for(challenge.submit("lab", csv(values)).id, 60).status == "scored"
+    snapshot, course = courses()
+    held = hold_out(snapshot, "test", SplitOptions(shares={"train": 0.2, "test": 0.8}))
+    assert set(held.snapshot.traces["stimulus"]).isdisjoint(held.to_predict["stimulus"])
+    with Challenge(held.private.write(tmp_path / "traces" / "benchmark")) as challenge:
+        challenge.ledger.add_submitter("lab")
+        rows = [
+            {"stimulus": name, "question": "arousal", "value": 0.1, "samples": course[name], "rate": 2.0}
+            for name in challenge.items["stimulus"]
+        ]
+        lines = "\n".join(json.dumps(row) for row in rows).encode()
+        stored = challenge.wait_for(challenge.submit("lab", lines).id, 60)
+        assert challenge.result(stored)["arousal (trace)"] >= 0.5, stored

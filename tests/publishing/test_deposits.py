@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from heartfelt.cli import main
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
 from heartfelt.publishing.deposits import DepositOptions, send
 from heartfelt.publishing.deposits.citation import cited_details
@@ -17,6 +18,7 @@ from heartfelt.publishing.deposits.problems import DepositError
 from heartfelt.publishing.deposits.zenodo import metadata
 from heartfelt.publishing.papers.checksums import published_files, write_checksums
 from heartfelt.publishing.papers.details import Author, Details
+from tests.publishing.releases import small_snapshot
 from tests.publishing.services import Fault, HubHandler, Service, ZenodoHandler, serving
 
 pytestmark = [
@@ -261,3 +263,39 @@ def test_details_are_read_from_the_citation_file(tmp_path: Path) -> None:
     assert details.authors == (Author("Doe, Jo", None, "0000-0002-1825-0097"), Author("A Group"))
     described = metadata(details)
     assert (described["license"], described["publication_date"]) == ("cc-zero", "2026-11-16")
+
+
+@pytest.mark.slow
+def test_the_commands_refuse_early_list_and_send(
+    tmp_path: Path,
+    release: Path,
+    zenodo: Service,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    publishing = ["publish", str(small_snapshot().write(tmp_path / "snapshot")), str(tmp_path / "out")]
+    for wrong, message in (
+        (["--push", "hub:moods", "--dry-run"], "hub:OWNER/NAME"),
+        (["--deposit", "zenodo:sandbox"], "a title and at least one author"),
+        (["--layout", "parquet"], "No release layout is called 'parquet'"),
+        (["--split", "by=nothing"], "no column 'nothing'"),
+        (["--split", "by"], "--split by=prompt"),
+    ):
+        assert main([*publishing, *wrong]) == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    details = tmp_path / "publication.yaml"
+    details.write_text("title: Moods\nauthors: ['Doe, Jo']\n")
+    sending = ["deposit", str(release), "zenodo:sandbox", "--details", str(details)]
+    assert main([*sending, "--dry-run"]) == 0
+    assert "would be sent to zenodo:sandbox. Nothing was sent." in capsys.readouterr().out
+    assert not zenodo.requests
+    assert main(sending) == 0
+    assert "6 files" in capsys.readouterr().out
+    assert set(zenodo.files) >= {"csv.zip", "README.md", "CHECKSUMS.sha256"}
+    zenodo.faults = [Fault("GET", "/depositions/7", 503)]
+    assert main(sending) == 1
+    assert "Zenodo answered 503" in capsys.readouterr().err
+    monkeypatch.delenv("ZENODO_TOKEN")
+    assert main(["deposit", str(release), "zenodo"]) == 2
+    assert "ZENODO_TOKEN" in capsys.readouterr().err

@@ -12,6 +12,8 @@ from heartfelt.errors import InputError
 from heartfelt.labels import LabelOptions, SplitOptions, freeze, load_benchmark
 from heartfelt.labels.splits import assigned, groups_of
 from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 
@@ -56,7 +58,9 @@ def made(change: float = 0.0) -> Snapshot:
     )
     return Snapshot.build(
         RATED,
-        stimuli=stimuli.with_columns(pl.Series("published", [2 * level[name] - 1 for name in names])),
+        stimuli=stimuli.with_columns(
+            pl.Series("published", [2 * level[name] - 1 for name in names]), placed["split"]
+        ),
         ratings=ratings,
         fields=fields,
         means=table.rename({"value": "mean"}),
@@ -100,7 +104,7 @@ def test_a_comparison_is_held_out_if_either_of_its_stimuli_is() -> None:
     assert set(first.private.choices["split"]) == {"train", "test", None}
 
 
-def test_everything_public_is_the_same_whatever_was_said_about_the_part(tmp_path: Path) -> None:
+def test_everything_public_is_the_same_whatever_was_said_about_the_part() -> None:
     results = [hold_out(made(change), "test", SPLIT) for change in (0.0, 2.0)]
     first, second = results
     assert first.private.hash != second.private.hash
@@ -111,10 +115,25 @@ def test_everything_public_is_the_same_whatever_was_said_about_the_part(tmp_path
     assert first.benchmark.notes == second.benchmark.notes
     assert first.steps == second.steps
     assert first.to_predict.equals(second.to_predict)
-    for at, each in enumerate(results):
-        each.snapshot.write(tmp_path / f"public{at}")
-    for path in (tmp_path / "public0").rglob("*.*"):
-        assert path.read_bytes() == (tmp_path / "public1" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.slow
+def test_a_release_is_the_same_whatever_was_said_about_the_part(tmp_path: Path) -> None:
+    """Every file of it, but for the hash of the source, which is stated in three places."""
+    files, hashes = [], []
+    for at, change in enumerate((0.0, 2.0)):
+        source, out = made(change), tmp_path / f"release{at}"
+        key = None if at == 0 else tmp_path / "release0-private" / "key"
+        publish(source, out, PublishOptions(hold_out="test", figures=False, key=key))
+        files.append({path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*.*")})
+        hashes.append(source.hash.encode())
+    assert len(files[0]) > 30
+    assert files[0].keys() == files[1].keys()
+    for name in files[0].keys() - {"CHECKSUMS.sha256"}:
+        first, second = (each[name].replace(own, b"") for each, own in zip(files, hashes, strict=True))
+        assert first == second, name
+    private = [load_benchmark(tmp_path / f"release{at}-private" / "benchmark") for at in (0, 1)]
+    assert private[0].hash != private[1].hash
 
 
 def test_the_parts_are_complete_and_recorded(tmp_path: Path) -> None:

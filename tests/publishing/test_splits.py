@@ -23,6 +23,7 @@ from heartfelt.publishing.splits import (
 from tests.publishing.releases import release_of, small_snapshot, with_stimuli, without_benchmark
 
 
+@pytest.mark.slow
 def test_stimuli_are_divided_by_prompt_and_every_part_is_filled(tmp_path: Path) -> None:
     snapshot = small_snapshot()
     release = release_of(snapshot, tmp_path)
@@ -40,6 +41,7 @@ def test_stimuli_are_divided_by_prompt_and_every_part_is_filled(tmp_path: Path) 
     assert placement(without_benchmark(release)).equals(placed)
 
 
+@pytest.mark.slow
 def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> None:
     snapshot = small_snapshot()
     own = ["train"] * 6 + ["dev"] * 2 + ["test"] * 3 + [None]
@@ -54,6 +56,7 @@ def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> No
     assert set(by_system.parts) == {"train", "test"}
 
 
+@pytest.mark.slow
 def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     snapshot = small_snapshot()
     release = release_of(snapshot, tmp_path)

@@ -132,8 +132,12 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
     if counts.unrated:
         text += f" {number(counts.unrated)} of them had no rating."
     if "duration" in table.columns and (known := table["duration"].drop_nulls()).len():
-        low, mean, high = (float(str(value)) for value in (known.min(), known.mean(), known.max()))
-        text += f" They lasted {number(mean, 1)} s on average ({number(low, 1)} to {number(high, 1)} s)."
+        low, mean, high = (number(float(str(value)), 1) for value in (known.min(), known.mean(), known.max()))
+        text += (
+            f" They lasted {mean} s on average ({low} to {high} s)."
+            if low != high
+            else f" They lasted {mean} s."
+        )
     if (
         "width" in table.columns
         and "height" in table.columns

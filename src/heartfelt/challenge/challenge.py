@@ -77,7 +77,7 @@ class Challenge:
         present = set(self._scorer.truth.items["question"])
         tasks, _ = tasks_of(self.study, [q.id for q in self.study.asked if q.id in present])
         self.rungs = rungs_of(self._scorer.truth, tasks, self.options.limits.in_all, self.options.step)
-        self.items = self._items()
+        self.items, self.sets = self._items(), self._sets()
         self.sizes = SizeLimits(self.options.megabytes, 20 * self.items.height + _SPARE_ROWS)
         self.ledger = Ledger(ledger or folder.resolve().parent / LEDGER)
         steps = ", ".join(f"{rung.task} {rung.step:g}" for rung in self.rungs)
@@ -91,6 +91,22 @@ class Challenge:
         asked = self._scorer.asked[False]
         rows = [(case.stimulus, ask.question) for case in asked for ask in case.asks]
         return pl.DataFrame(rows, schema=["stimulus", "question"], orient="row").sort("question", "stimulus")
+
+    def _sets(self) -> pl.DataFrame:
+        """``question, first, second …`` of the stimuli that were compared; predictions may be about these instead."""
+        cases = [case for case in self._scorer.asked[True] if case.members]
+        names = [[member.stimulus for member in case.members] for case in cases]
+        places = [
+            "first",
+            "second",
+            *(f"member_{at}" for at in range(3, max(map(len, names), default=0) + 1)),
+        ]
+        rows = [
+            {"question": ask.question, **dict(zip(places, members, strict=False))}
+            for case, members in zip(cases, names, strict=True)
+            for ask in case.asks
+        ]
+        return pl.DataFrame(rows, schema=dict.fromkeys(["question", *places], pl.String)).sort(pl.all())
 
     # --- submitting ---
 

@@ -75,7 +75,7 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         ),
     )
     sections = [
-        Section("predict", "What to predict", "", joined(questions, _link("/items.csv", "All items as CSV"))),
+        Section("predict", "What to predict", "", joined(questions, *_lists(challenge))),
         Section(
             "file", "The file", "A row per item: value for numbers, answer for categories.", _code(example)
         ),
@@ -132,6 +132,20 @@ def _board(places: Sequence[Place], rung: Rung) -> Markup:
             "submissions": lambda place: float(place.submissions),
         },
     )
+
+
+def _lists(challenge: Challenge) -> list[Markup]:
+    """Links to what is scored."""
+    lists = [_link("/items.csv", "All items as CSV")]
+    if challenge.sets.height:
+        lists += [
+            paragraph(
+                "Stimuli were compared: give each a value, higher for those that people prefer; or the probability that the"
+                " first of two is chosen, with the columns question, first, second and probability."
+            ),
+            _link("/sets.csv", "What was compared, as CSV"),
+        ]
+    return lists
 
 
 def _answers(scale: Scale) -> str:

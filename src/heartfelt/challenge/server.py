@@ -92,6 +92,8 @@ def challenge_app(challenge: Challenge, options: HostOptions | None = None) -> F
     routes = _Routes(challenge, options)
     app.add_route("/", routes.front, ["GET"])
     app.add_route("/items.csv", routes.items, ["GET"])
+    if challenge.sets.height:
+        app.add_route("/sets.csv", routes.sets, ["GET"])
     app.add_route("/leaderboard", routes.leaderboard, ["GET"])
     app.add_route("/leaderboard.json", routes.leaderboard, ["GET"])
     app.add_route("/submissions", routes.submit, ["POST"])
@@ -109,13 +111,16 @@ class _Routes:
         self._challenge, self._options = challenge, options
         self._wrong = RateLimit(WRONG_TOKENS)
         self._front = how_to_submit(challenge, options.address)
-        self._items = csv_text(challenge.items)
+        self._items, self._sets = csv_text(challenge.items), csv_text(challenge.sets)
 
     async def front(self, _: Request) -> Response:
         return _page(self._front)
 
     async def items(self, _: Request) -> Response:
         return PlainTextResponse(self._items, media_type="text/csv")
+
+    async def sets(self, _: Request) -> Response:
+        return PlainTextResponse(self._sets, media_type="text/csv")
 
     async def leaderboard(self, request: Request) -> Response:
         challenge = self._challenge

@@ -20,6 +20,7 @@ for family in (
     "data",
     "analyze",
     "bench",
+    "site",
     "challenge",
     "predict",
     "train",

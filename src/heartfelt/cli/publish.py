@@ -154,7 +154,7 @@ def publish(
         private_texts=_recruiters_ids(source),
         allow=tuple(allow or ()),
         share_media=share_media,
-        split=parse_map(split),
+        split=parse_map(split, "--split by=prompt"),
         hold_out=hold_out,
         analysis=analysis,
         figures=figures,

@@ -37,7 +37,7 @@ from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.write import Papers, write_papers
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release
-from heartfelt.publishing.splits import check_split, freeze_release, split_options
+from heartfelt.publishing.splits import check_split, freeze_release, release_split, split_options
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 
@@ -82,9 +82,10 @@ def publish(
     options, details, report = options or PublishOptions(), details or Details(), progress or _silent
     out = Path(out)
     must_be_free(out)
+    layouts = _layouts(options)
+    split_options(snapshot.stimuli, options.split)  # settings that cannot be are refused before any work
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
-    layouts = _layouts(options)
     source = Draft.of(snapshot)
     everybody = people_of(source)
     with whole_folder(out) as folder:
@@ -146,7 +147,7 @@ def _divided(
             return draft, freeze_release(snapshot, settings=options.split), None
         except InputError as error:
             return draft, None, error.problem
-    split = split_options(snapshot.stimuli, options.split)
+    split = release_split(snapshot, settings=options.split)
     divided = hold_out(snapshot, options.hold_out, split)
     divided.private.write(private / BENCHMARK, replace=True)
     tables = {name: divided.snapshot.table(name) for name in draft.tables}

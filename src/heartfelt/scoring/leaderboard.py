@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -31,6 +31,8 @@ class Board:
 
     scores: Scores
     notes: tuple[str, ...]
+    origin: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The run each model of the board comes from, and its name there."""
 
 
 def boards_of(runs: Sequence[ScoredRun]) -> list[Board]:
@@ -52,6 +54,7 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
     notes += [run.why_answered_only for run in runs if run.why_answered_only]
     names = [model for run in runs for model in run.scores.models]
     about: dict[str, ModelInfo] = {}
+    origin: dict[str, tuple[str, str]] = {}
     coverage: dict[str, dict[str, Coverage]] = {}
     details: dict[str, TaskDetails] = {}
     scores: list[Score] = []
@@ -66,6 +69,7 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
                 continue
             name = model if names.count(model) == 1 else f"{model} ({run.name})"
             scores.append(replace(score, model=name))
+            origin[name] = (run.name, model)
             ceilings.add(score.ceiling.value)
             if model in run.scores.about:
                 about[name] = run.scores.about[model]
@@ -104,4 +108,4 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
         ledger=first.ledger.clear(),
         rows=first.rows.clear(),
     )
-    return Board(joined, tuple(dict.fromkeys(notes)))
+    return Board(joined, tuple(dict.fromkeys(notes)), origin)

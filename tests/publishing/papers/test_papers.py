@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +20,8 @@ from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.cli import main
 from heartfelt.collect.reading import freeze, tables
 from heartfelt.errors import DamagedError
+from heartfelt.generation.manifest import PROVENANCE
+from heartfelt.make.prepared import PreparedStimulus
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.papers.card import card
@@ -181,6 +183,13 @@ def test_columns_of_collected_studies_are_described() -> None:
     ):
         for name in names:
             assert about_column(table, name, study) != UNDESCRIBED, f"{table}.{name}"
+    for name in (*PROVENANCE, *(each.name for each in fields(PreparedStimulus))):
+        assert about_column("stimuli", name, study) != UNDESCRIBED, name
+    assert (
+        about_column("stimuli", "source_sha256", study)
+        == "as the source gives it: the hash of the media file"
+    )
+    assert about_column("stimuli", "source_theme", study) == UNDESCRIBED
 
 
 def test_croissant_is_valid_and_its_records_can_be_read_offline(written: Written) -> None:

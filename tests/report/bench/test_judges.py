@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from heartfelt.report.bench import write_bench
-from heartfelt.report.leaderboard import write_leaderboard
 from heartfelt.scoring import score, truth_of
+from heartfelt.site import write_leaderboard
 from tests.report.test_browser import Watched
 from tests.scoring.compared import arena, courses
 from tests.scoring.made import predictions

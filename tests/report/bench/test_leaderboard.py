@@ -14,8 +14,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.report.bench import write_bench
-from heartfelt.report.leaderboard import write_leaderboard
 from heartfelt.scoring import Scores, score
+from heartfelt.site import write_leaderboard
 from heartfelt.snapshot import Snapshot
 from tests.report.bench.conftest import FEW, told
 from tests.report.test_browser import Watched
@@ -63,7 +63,8 @@ def test_the_site_opens_offline(site: Path, browser: Browser) -> None:
     for path in (site / "index.html", *sorted((site / "runs").iterdir())):
         watched = Watched(browser, path)
         assert watched.page.locator("svg[role=group]").count() > 0
-        watched.quiet(path)
+        assert watched.complaints == []
+        assert all(url.startswith(("data:", site.as_uri())) for url in watched.requests)
         watched.context.close()
 
 

@@ -120,8 +120,13 @@ QUESTIONS: Mapping[str, tuple[str, str]] = {
 }
 """What each key asks for, and an example."""
 LISTS = frozenset({"language", "keywords"})
-OPTIONAL = frozenset({"version", "released", "url", "doi", "keywords", "columns", "media_may_be_shared"})
-"""Keys whose absence needs no remark."""
+OPTIONAL = frozenset(
+    {
+        *("title", "version", "released", "url", "doi", "citation", "language", "keywords", "columns"),
+        "media_may_be_shared",
+    }
+)
+"""Keys whose absence needs no remark, or that are made up for by the study."""
 
 
 def not_stated(details: Details) -> tuple[str, ...]:

@@ -20,7 +20,17 @@ from heartfelt.study.model import say
 from heartfelt.wording import number, percent, plural
 
 NOT_STATED = "Not stated by the authors."
-TECHNICAL = frozenset({"rater", "study_version", "attention_asked", "attention_right", "headphones_correct"})
+TECHNICAL = frozenset(
+    {
+        "rater",
+        "study_version",
+        "excluded",
+        "agreed",
+        "attention_asked",
+        "attention_right",
+        "headphones_correct",
+    }
+)
 """Columns of the raters that describe the session rather than the person."""
 COUNTED = frozenset({"wishes", "demographics", "free-text", "times", "hold-out", "columns"})
 """Steps whose count of rows says how much was changed or removed."""
