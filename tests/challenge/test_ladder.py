@@ -27,7 +27,6 @@ from heartfelt.challenge.ladder import (
 )
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions, tasks_of, truth_of
-from heartfelt.scoring.scores import Task
 from tests.challenge.made import STUDY, benchmark
 
 Floats = npt.NDArray[np.float64]
@@ -152,8 +151,7 @@ def test_ten_thousand_adaptive_submissions_gain_less_than_the_stated_bound() -> 
 def test_ten_thousand_nudges_of_numbers_gain_less_than_the_stated_bound() -> None:
     rng = np.random.default_rng(12)
     labels = np.clip(np.round(rng.normal(5, 1.5, 2 * HALF), 1), 1, 9)
-    task = Task.of("valence", "numbers", ("valence",))
-    n = effective_items(task, labels[:HALF], np.ones(HALF))
+    n = effective_items("pearson", labels[:HALF], [{str(at)} for at in range(HALF)])
     assert HALF / 6 < n <= HALF / 4
     rung = Rung("valence", "pearson", "", HALF, n, 0.0, step_for(n, SUBMISSIONS, 0.0))
     for honest in (0.0, 0.6):
@@ -204,13 +202,13 @@ def test_scores_are_published_rounded_down_above_chance_and_never_fall() -> None
 def test_rungs_follow_from_the_benchmark() -> None:
     truth = truth_of(benchmark(), ScoreOptions(part="test"))
     tasks, _ = tasks_of(STUDY, ["valence", "mood", "fear"])
-    rungs = {each.task: each for each in rungs_of(truth, tasks, 100)}
+    rungs = {each.task: each for each in rungs_of(truth, tasks, {}, 100)}
     assert set(rungs) == {"valence", "mood", "fear", "fear (degree)"}
     items = benchmark().part("test")
     for name in ("valence", "mood", "fear"):
         assert rungs[name].items == items.filter(question=name).height
     mood = items.filter(question="mood")
-    assert rungs["mood"].effective == mood.height
+    assert rungs["mood"].effective == pytest.approx(mood.height)
     most = max(mood["label"].value_counts()["count"].to_list())
     assert rungs["mood"].chance == pytest.approx(most / mood.height)
     yes = int((items.filter(question="fear")["label"] > 0).sum())
@@ -218,9 +216,35 @@ def test_rungs_follow_from_the_benchmark() -> None:
     assert rungs["fear"].effective == pytest.approx(4 / (1 / yes + 1 / no))
     assert all(each.step in STEPS for each in rungs.values())
     assert rungs["valence"].effective <= rungs["valence"].items / 4
-    assert {each.step for each in rungs_of(truth, tasks, 100, 0.05)} == {0.05}
+    assert {each.step for each in rungs_of(truth, tasks, {}, 100, 0.05)} == {0.05}
     with pytest.raises(InputError, match="step must lie"):
-        rungs_of(truth, tasks, 100, 0.7)
+        rungs_of(truth, tasks, {}, 100, 0.7)
+
+
+def test_items_of_a_group_count_as_one() -> None:
+    labels = np.repeat([0.0, 1.0] * 5, 100)
+    alone, groups = [{str(at)} for at in range(1000)], [{str(at // 100)} for at in range(1000)]
+    for metric, whole in (
+        ("accuracy", 1.0),
+        ("balanced_accuracy", 1.0),
+        ("trace_ccc", 0.25),
+        ("pearson", 0.25),
+    ):
+        assert effective_items(metric, labels, alone) == pytest.approx(1000 * whole)
+        assert effective_items(metric, labels, groups) == pytest.approx(10 * whole)
+    # All pairs of 12 stimuli: each stimulus has a part in 11 of 66 pairs, so the shares are 12 times 1/6.
+    pairs = [{str(a), str(b)} for a in range(12) for b in range(a)]
+    assert effective_items("choice_accuracy", np.zeros(66), pairs, np.ones(66)) == pytest.approx(3.0)
+    # The best of 1,000 rankings of 12 stimuli shows why pairs may not be counted as independent.
+    rng = np.random.default_rng(5)
+    first, second = np.tril_indices(12, -1)
+    best = np.empty(100)
+    for at in range(100):
+        places = np.argsort(rng.random((1000, 12)), axis=1)
+        best[at] = ((places[:, first] > places[:, second]).mean(axis=1)).max() - 0.5
+    counted, honest = (Rung("t", "", "", 66, n, 0.5, 0.25) for n in (66.0, 3.0))
+    assert np.mean(best > overstatement(counted, [counted], 1000, 1)) > 0.5
+    assert np.mean(best > overstatement(honest, [honest], 1000, 1)) <= 0.05
 
 
 def test_the_variance_proxy_of_known_distributions() -> None:

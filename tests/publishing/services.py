@@ -120,6 +120,8 @@ class HubHandler(Base):
             self.answer(200, {"url": f"{service.url}/datasets/me/moods", "name": "me/moods"})
         elif path == "/api/validate-yaml":
             self.answer(200, {"errors": [], "warnings": []})
+        elif path == "/api/datasets/me/moods" and self.command == "GET":
+            self.answer(200, {"id": "me/moods", "private": service.private, "tags": [], "siblings": []})
         elif path.endswith("/settings"):
             service.private = False
             self.answer(200, {})

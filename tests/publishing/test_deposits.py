@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import zipfile
@@ -14,6 +15,7 @@ from heartfelt.cli import main
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
 from heartfelt.publishing.deposits import DepositOptions, send
 from heartfelt.publishing.deposits.citation import cited_details
+from heartfelt.publishing.deposits.files import release_files
 from heartfelt.publishing.deposits.problems import DepositError
 from heartfelt.publishing.deposits.zenodo import metadata
 from heartfelt.publishing.papers.checksums import published_files, write_checksums
@@ -113,6 +115,7 @@ def test_the_hub_gets_every_file_once_and_an_interrupted_push_goes_on(release: P
     uploads = len(hub.uploads())
     assert uploads == 3
     deposit = send(release, "hub:me/moods")
+    assert "private until" in deposit.sentences[-1]
     assert len(hub.uploads()) == uploads, "large files that arrived are not sent again"
     assert hub.files == contents(release)
     assert deposit.address == f"{hub.url}/datasets/me/moods"
@@ -131,6 +134,7 @@ def test_the_hub_gets_every_file_once_and_an_interrupted_push_goes_on(release: P
     write_checksums(release)
     third = send(release, "hub:me/moods")
     assert set(third.sent) == {"README.md", "CHECKSUMS.sha256"}
+    assert third.public
     assert third.removed == ("data/old/train-00000-of-00009.parquet",)
     assert hub.files == {**contents(release), ".gitattributes": b"x", "NOTES.md": b"mine"}
 
@@ -251,6 +255,15 @@ def test_nothing_private_and_nothing_changed_is_sent(
         monkeypatch.setenv("ZENODO_TOKEN", text)
         with pytest.raises(InputError, match=message):
             send(release, "zenodo", SEND)
+
+
+def test_odd_file_names_are_found_in_the_checksums(release: Path) -> None:
+    odd = "media/back\\slash and\nline.wav"
+    (release / odd).write_bytes(b"odd")
+    write_checksums(release)
+    files = {file.name: file.sha256 for file in release_files(release)}
+    assert files[odd] == hashlib.sha256(b"odd").hexdigest()
+    assert len(files) == 8
 
 
 def test_details_are_read_from_the_citation_file(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
+from PIL import Image
 
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS, read
@@ -27,7 +28,7 @@ from heartfelt.publishing.layouts.tables import BETWEEN, release_tables
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.publish import publish
-from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.publishing.release import PublishedFile, PublishedMedium, Release
 from heartfelt.publishing.splits import UNASSIGNED, assignment_hash, placement
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.load import parse_study
@@ -91,6 +92,11 @@ def test_parquet_files_hold_every_row_once_in_the_part_of_its_stimulus(tmp_path:
     )
     assert stimuli["source_audio"].to_list() == [at / 4 for at in range(12)]
     assert all(column.about for file in files for column in file.columns)
+    # The same bytes whenever it is written.
+    first = digests(tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")
+    write(release, tmp_path, "huggingface")
+    assert digests(tmp_path / "data") == first
 
 
 def test_large_tables_and_media_are_spread_over_files(
@@ -139,6 +145,12 @@ def test_the_datasets_library_reads_every_config_offline(
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     folder = tmp_path / "release"
     release = release_of(small_snapshot(), folder, absent=frozenset({"clip03"}))
+    picture = folder / "media" / "green.png"
+    Image.new("RGB", (3, 2), "green").save(picture)
+    of_picture = PublishedMedium(
+        "clip03", hashlib.sha256(picture.read_bytes()).hexdigest(), 1, "media/green.png"
+    )
+    release = replace(release, media={**release.media, "clip03": of_picture})
     files = write(release, folder, "huggingface")
     front = [
         {
@@ -162,6 +174,10 @@ def test_the_datasets_library_reads_every_config_offline(
     sounds = {row["stimulus"]: row["audio"] and row["audio"]["bytes"] for row in rows}
     expected = {f"clip{at:02d}": None if at == 3 else sound(at) for at in range(12)}
     assert sounds == expected
+    schemas = {tuple(file.columns) for file in files if file.table == "stimuli"}
+    assert len(schemas) == 1, "every part has the same columns"
+    (pixels,) = [row["image"] for row in rows if row["image"] is not None]
+    assert (pixels.size, pixels.getpixel((0, 0))) == ((3, 2), (0, 128, 0))
     ratings = loaded("ratings")
     assert sum(part.num_rows for part in ratings.values()) == 240
     assert {row["answer"] for part in ratings.values() for row in part if row["question"] == "why"} >= {None}

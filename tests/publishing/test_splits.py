@@ -11,6 +11,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.labels.benchmark import load_benchmark
+from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.release import PublishedMedium
 from heartfelt.publishing.splits import (
     UNASSIGNED,
@@ -18,6 +19,7 @@ from heartfelt.publishing.splits import (
     check_split,
     freeze_release,
     placement,
+    release_split,
     split_options,
 )
 from tests.publishing.releases import release_of, small_snapshot, with_stimuli, without_benchmark
@@ -51,6 +53,13 @@ def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> No
     assert release.benchmark is not None
     release.benchmark.write(tmp_path / "benchmark")
     assert load_benchmark(tmp_path / "benchmark").hash == release.benchmark.hash
+    # Held-out parts are those of the published split too; a stimulus it leaves out is in none of them.
+    held = hold_out(published, "test", release_split(published))
+    assert set(snapshot.stimuli["stimulus"]) - set(held.snapshot.survey.stimuli) == {
+        "clip08",
+        "clip09",
+        "clip10",
+    }
     by_system = freeze_release(published, settings={"by": "system", "train": ".5", "test": "0.5"})
     assert by_system.split.by == "system"
     assert set(by_system.parts) == {"train", "test"}

@@ -13,12 +13,14 @@ submission by at most
 
     sqrt((ln(kT) + ln C(kT, b-1) + ln C(M, b-1) + ln(b (b+1) / delta)) / (2 n))
 
-where the true score is that on unlimited items like these, and ``n`` is the effective number of items (:func:`effective_items`).
+where the true score is that on unlimited items like these, in groups like these, and ``n`` is the effective number of items
+(:func:`effective_items`).
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -47,7 +49,7 @@ class Rung:
     items: int
     """Items that are scored."""
     effective: float
-    """The number of items of a plain accuracy that would vary as little by chance."""
+    """The number of independent items whose accuracy would vary as little by chance."""
     chance: float
     step: float
 
@@ -120,18 +122,25 @@ def step_for(effective: float, submissions: int, chance: float, tasks: int = 1) 
 
 
 def rungs_of(
-    truth: Truth, tasks: Sequence[Task], submissions: int, step: float | None = None
+    truth: Truth,
+    tasks: Sequence[Task],
+    groups: Mapping[str, str],
+    submissions: int,
+    step: float | None = None,
 ) -> tuple[Rung, ...]:
-    """A rung for every task that is scored; ``step`` is chosen by the number of items if it is left out."""
+    """A rung for every task that is scored; ``step`` is chosen by the number of items if it is left out.
+
+    ``groups`` names what each stimulus belongs to; stimuli of a group may have labels that depend on each other.
+    """
     if step is not None and not 0 < step <= 0.5:
         raise InputError(f"The step must lie above 0 and at most at 0.5; got {step:g}.", "Use 0.05, say.")
     made = []
     for task in tasks:
-        labels, weights = _labels(truth, task)
+        labels, answers, units = _labels(truth, task, groups)
         if labels.size < 2:
             continue
         chance = chance_of(task.headline, labels).value or 0.0
-        effective = effective_items(task, labels, weights)
+        effective = effective_items(task.headline, labels, units, answers)
         own = step or step_for(effective, submissions, chance, len(tasks))
         title = METRICS[task.headline].title
         made.append(Rung(task.id, task.headline, title, labels.size, effective, chance, own))
@@ -143,42 +152,52 @@ def rungs_of(
     return tuple(made)
 
 
-def _labels(truth: Truth, task: Task) -> tuple[Floats, Floats]:
-    """The labels of a task, and how many answers count for each."""
-    if task.kind == "traces":
-        count = truth.courses_of(task).height
-        return np.zeros(count), np.ones(count)
-    column = "present" if task.kind == "binary" else "label"
-    rows = truth.items_of(task).filter(pl.col(column).is_not_null())
-    labels = rows[column].cast(pl.Float64).to_numpy()
+def _labels(truth: Truth, task: Task, groups: Mapping[str, str]) -> tuple[Floats, Floats, list[set[str]]]:
+    """Of every item of a task: its label, how many answers it stands for, and the groups it touches."""
     if task.kind == "strengths" and truth.contestants(task) == "system":
-        labels = np.array(sorted(truth.pairs.systems[task.questions[0]].values()))
-    weights = rows["n"].cast(pl.Float64).fill_null(1.0).to_numpy() if task.kind == "choices" else None
-    return labels, np.ones(labels.size) if weights is None else weights
+        systems = truth.pairs.systems[task.questions[0]]
+        return np.array(list(systems.values())), np.ones(len(systems)), [{name} for name in systems]
+    column = {"binary": "present", "traces": "n"}.get(task.kind, "label")
+    rows = truth.courses_of(task) if task.kind == "traces" else truth.items_of(task)
+    rows = rows.filter(pl.col(column).is_not_null())
+    answers = rows["n"].fill_null(1).to_numpy().astype(np.float64)
+    sides = [rows[name].to_list() for name in (("one", "other") if task.kind == "choices" else ("stimulus",))]
+    units = [{groups.get(name, name) for name in names} for names in zip(*sides, strict=True)]
+    return rows[column].cast(pl.Float64).to_numpy(), answers, units
 
 
-def effective_items(task: Task, labels: Floats, weights: Floats) -> float:
-    """The ``n`` of Hoeffding's inequality exp(-2 n e^2) for the task's headline.
+def effective_items(
+    metric: str, labels: Floats, units: Sequence[set[str]], answers: Floats | None = None
+) -> float:
+    """The ``n`` of Hoeffding's inequality exp(-2 n e^2) for a headline.
 
-    - Accuracy: the number of items. Accuracy of choices: with each pair weighted by its answers.
-    - Balanced accuracy: classes^2 / sum of 1 / (items of the class), which is the number of items where classes are equally large.
-    - Correlations and kappa: items / 4 over the variance proxy of the standardised labels. Given the predictions, a correlation
-      is a sum of labels with weights whose squares add up to 1 / items, so it is as sub-Gaussian as the labels are.
-    - Concordance of traces: items / 4, since each lies between -1 and 1.
+    Items of a group may depend on each other, so what counts are groups, each by its share of the score: n is 1 over the sum of
+    the squared shares, which for equal groups of independent items is their number.
+
+    - Accuracy: every item counts the same. Accuracy of choices: a pair counts by its answers, in the groups of both its stimuli.
+    - Balanced accuracy: items count by 1 / (classes x items of the class).
+    - Concordance of traces: a quarter, since each lies between -1 and 1.
+    - Correlations and kappa: items / 4 over the variance proxy of the standardised labels and over the size of the largest
+      group. Given the predictions, a correlation is a sum of labels with weights whose squares add up to 1 / items, so it is as
+      sub-Gaussian as the labels are.
     """
-    n = float(labels.size)
-    if task.headline == "balanced_accuracy":
-        _, counts = np.unique(labels, return_counts=True)
-        return float(counts.size**2 / np.sum(1.0 / counts))
-    if task.headline == "choice_accuracy":
-        return float(weights.sum() ** 2 / np.square(weights).sum())
-    if task.headline == "accuracy":
-        return n
-    if task.headline == "trace_ccc":
-        return n / 4
-    if task.headline == "spearman":
-        labels = np.argsort(np.argsort(labels)).astype(np.float64)
-    return n / 4 / variance_proxy(labels)
+    n, size = float(labels.size), Counter(name for own in units for name in own)
+    if metric not in {"accuracy", "choice_accuracy", "balanced_accuracy", "trace_ccc"}:
+        ranks = np.argsort(np.argsort(labels)).astype(np.float64)
+        proxy = variance_proxy(ranks if metric == "spearman" else labels)
+        return n / 4 / proxy / max(size.values())
+    weights = np.full(labels.size, 1 / n)
+    if metric == "balanced_accuracy":
+        _, code, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        weights = 1.0 / (counts.size * counts[code])
+    elif metric == "choice_accuracy" and answers is not None:
+        weights = answers / answers.sum()
+    shares = dict.fromkeys(size, 0.0)
+    for weight, own in zip(weights.tolist(), units, strict=True):
+        for name in own:
+            shares[name] += weight
+    squares = math.fsum(share * share for share in shares.values())
+    return (0.25 if metric == "trace_ccc" else 1.0) / squares
 
 
 def variance_proxy(labels: Floats) -> float:

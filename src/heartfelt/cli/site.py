@@ -46,3 +46,30 @@ def site(
     say(f"Site: {made / 'index.html'}")
     if release is None:
         say("Every label the benches were scored against is shown. With --release, only published ones are.")
+
+
+@app.command()
+def view(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A bench's folder, or one model's folder below its runs/.")
+    ],
+    out: Annotated[
+        Path | None, typer.Argument(metavar="[OUT]", help="The viewer's folder; RUN/viewer if left out.")
+    ] = None,
+    release: Annotated[
+        Path | None,
+        _shown(
+            metavar="DIR", help="A published folder, a snapshot or a benchmark: media, prompts, questions."
+        ),
+    ] = None,
+    site: Annotated[
+        Path | None, _shown(metavar="SITE", help="A site of 'heartfelt site', to link to its stimuli.")
+    ] = None,
+) -> None:
+    """Look at what models answered: media, what was sent, raw and parsed answers, retries and labels, offline."""
+    from heartfelt.site.viewer import ViewOptions, write_view
+
+    options = ViewOptions(release, site)
+    with progress_bar(f"reading {run}") as report:
+        made = write_view(run, out, options, report)
+    say(f"Viewer: {made / 'index.html'}")

@@ -39,7 +39,7 @@ from heartfelt.tables import LEDGER
 from heartfelt.training.fitting import Floats
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, near_duplicates
 from heartfelt.training.material import LEAST_RATINGS, LEAST_STIMULI, TRAIN
-from heartfelt.training.targets import reliability_weights, vote_weights
+from heartfelt.training.targets import reliability_weights, vote_counts, vote_weights
 
 if TYPE_CHECKING:
     from heartfelt.training.fitting import Ints
@@ -365,16 +365,10 @@ def _labels_of(
             return np.zeros(len(names)), np.zeros(len(names))
         weight, _ = reliability_weights(rows[:, 0], rows[:, 1], rows[:, 2])
         return np.nan_to_num(rows[:, 0]), weight
-    codes = sorted(scale.labels())
-    place_of = {name: at for at, name in enumerate(names)}
-    shares = np.zeros((len(names), len(codes)))
-    counted = votes.filter(pl.col("question") == question).group_by("stimulus", "value").len()
-    for stimulus, value, count in counted.iter_rows():
-        if stimulus in place_of and value in codes:
-            shares[place_of[stimulus], codes.index(value)] += count
-    total = shares.sum(axis=1)
-    weight = vote_weights(shares) if total.any() else np.zeros(len(names))
-    return shares / np.maximum(total, 1.0)[:, None], weight
+    counts = vote_counts(votes.filter(pl.col("question") == question), names, sorted(scale.labels()))
+    total = counts.sum(axis=1)
+    weight = vote_weights(counts) if total.any() else np.zeros(len(names))
+    return counts / np.maximum(total, 1.0)[:, None], weight
 
 
 def _check_categories(

@@ -18,8 +18,8 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, LabelOptions, SplitOptions, freeze
-from heartfelt.labels.splits import assigned, groups_of
 from heartfelt.publishing.release import Step
+from heartfelt.publishing.splits import placed_by
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.tables import STIMULI
@@ -68,7 +68,7 @@ def hold_out(
             f"The split has no part '{part}' to hold out.", suggestion(part, split.shares, "Parts")
         )
     private = freeze(snapshot, labels, split)
-    placed = assigned(groups_of(snapshot.without_probes.stimuli, split.by), split)
+    placed = placed_by(snapshot.without_probes.stimuli, split)
     hidden = placed.filter(pl.col("split") == part)["stimulus"].to_list()
     if not private.part(part).height and not (private.choices["split"] == part).any():
         raise InputError(

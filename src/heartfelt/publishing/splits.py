@@ -122,8 +122,15 @@ def split_of(release: Release) -> SplitOptions:
 
 def placement(release: Release) -> pl.DataFrame:
     """``stimulus, group, split`` of every stimulus of a release, with or without a label."""
-    split = split_of(release)
-    groups = groups_of(release.snapshot.stimuli, split.by)
+    return placed_by(release.snapshot.stimuli, split_of(release))
+
+
+def placed_by(stimuli: pl.DataFrame, split: SplitOptions) -> pl.DataFrame:
+    """``stimulus, group, split``; groups that the split fixes and that are not there do not matter.
+
+    Stimuli that a published split leaves out are ``unassigned``.
+    """
+    groups = groups_of(stimuli, split.by)
     known = set(groups["group"])
     fixed = {group: part for group, part in split.fixed.items() if group in known}
     placed = assigned(groups, replace(split, fixed=fixed))

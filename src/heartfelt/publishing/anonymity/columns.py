@@ -74,7 +74,7 @@ def distinct_names(draft: Draft) -> Draft:
             if new != name:
                 renamed[name] = new
                 about = f"Renamed from '{name}': another column has the same name but for case or spaces."
-                steps.append(Step("columns", table, new, about, frame.height))
+                steps.append(Step("columns", table, new, about, frame.height, settings={"was": name}))
         tables[table] = frame.rename(renamed)
     return draft.changed(*steps, **tables)
 

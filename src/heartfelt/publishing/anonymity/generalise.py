@@ -25,6 +25,8 @@ Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 MOST_TRIED = 4096
 _MOST_ROWS_TRIED = 4_000_000
+_SHARED = 0.1
+"""What a column is worth in which all values are the same, in nats."""
 _ABSENT = 0
 """The code of a value that was not given, or is left out: nobody can tell which."""
 
@@ -99,9 +101,9 @@ def _entropy(codes: Codes) -> float:
 
 
 def _level_costs(original: pl.Series, levels: Sequence[Codes]) -> list[float]:
-    """The share of entropy that each level loses."""
-    full = _entropy(_codes(original))
-    return [0.0 if full == 0 else 1 - _entropy(codes) / full for codes in levels]
+    """The share of entropy that each level loses; a value that all raters share is still worth a little."""
+    full = _entropy(_codes(original)) + _SHARED
+    return [1 - (_entropy(codes) + _SHARED) / full if codes.any() else 1.0 for codes in levels]
 
 
 def _groups(matrix: Codes) -> Codes:

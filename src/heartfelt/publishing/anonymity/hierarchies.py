@@ -48,7 +48,7 @@ def hierarchy(column: pl.Series, k: int, *, typed_freely: bool = False) -> Hiera
         levels = list(_numbers(plain, k, "as given" if column.dtype.is_numeric() else "as years"))
     else:
         levels = list(_categories(plain, k, typed_freely))
-    levels = [level for at, level in enumerate(levels) if at == 0 or level.values.n_unique() > 1]
+    levels = [level for at, level in enumerate(levels) if at == 0 or set(level.values) - {OTHER, None}]
     nothing = Level("left out", pl.Series(name, [None] * len(column), pl.String))
     return Hierarchy(name, column, tuple(_distinct([*levels, nothing])))
 

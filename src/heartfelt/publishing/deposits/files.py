@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from heartfelt.errors import InputError
-from heartfelt.publishing.papers.checksums import CHECKSUMS, check_checksums, published_files, sha256_of
+from heartfelt.publishing.papers.checksums import CHECKSUMS, check_checksums, sha256_of
 from heartfelt.publishing.record import RECORD
 
 PRIVATE = "-private"
@@ -20,6 +22,7 @@ class ReleaseFile:
     name: str
     path: Path
     bytes: int
+    sha256: str
 
 
 def release_files(folder: Path, private: Path | None = None) -> tuple[ReleaseFile, ...]:
@@ -41,24 +44,38 @@ def release_files(folder: Path, private: Path | None = None) -> tuple[ReleaseFil
             "Publish again: a release has no links.",
         )
     check_checksums(folder)
-    paths = sorted([*published_files(folder), folder / CHECKSUMS])
-    _check_nothing_private(folder, private, paths)
-    return tuple(
-        ReleaseFile(path.relative_to(folder).as_posix(), path, path.stat().st_size) for path in paths
+    digests = {name: digest for digest, name in map(_entry, _lines(folder))}
+    digests[CHECKSUMS] = sha256_of(folder / CHECKSUMS)
+    files = tuple(
+        ReleaseFile(name, folder / name, (folder / name).stat().st_size, digests[name])
+        for name in sorted(digests)
     )
+    _check_nothing_private(folder, private, files)
+    return files
 
 
-def _check_nothing_private(folder: Path, private: Path | None, paths: list[Path]) -> None:
+def _lines(folder: Path) -> list[str]:
+    return (folder / CHECKSUMS).read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def _entry(line: str) -> tuple[str, str]:
+    """The hash and the name in a line of sha256sum; a leading backslash marks a name with escaped characters."""
+    digest, name = line.removeprefix("\\").split("  ", 1)
+    if line.startswith("\\"):
+        name = re.sub(r"\\(.)", lambda match: {"n": "\n", "r": "\r"}.get(match[1], match[1]), name)
+    return digest, name
+
+
+def _check_nothing_private(folder: Path, private: Path | None, files: Sequence[ReleaseFile]) -> None:
     """Refuse a copy of a file of the private folder (key, pseudonyms, quarantine), whatever it is called."""
     private = private or folder.resolve().with_name(f"{folder.resolve().name}{PRIVATE}")
     if not private.is_dir():
         return
     secret = {sha256_of(path): path for path in private.iterdir() if path.is_file() and path.stat().st_size}
-    sizes = {path.stat().st_size for path in secret.values()}
-    for path in paths:
-        if path.stat().st_size in sizes and sha256_of(path) in secret:
+    for file in files:
+        if file.sha256 in secret:
             raise InputError(
-                f"{path} is a copy of {secret[sha256_of(path)]}, which is private.",
+                f"{file.path} is a copy of {secret[file.sha256]}, which is private.",
                 "Remove it and publish again.",
             )
 

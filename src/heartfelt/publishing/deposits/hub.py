@@ -24,7 +24,6 @@ from heartfelt.publishing.deposits.problems import (
     unreachable,
     without_secrets,
 )
-from heartfelt.publishing.papers.checksums import sha256_of
 
 SERVICE, VARIABLE = "The Hugging Face hub", "HF_TOKEN"
 CARD = "README.md"
@@ -91,14 +90,17 @@ class Hub:
                 f"{wrong[0]} has another checksum on {repository} than here ({len(wrong)} files).",
                 "Run the same command again: files that differ are sent again.",
             )
-        if options.make_public and there is not None:
+        with _explained("asking who can see the dataset", secret):
+            public = not api.dataset_info(repository).private
+        if options.make_public and not public:
             with _explained("making the dataset public", secret):
                 api.update_repo_settings(repository, repo_type="dataset", private=False)
+            public = True
         sent = tuple(file.name for file in missing)
         present = tuple(file.name for file in files if file.name not in set(sent))
         address = f"{api.endpoint}/datasets/{repository}"
-        notes = () if options.make_public else ("The dataset is private until you make it public.",)
-        return Deposit(target, files, sent, present, removed, address, options.make_public, notes=notes)
+        notes = () if public else ("The dataset is private until you make it public.",)
+        return Deposit(target, files, sent, present, removed, address, public, notes=notes)
 
 
 def _token() -> str:
@@ -141,7 +143,7 @@ def _same(file: ReleaseFile, there: Any) -> bool:
     if there is None or there.size != file.bytes:
         return False
     if there.lfs is not None:
-        return bool(there.lfs.sha256 == sha256_of(file.path))
+        return bool(there.lfs.sha256 == file.sha256)
     return bool(there.blob_id == git_blob_id(file.path))
 
 

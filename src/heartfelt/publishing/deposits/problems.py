@@ -30,7 +30,7 @@ def token(variable: str, service: str, page: str) -> str:
 
 
 def without_secrets(text: str, *secrets: str) -> str:
-    """What a server said, in one short line without tokens or control characters."""
+    """What a server reason, in one short line without tokens or control characters."""
     for secret in secrets:
         text = text.replace(secret, "***") if secret else text
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -41,32 +41,32 @@ def refused(
     service: str, what: str, status: int, message: str, *, variable: str, retry_after: str | None = None
 ) -> DepositError:
     """The error for an HTTP status that says no; ``what`` is what was being done, as in 'sending data.zip'."""
-    said = f": {message}" if message else ""
-    problem = f"{service} answered {status} while {what}{said}."
+    reason = f": {message}" if message else ""
+    problem = f"{service} answered {status} while {what}{reason}."
     if status == 401:
         return DepositError(
-            f"{service} did not accept the token in {variable} ({what}){said}.",
+            f"{service} did not accept the token in {variable} ({what}){reason}.",
             f"Set {variable} to a valid token.",
         )
     if status == 403:
         return DepositError(
-            f"{service} does not allow this with the token in {variable} ({what}){said}.",
+            f"{service} does not allow this with the token in {variable} ({what}){reason}.",
             "Use a token with permission to write there, or another name.",
         )
     if status == 404:
         return DepositError(
-            f"{service} does not know this ({what}){said}.",
+            f"{service} does not know this ({what}){reason}.",
             "Check the name, and that the token belongs to its owner.",
         )
     if status == 413:
         return DepositError(
-            f"{service} finds this too large ({what}){said}.",
+            f"{service} finds this too large ({what}){reason}.",
             "Choose fewer layouts, publish links to the media, or ask the service for more space.",
         )
     if status == 429:
         wait = f"after {retry_after} seconds" if retry_after and retry_after.isdigit() else "in a few minutes"
         return DepositError(
-            f"{service} asks to wait: too many requests ({what}){said}.", f"Try {wait}. {AGAIN}"
+            f"{service} asks to wait: too many requests ({what}){reason}.", f"Try {wait}. {AGAIN}"
         )
     if status >= 500:
         return DepositError(problem, f"The service has a problem; try later. {AGAIN}")

@@ -88,7 +88,7 @@ class Zenodo:
         described = metadata(options.details or cited_details(folder))
         if options.dry_run:
             planned = tuple(
-                ReleaseFile(name, parts[0].path, sum(part.bytes for part in parts))
+                ReleaseFile(name, parts[0].path, sum(part.bytes for part in parts), "")
                 for name, parts in parcels.items()
             )
             return Deposit(target, planned, tuple(parcels), dry_run=True)
@@ -103,7 +103,7 @@ class Zenodo:
             for done, (name, parts) in enumerate(parcels.items()):
                 progress("sending files", done, len(parcels))
                 parcel = _packed(name, parts)
-                sizes.append(ReleaseFile(name, parcel.path, parcel.path.stat().st_size))
+                sizes.append(ReleaseFile(name, parcel.path, parcel.path.stat().st_size, ""))
                 if deposition.checksums.get(name) == parcel.md5:
                     present.append(name)
                     continue
