@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -237,7 +238,7 @@ def test_r_reads_types_factors_moments_and_gaps(tmp_path: Path) -> None:
     ran = subprocess.run(
         ["Rscript", "--vanilla", "check.R"],
         cwd=tmp_path,
-        env={"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         check=False,
