@@ -66,6 +66,13 @@ EMPTY: Mapping[str, str] = {
     "why_missing": "nothing is missing",
     "media_problem": "the media could be read",
     "split": "the stimulus is in no part",
+    "at": "not dated, or the date was removed so that nobody can be identified",
+    "share": "the label is a number, not a category",
+    "model": "no model is recorded",
+    "revision": "no version is recorded",
+    "headphones_correct": "no headphone check was made",
+    "headphones_passed": "no headphone check was made",
+    "reason": "the rater was not left out",
 }
 TYPES = (
     ("list", "list of numbers"),

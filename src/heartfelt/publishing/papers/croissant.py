@@ -119,7 +119,7 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
         "version": details.version or f"{NO_VERSION}+{release.snapshot.hash[:12]}",
         "citeAs": bibtex(release),
         "creator": [_creator(author) for author in details.authors],
-        "license": (own.url or own.spdx) if own is not None else "LICENSE: not stated by the authors",
+        "license": (own.url or own.spdx) if own is not None else "Not stated by the authors; see LICENSE",
         "distribution": [_file_object(file, objects, folder) for table in tables for file in table.files],
         "recordSet": [],
     }
