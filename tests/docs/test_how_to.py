@@ -39,11 +39,9 @@ def test_every_option_in_a_page_is_one_of_its_command(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in re.findall(r"heartfelt ([a-z][^`\n|]*)", text):
         command, *words = line.split()
-        known = (
-            {option for each in COMMANDS[command].params for option in each.opts}
-            if command in COMMANDS
-            else None
-        )
-        for word in words if known is not None else ():
+        if command not in COMMANDS:
+            continue
+        known = {option for each in COMMANDS[command].params for option in each.opts}
+        for word in words:
             if word.startswith("--"):
                 assert word.split("=")[0] in known, f"{page.name}: heartfelt {command} {word}"
