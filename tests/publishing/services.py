@@ -24,6 +24,8 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b'{"message": "no", "error": "no"}'
     times: int = 1
+    after: int = 0
+    """How many such requests are answered rightly first."""
 
 
 @dataclass
@@ -76,6 +78,9 @@ class Base(BaseHTTPRequestHandler):
         self.service.received += len(body)
         for fault in self.service.faults:
             if fault.times and fault.method == self.command and fault.path in path:
+                if fault.after:
+                    fault.after -= 1
+                    continue
                 fault.times -= 1
                 if fault.status is None:
                     self.close_connection = True

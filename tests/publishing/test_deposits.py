@@ -14,6 +14,7 @@ import pytest
 from heartfelt.cli import main
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
 from heartfelt.publishing.deposits import DepositOptions, send
+from heartfelt.publishing.deposits import hub as hub_module
 from heartfelt.publishing.deposits.citation import cited_details
 from heartfelt.publishing.deposits.files import release_files
 from heartfelt.publishing.deposits.problems import DepositError
@@ -139,6 +140,20 @@ def test_the_hub_gets_every_file_once_and_an_interrupted_push_goes_on(release: P
     assert hub.files == {**contents(release), ".gitattributes": b"x", "NOTES.md": b"mine"}
 
 
+def test_the_card_comes_last_and_commits_that_arrived_count(
+    release: Path, hub: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "COMMIT_FILES", 3)
+    hub.faults = [Fault("POST", "/commit/", 503, after=1)]
+    with pytest.raises(DepositError, match="answered 503"):
+        send(release, "hub:me/moods")
+    assert len(hub.files) == 3
+    assert "README.md" not in hub.files
+    deposit = send(release, "hub:me/moods")
+    assert (len(deposit.sent), len(deposit.present)) == (4, 3)
+    assert hub.files == contents(release)
+
+
 def test_zenodo_gets_a_draft_and_an_interrupted_deposit_goes_on(release: Path, zenodo: Service) -> None:
     zenodo.faults = [Fault("PUT", "/data.zip")]
     with pytest.raises(DepositError, match=r"connection to Zenodo broke while sending data\.zip"):
@@ -198,7 +213,16 @@ def test_each_refusal_says_what_to_do(
         assert failed.value.__cause__ is None
 
 
-def test_damage_and_unusable_answers_are_noticed(release: Path, hub: Service, zenodo: Service) -> None:
+def test_damage_and_unusable_answers_are_noticed(
+    release: Path, hub: Service, zenodo: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, target in (("HF_TOKEN", "hub:me/moods"), ("ZENODO_TOKEN", "zenodo")):
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(DepositError, match=f"did not accept the token in {variable}"),
+        ):
+            patch.setenv(variable, "expired")
+            send(release, target, SEND)
     for service, target in ((hub, "hub:me/moods"), (zenodo, "zenodo")):
         service.spoil = True
         with pytest.raises(DepositError, match="another checksum"):
@@ -244,6 +268,9 @@ def test_nothing_private_and_nothing_changed_is_sent(
     write_checksums(release)
     with pytest.raises(InputError, match="title and at least one author"):
         send(release, "zenodo", DepositOptions(details=Details()))
+    unlicensed = Details(title="Moods", authors=DETAILS.authors)
+    with pytest.raises(InputError, match="No licence is stated"):
+        send(release, "zenodo", DepositOptions(make_public=True, details=unlicensed))
     with pytest.raises(InputError, match="no Zenodo called 'sandboxx'"):
         send(release, "zenodo:sandboxx", SEND)
     for name in ("hub:moods", "hub:", "hub:a/b/c", "hub:me/mo ods"):

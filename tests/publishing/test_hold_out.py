@@ -16,6 +16,8 @@ from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
+from tests.challenge.made import SPLIT as MOODS
+from tests.challenge.made import snapshot
 
 RATED = parse_study(
     "name: t\nscales:\n  nine: {type: points, points: 9}\nquestions:\n  - {id: valence, text: V, scale: nine}\n"
@@ -170,6 +172,36 @@ def test_the_parts_are_complete_and_recorded(tmp_path: Path) -> None:
     full = result.private.part("train").sort("stimulus", "question")
     assert train.equals(full)
     assert load_benchmark(result.private.write(tmp_path / "private")).hash == result.private.hash
+
+
+def test_columns_that_repeat_the_labels_are_emptied_and_others_stay() -> None:
+    whole = snapshot()
+    labels = freeze(whole, split=MOODS).items
+    mean = labels.filter(question="valence").select(
+        "stimulus", pl.col("label").round(1).cast(pl.String).alias("text")
+    )
+    mood = labels.filter(question="mood").select("stimulus", pl.col("label").cast(pl.String).alias("mood"))
+    rng = np.random.default_rng(2)
+    n = whole.stimuli.height
+    stimuli = (
+        whole.stimuli.join(mean, on="stimulus", how="left")
+        .join(mood, on="stimulus", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("mood").replace_strict({"0.0": "gay", "1.0": "blue", "2.0": "still"}, default=None),
+            pl.Series("colour", rng.choice(["red", "green", "grey"], n)),
+            pl.Series("loudness", rng.normal(size=n)),
+            pl.lit("lab").alias("place"),
+            pl.col("stimulus").alias("file"),
+        )
+    )
+    result = hold_out(Snapshot.build(whole.study, stimuli=stimuli, ratings=whole.ratings), "test", MOODS)
+    hidden = result.private.part("test")["stimulus"].unique().to_list()
+    assert {step.column for step in result.steps if step.column} == {"text", "mood"}
+    public = result.snapshot.stimuli
+    inside = public.filter(pl.col("stimulus").is_in(hidden))
+    assert inside.select(pl.col("text", "mood").count()).row(0) == (0, 0)
+    others = [name for name in stimuli.columns if name not in ("text", "mood")]
+    assert public.select(others).equals(stimuli.select(others))
 
 
 def test_what_cannot_be_held_out() -> None:

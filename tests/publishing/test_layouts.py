@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -15,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
+from PIL import Image
 
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS, read
@@ -27,7 +29,7 @@ from heartfelt.publishing.layouts.tables import BETWEEN, release_tables
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.publish import publish
-from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.publishing.release import PublishedFile, PublishedMedium, Release
 from heartfelt.publishing.splits import UNASSIGNED, assignment_hash, placement
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.load import parse_study
@@ -144,6 +146,12 @@ def test_the_datasets_library_reads_every_config_offline(
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     folder = tmp_path / "release"
     release = release_of(small_snapshot(), folder, absent=frozenset({"clip03"}))
+    picture = folder / "media" / "green.png"
+    Image.new("RGB", (3, 2), "green").save(picture)
+    of_picture = PublishedMedium(
+        "clip03", hashlib.sha256(picture.read_bytes()).hexdigest(), 1, "media/green.png"
+    )
+    release = replace(release, media={**release.media, "clip03": of_picture})
     files = write(release, folder, "huggingface")
     front = [
         {
@@ -167,6 +175,10 @@ def test_the_datasets_library_reads_every_config_offline(
     sounds = {row["stimulus"]: row["audio"] and row["audio"]["bytes"] for row in rows}
     expected = {f"clip{at:02d}": None if at == 3 else sound(at) for at in range(12)}
     assert sounds == expected
+    schemas = {tuple(file.columns) for file in files if file.table == "stimuli"}
+    assert len(schemas) == 1, "every part has the same columns"
+    (pixels,) = [row["image"] for row in rows if row["image"] is not None]
+    assert (pixels.size, pixels.getpixel((0, 0))) == ((3, 2), (0, 128, 0))
     ratings = loaded("ratings")
     assert sum(part.num_rows for part in ratings.values()) == 240
     assert {row["answer"] for part in ratings.values() for row in part if row["question"] == "why"} >= {None}
@@ -226,7 +238,7 @@ def test_r_reads_types_factors_moments_and_gaps(tmp_path: Path) -> None:
     ran = subprocess.run(
         ["Rscript", "--vanilla", "check.R"],
         cwd=tmp_path,
-        env={"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         check=False,

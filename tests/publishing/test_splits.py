@@ -22,6 +22,7 @@ from heartfelt.publishing.splits import (
     release_split,
     split_options,
 )
+from heartfelt.snapshot import Snapshot
 from tests.publishing.releases import release_of, small_snapshot, with_stimuli, without_benchmark
 
 
@@ -53,6 +54,15 @@ def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> No
     assert release.benchmark is not None
     release.benchmark.write(tmp_path / "benchmark")
     assert load_benchmark(tmp_path / "benchmark").hash == release.benchmark.hash
+    # A part without labels keeps its stimuli.
+    unrated = Snapshot.build(
+        snapshot.study,
+        stimuli=published.stimuli,
+        ratings=snapshot.ratings.filter(~pl.col("stimulus").is_in(["clip08", "clip09", "clip10"])),
+    )
+    assert (
+        placement(release_of(unrated, tmp_path))["split"].to_list() == placement(release)["split"].to_list()
+    )
     # Held-out parts are those of the published split too; a stimulus it leaves out is in none of them.
     held = hold_out(published, "test", release_split(published))
     assert set(snapshot.stimuli["stimulus"]) - set(held.snapshot.survey.stimuli) == {

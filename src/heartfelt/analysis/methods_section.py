@@ -138,13 +138,12 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
             if low != high
             else f" They lasted {mean} s."
         )
-    if (
-        "width" in table.columns
-        and "height" in table.columns
-        and (wide := table.drop_nulls(["width", "height"])).height
-    ):
-        sizes = wide.select("width", "height").unique().height
-        text += f" They had {plural(sizes, 'size')} in pixels."
+    if {"width", "height"} <= set(table.columns):
+        sizes = table.select("width", "height").drop_nulls().unique().rows()
+        if len(sizes) == 1:
+            text += f" They were {number(sizes[0][0])} by {number(sizes[0][1])} pixels."
+        elif sizes:
+            text += f" They had {plural(len(sizes), 'size')} in pixels."
     return text
 
 
@@ -252,9 +251,10 @@ def procedure(study: Study, *, collected_here: bool = True) -> Iterator[str]:
         if study.credit:
             yield f"The ratings were collected elsewhere; the source describes how ({' '.join(study.credit.split()).rstrip('.')})."
         return
-    many = "every stimulus"
+    unit = ("stimulus", "stimuli") if study.sets is None else ("set", "sets")
+    many = f"every {unit[0]}"
     if design.stimuli_per_rater is not None:
-        many = f"up to {plural(design.stimuli_per_rater, 'stimulus', 'stimuli')}"
+        many = f"up to {plural(design.stimuli_per_rater, *unit)}"
     sought = plural(design.ratings_per_item, "rating")
     yield f"Each rater was given {many} in {ORDERS[design.order]}; the design sought {sought} per item."
     if study.media != "image":

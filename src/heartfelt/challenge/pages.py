@@ -18,7 +18,8 @@ from heartfelt.study import Scale
 from heartfelt.study.model import say
 from heartfelt.wording import number, plural, share
 
-EXAMPLE_ROWS = 8
+EXAMPLE_ROWS = 2
+"""Of each question."""
 _INLINE = re.compile(r"<(script|style)(?P<attributes>[^>]*)>(?P<text>.*?)</\1>", re.DOTALL)
 
 
@@ -32,7 +33,7 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         [
             (
                 question.id,
-                float(challenge.items.filter(question=question.id).height),
+                challenge.items.filter(question=question.id).height,
                 say(question.text),
                 _answers(challenge.study.scale_of(question.id)),
             )
@@ -40,10 +41,16 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         ],
     )
     example = "\n".join(["stimulus,question,value,answer", *_example(challenge)])
-    command = f"curl -H 'Authorization: Bearer TOKEN' --data-binary @predictions.csv '{address}/submissions?name=MODEL'"
+    command = " \\\n  ".join(
+        (
+            "curl -H 'Authorization: Bearer TOKEN'",
+            "--data-binary @predictions.csv",
+            f"'{address}/submissions?name=MODEL'",
+        )
+    )
     send = joined(
         paragraph("Send the file with your token; the organisers give tokens out."),
-        _code(command),
+        _code(command, "Command"),
         paragraph(
             "The answer has an id; ask for the result at /submissions/ID with the same token. With ?wait=30 the answer"
             " comes when the submission is scored, after 30 seconds at most. JSON Lines and Parquet work as well,"
@@ -68,7 +75,7 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
             {
                 "task": lambda rung: rung.task,
                 "score": lambda rung: rung.title,
-                "items": lambda rung: float(rung.items),
+                "items": lambda rung: rung.items,
                 "step": lambda rung: share(rung.step, 3),
                 "chance (rounded up to a step)": lambda rung: share(rung.start * rung.step, 3),
             },
@@ -77,7 +84,10 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
     sections = [
         Section("predict", "What to predict", "", joined(questions, *_lists(challenge))),
         Section(
-            "file", "The file", "A row per item: value for numbers, answer for categories.", _code(example)
+            "file",
+            "The file",
+            "A row per item: value for numbers, answer for categories.",
+            _code(example, "Example"),
         ),
         Section("send", "How to send it", "", send),
         Section("scores", "What comes back", "", joined(rules, _link("/leaderboard", "Leaderboard"))),
@@ -91,7 +101,8 @@ def leaderboard_page(challenge: Challenge) -> str:
         Section(
             f"task-{place}",
             rung.task,
-            f"{rung.title} on {plural(rung.items, 'item')} with hidden labels, in steps of {share(rung.step, 3)};"
+            f"{rung.title[0].upper()}{rung.title[1:]} on {plural(rung.items, 'item')} with hidden labels, in steps of"
+            f" {share(rung.step, 3)};"
             f" chance is {share(rung.start * rung.step, 3)}, rounded up to a step.",
             _board(challenge.leaderboard(rung), rung),
         )
@@ -121,7 +132,7 @@ def _board(places: Sequence[Place], rung: Rung) -> Markup:
         f"Leaderboard of {rung.task}",
         places,
         {
-            "rank": lambda place: float(place.rank),
+            "rank": lambda place: place.rank,
             "submitter": lambda place: place.submitter,
             "model": lambda place: place.model,
             rung.title: lambda place: place.score,
@@ -129,7 +140,7 @@ def _board(places: Sequence[Place], rung: Rung) -> Markup:
                 number(place.overstated_at_most, 2) if place.overstated_at_most < 1 else "not bounded"
             ),
             "since": lambda place: f"{datetime.fromtimestamp(place.since, UTC):%Y-%m-%d %H:%M} UTC",
-            "submissions": lambda place: float(place.submissions),
+            "submissions": lambda place: place.submissions,
         },
     )
 
@@ -157,9 +168,11 @@ def _answers(scale: Scale) -> str:
 
 
 def _example(challenge: Challenge) -> list[str]:
-    """The first items with answers that anybody could give."""
+    """The first items of each question with answers that anybody could give."""
     lines = []
-    for stimulus, question in challenge.items.head(EXAMPLE_ROWS).iter_rows():
+    for question, stimulus in (
+        challenge.items.group_by("question", maintain_order=True).head(EXAMPLE_ROWS).rows()
+    ):
         scale = challenge.study.scale_of(question)
         names, bounds = list(scale.labels().values()), scale.bounds()
         middle = "0" if bounds is None else f"{(bounds[0] + bounds[1]) / 2:g}"
@@ -176,8 +189,11 @@ def _facts(challenge: Challenge) -> list[tuple[str, str]]:
     ]
 
 
-def _code(text: str) -> Markup:
-    return Markup('<pre tabindex="0"><code>{}</code></pre>').format(text)
+def _code(text: str, what: str) -> Markup:
+    frame = Markup(
+        '<div class="wide" role="region" tabindex="0" aria-label="{}"><pre><code>{}</code></pre></div>'
+    )
+    return frame.format(what, text)
 
 
 def _link(to: str, words: str) -> Markup:

@@ -128,16 +128,15 @@ def placement(release: Release) -> pl.DataFrame:
 def placed_by(stimuli: pl.DataFrame, split: SplitOptions) -> pl.DataFrame:
     """``stimulus, group, split``; groups that the split fixes and that are not there do not matter.
 
-    Stimuli that a published split leaves out are ``unassigned``.
+    A published split is taken as it is, also for parts in which nothing has a label; stimuli it leaves out are ``unassigned``.
     """
     groups = groups_of(stimuli, split.by)
+    if split.by == SPLIT:
+        alone = pl.col("group").str.starts_with("\x00stimulus ")
+        return groups.with_columns(pl.when(alone).then(pl.lit(UNASSIGNED)).otherwise("group").alias("split"))
     known = set(groups["group"])
     fixed = {group: part for group, part in split.fixed.items() if group in known}
-    placed = assigned(groups, replace(split, fixed=fixed))
-    if split.by != SPLIT:
-        return placed
-    own = pl.col("group").str.starts_with("\x00stimulus ")
-    return placed.with_columns(pl.when(own).then(pl.lit(UNASSIGNED)).otherwise("split").alias("split"))
+    return assigned(groups, replace(split, fixed=fixed))
 
 
 def parts_of(placed: pl.DataFrame, split: SplitOptions | None = None) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import polars as pl
 
+from heartfelt.predictors.sets import SEPARATOR
 from heartfelt.report.palette import distinct
 from heartfelt.scoring import Scores
 from heartfelt.scoring.leaderboard import Board, ScoredRun, boards_of
@@ -16,6 +18,7 @@ from heartfelt.scoring.scores import ModelInfo
 from heartfelt.site.published import Published
 from heartfelt.site.secrets import shown_spec, without_secrets
 
+K = TypeVar("K")
 LEAST_ITEMS = 10
 """Where items are hidden, scores of fewer items than this are not shown: they would give labels away."""
 _ITEMS: dict[str, type[pl.DataType]] = {
@@ -45,6 +48,8 @@ class SiteBoard:
     notes: tuple[str, ...]
     hidden: int
     """Items of which neither label nor answers are shown."""
+    hidden_stimuli: frozenset[str]
+    """Stimuli all of whose items are hidden."""
     runs: Mapping[str, str]
     """The run of each model, by display name."""
 
@@ -92,13 +97,20 @@ def _site_board(board: Board, runs: Sequence[ScoredRun], published: Published) -
     rows = published.public(every)
     rows = rows.with_columns(pl.col("answered").fill_null(pl.col("said").is_not_null()))
     hidden = every.select("stimulus", "question").n_unique() - rows.select("stimulus", "question").n_unique()
+    gone = set(_members(every)) - set(_members(rows))
     if hidden:
         slices = [each for each in slices if each.items >= LEAST_ITEMS]
     plain = renamed(board.scores, unique({model: shown_spec(model) for model in board.scores.models}))
     scores = renamed(board.scores, names)
     scores = replace(scores, scores=tuple(every_score), rows=rows, slices=tuple(slices))
     runs_of = {names[model]: run for model, (run, _) in board.origin.items()}
-    return SiteBoard(scores, plain, board.notes, hidden, runs_of)
+    return SiteBoard(scores, plain, board.notes, hidden, frozenset(gone), runs_of)
+
+
+def _members(rows: pl.DataFrame) -> list[str]:
+    """The stimuli of some items, those of sets one by one as well."""
+    names = rows["stimulus"].unique()
+    return [*names, *names.str.split(SEPARATOR).explode()]
 
 
 def display_names(models: Iterable[str], about: Mapping[str, ModelInfo]) -> dict[str, str]:
@@ -158,13 +170,18 @@ def _without_secrets(about: ModelInfo) -> ModelInfo:
 
 def file_names(names: Iterable[str]) -> dict[str, str]:
     """A file name for every name, all different also where case does not count."""
-    out: dict[str, str] = {}
+    return files_of({name: name for name in names})
+
+
+def files_of(names: Mapping[K, str]) -> dict[K, str]:
+    """The same for things that are called by these names, several of which may be equal."""
+    out: dict[K, str] = {}
     taken: set[str] = {"index.html"}
-    for text in names:
+    for key, text in names.items():
         base = re.sub(r"[^\w.-]+", "-", text).strip("-.")[:80] or "page"
         name, count = f"{base}.html", 2
         while name.casefold() in taken:
             name, count = f"{base}-{count}.html", count + 1
         taken.add(name.casefold())
-        out[text] = name
+        out[key] = name
     return out

@@ -105,12 +105,11 @@ class Contents:
                 "prompt": {each.id: say(each.text) for each in study.prompts if each.text},
             }
         self._places = {question: place for place, question in enumerate(self._words)}
-        self._public = set(published.items["stimulus"])
         self._answers = {model: quote(f"../models/{file}") for model, file in site.models.items()}
 
     def is_hidden(self, name: str) -> bool:
         """Whether nothing that people or models answered about a stimulus may be shown."""
-        return self.study is not None and name not in self._public and bool(self.board.hidden)
+        return name in self.board.hidden_stimuli
 
     def error(self, name: str) -> tuple[float | None, int, int]:
         """How far models were off on average, in percent of the scale; how many answers they gave, and how often they failed."""
@@ -244,6 +243,8 @@ class Contents:
             )
         if not row.answered:
             text, off = f"failed: {without_secrets(row.problem or 'no prediction was given')}", None
+        # Numbers that are not on the scale can only be ordered: they are off by ranks, not by points.
+        by_rank = row.code is None and row.kind in ("numbers", "ordinal", "strengths")
         text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
         return Answer(
             row.model,
@@ -251,8 +252,8 @@ class Contents:
             self.site.colours[row.model],
             text,
             given if row.answered else None,
-            off,
-            number(off, 2) if off is not None else "–",
+            None if by_rank else off,
+            "–" if off is None else _ranks(off) if by_rank else number(off, 2),
             _at(given, ends) if row.answered else None,
             not row.answered,
         )
@@ -353,6 +354,10 @@ def _binned(votes: Sequence[tuple[float, int]], ends: tuple[float, float] | None
         (f"{_end(round(low + k * width, 6))} to {_end(round(low + (k + 1) * width, 6))}", count)
         for k, count in enumerate(bins)
     ]
+
+
+def _ranks(off: float) -> str:
+    return f"{number(off, 0)} ranks"
 
 
 def _end(value: float) -> str:

@@ -162,10 +162,17 @@ def _extremes(board: SiteBoard, place: int, task: Task, model: str, addresses: M
     )
     best = errors.sort("off", "stimulus").head(MOST_ITEMS)
     several = errors["question"].n_unique() > 1
+    by_rank = task.kind in ("numbers", "ordinal", "strengths") and not errors["code"].is_not_null().any()
     grids = [
         table(
             caption,
-            ["stimulus", *(["question"] if several else []), "label", "answer", "off by"],
+            [
+                "stimulus",
+                *(["question"] if several else []),
+                "label",
+                "answer",
+                "ranks off" if by_rank else "off by",
+            ],
             [_line(row, place, task, several, addresses) for row in rows.iter_rows(named=True)],
         )
         for caption, rows in (

@@ -15,7 +15,7 @@ from heartfelt.progress import Progress
 from heartfelt.report.media import relative_address
 from heartfelt.report.page import Page, Section
 from heartfelt.scoring.scores import Scores
-from heartfelt.site.boards import Site, file_names
+from heartfelt.site.boards import Site, file_names, files_of
 from heartfelt.site.contents import Contents
 from heartfelt.site.frame import Frame, render_page, template
 from heartfelt.site.published import Published
@@ -38,9 +38,7 @@ def stimulus_addresses(site: Site) -> dict[Key, str]:
             [part for name in rows for part in name.split(SEPARATOR)] if _compares(board.scores) else rows
         )
         names |= {(place, name): name for name in dict.fromkeys([*(known if place == 0 else ()), *members])}
-    # Two boards may know a stimulus by the same name.
-    files = file_names(f"{place}\x00{name}" if place else name for place, name in names)
-    return {key: files[f"{key[0]}\x00{key[1]}" if key[0] else key[1]] for key in names}
+    return files_of(names)
 
 
 def _compares(scores: Scores) -> bool:

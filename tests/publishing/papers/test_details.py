@@ -82,6 +82,8 @@ columns: {stimuli.theme: the theme}
         ("doi: zenodo 17", "is not a DOI", "10.5281"),
         ("url: example", "is not a web address", "https"),
         ("released: 16.11.2026", "is not a day", "2026-11-16"),
+        ("released: '2026-02-30'", "is not a day", "2026-11-16"),
+        ("authors:\n  - {name: A, orcid: 0000-0002-1825-0096}", "is not an ORCID", "0000"),
         ("language: [English]", "is not a language tag", "zh-Hans"),
         ("media_may_be_shared: maybe", "is neither true nor false", "true or false"),
         ("authors:\n  - {nam: x}", "an author has no key 'nam'", "Did you mean 'name'"),

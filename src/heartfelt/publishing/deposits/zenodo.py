@@ -64,7 +64,7 @@ class Zenodo:
         if where not in SITES:
             raise InputError(f"There is no Zenodo called '{where}'.", "Write zenodo, or zenodo:sandbox.")
         if options.details is not None:
-            metadata(options.details)
+            metadata(options.details, make_public=options.make_public)
         if not options.dry_run:
             _token(where)
 
@@ -85,7 +85,7 @@ class Zenodo:
                 f"The release has {data_size(total)}; a record on Zenodo may hold {data_size(MOST_BYTES)}.",
                 "Choose fewer layouts, publish links to the media, or ask Zenodo for more space.",
             )
-        described = metadata(options.details or cited_details(folder))
+        described = metadata(options.details or cited_details(folder), make_public=options.make_public)
         if options.dry_run:
             planned = tuple(
                 ReleaseFile(name, parts[0].path, sum(part.bytes for part in parts), "")
@@ -117,6 +117,8 @@ class Zenodo:
             if options.make_public:
                 client.call("POST", f"{here}/actions/publish", "making the record public")
         notes = () if options.make_public else ("It is a draft until you publish it on Zenodo.",)
+        if "license" not in described:
+            notes = ("No licence is stated: choose one on Zenodo, which fills in its own.", *notes)
         address = f"{endpoint}/deposit/{deposition.number}"
         return Deposit(
             target,
@@ -134,8 +136,13 @@ def _token(where: str) -> str:
     return token(VARIABLE, SERVICE, f"{SITES[where]}/account/settings/applications")
 
 
-def metadata(details: Details) -> Mapping[str, object]:
-    """What Zenodo asks about a record; an error where title or authors are not stated."""
+def metadata(details: Details, *, make_public: bool = False) -> Mapping[str, object]:
+    """What Zenodo asks about a record; an error where title or authors are not stated, or the licence of a public one."""
+    if make_public and not details.licence:
+        raise InputError(
+            "No licence is stated, so Zenodo would publish the record under one of its own choice.",
+            "State the licence in publication.yaml (see --details), or leave out --make-public.",
+        )
     if not details.title or not details.authors:
         raise InputError(
             "Zenodo needs a title and at least one author.", "State both in publication.yaml (see --details)."

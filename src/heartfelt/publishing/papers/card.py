@@ -9,6 +9,7 @@ from heartfelt.publishing.layouts.huggingface import hub_configs
 from heartfelt.publishing.papers.citation import bibtex, citation_line
 from heartfelt.publishing.papers.codebook import questions_grid
 from heartfelt.publishing.papers.facts import (
+    answers_words,
     emotion_words,
     holders_of,
     languages_of,
@@ -194,7 +195,7 @@ def _content(release: Release) -> Iterator[str]:
         )
     if counts["intents"]:
         facts.append(f"meant to convey {plural(counts['intents'], 'intent')}")
-    facts.append(f"{plural(counts['ratings'], 'answer')} to {plural(len(study.asked), 'question')}")
+    facts.append(f"{answers_words(release)} to {plural(len(study.asked), 'question')}")
     if counts["fields"]:
         facts.append(
             f"{plural(counts['fields'], 'value')} that a machine filled in, with what people decided"

@@ -20,7 +20,7 @@ from heartfelt.publishing.papers.facts import (
     rater_facts,
     size_words,
     stated,
-    step_words,
+    steps_words,
     stimuli_words,
     title_of,
 )
@@ -209,7 +209,10 @@ def _withdrawn(release: Release) -> str:
 
 
 def _processed(release: Release) -> str:
-    return " ".join(step_words(release)) or "No step is recorded."
+    steps = f"{steps_words(release)} tables/anonymisation.md lists every step with its rows and cost.".strip()
+    return (
+        f"{steps} Labels were made from the ratings as METHODS.md describes." if release.benchmark else steps
+    )
 
 
 def _raw(release: Release) -> str:

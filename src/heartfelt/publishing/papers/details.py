@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
@@ -256,9 +257,25 @@ def _checked(key: str, text: str) -> str | None:
         return match[1]
     if key == "url" and not re.match(r"^https?://\S+$", text):
         raise InputError(f"'{text[:80]}' is not a web address.", "Write it as https://…")
-    if key == "released" and not _DAY.match(text):
+    if key == "released" and not _is_day(text):
         raise InputError(f"'{text[:80]}' is not a day.", "Write it as 2026-11-16.")
     return text
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(_DAY.match(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _checks_out(orcid: str) -> bool:
+    """Whether the last character of an ORCID is its check digit (ISO 7064, MOD 11-2)."""
+    total = 0
+    for digit in orcid.replace("-", "")[:-1]:
+        total = (total + int(digit)) * 2
+    check = (12 - total % 11) % 11
+    return orcid[-1] == ("X" if check == 10 else str(check))
 
 
 def _text(given: object) -> str:
@@ -280,7 +297,7 @@ def _author(given: object) -> Author:
         raise InputError("an author without a name.", "Add 'name: Family, Given'.")
     if orcid := parts.get("orcid"):
         match = _ORCID.match(orcid)
-        if match is None:
+        if match is None or not _checks_out(match[1]):
             raise InputError(f"'{orcid[:40]}' is not an ORCID.", "Write it as 0000-0002-1825-0097.")
         parts["orcid"] = match[1]
     return Author(**parts)

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.licences import Licence, licence
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
+from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, Step, StepKind
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
-from heartfelt.wording import number, percent, plural
+from heartfelt.wording import listed, number, percent, plural
 
 NOT_STATED = "Not stated by the authors."
 TECHNICAL = frozenset(
@@ -32,8 +33,17 @@ TECHNICAL = frozenset(
     }
 )
 """Columns of the raters that describe the session rather than the person."""
-COUNTED = frozenset({"wishes", "demographics", "free-text", "times", "hold-out", "columns"})
-"""Steps whose count of rows says how much was changed or removed."""
+STEPS: Mapping[StepKind, str] = {
+    "wishes": "What raters asked not to be shared was left out.",
+    "columns": "Columns were left out or renamed: {columns}.",
+    "free-text": "Texts were searched for personal data, and those with any were left out or redacted: {columns}.",
+    "pseudonyms": "Identifiers of people were replaced by keyed pseudonyms.",
+    "media": "Metadata was removed from media files.",
+    "hold-out": "Ratings and labels of the part {part} were held out ({rows} rows).",
+    "demographics": "Facts about raters were generalised, and left out for raters who would have stood out: {columns}.",
+    "times": "Times were made coarser: {columns}.",
+}
+"""What a kind of step did, in the past tense."""
 MOST_VALUES = 12
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
 
@@ -91,12 +101,20 @@ def size_words(release: Release) -> str:
     parts = []
     if counts["ratings"]:
         who = f" by {plural(len(snapshot.survey.raters), 'rater')}" if snapshot.survey.raters else ""
-        parts.append(f"{plural(counts['ratings'], 'answer')}{who}")
+        parts.append(f"{answers_words(release)}{who}")
     if counts["means"]:
         parts.append(plural(counts["means"], "published mean"))
     what = " and ".join(parts) or "no ratings"
     rated = "" if counts["rated"] == counts["stimuli"] else f" ({number(counts['rated'])} of them rated)"
     return f"{what} about {stimuli_words(snapshot.study, counts['stimuli'])}{rated}"
+
+
+def answers_words(release: Release) -> str:
+    """``480 answers``; where stimuli were judged together, the comparisons and how many rows they take."""
+    rows, analysis = release.snapshot.counts["ratings"], release.analysis
+    if analysis is None or release.snapshot.study.sets is None:
+        return plural(rows, "answer")
+    return f"{plural(analysis.summary.counts.ratings, noun(analysis.summary))} ({plural(rows, 'row')})"
 
 
 def counts_words(estimate: Estimate) -> str:
@@ -142,13 +160,17 @@ def rater_facts(release: Release) -> tuple[RaterFact, ...]:
                 words = f"{low} to {high}, median {middle}"
             out.append(RaterFact(name, about, (), column.null_count(), words))
             continue
-        counted = known.cast(pl.String).value_counts(sort=True, name="count")
-        pairs = sorted(counted.iter_rows(), key=lambda row: (-int(row[1]), str(row[0])))
-        out.append(RaterFact(name, about, tuple((str(a), int(n)) for a, n in pairs), column.null_count()))
+        pairs = sorted(
+            known.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0]))
+        )
+        answers = tuple((_short(a) if isinstance(a, int | float) else str(a), int(n)) for a, n in pairs)
+        out.append(RaterFact(name, about, answers, column.null_count()))
     return tuple(out)
 
 
 def _short(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     figure = float(str(value))
     return number(figure, 0 if figure.is_integer() else 1)
 
@@ -165,15 +187,23 @@ def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
     return tuple((str(stage), str(what), str(why), int(n)) for stage, what, why, n in ordered.iter_rows())
 
 
-def step_words(release: Release) -> tuple[str, ...]:
-    """The steps before publishing as sentences, with what they changed and cost; each sentence once."""
+def steps_words(release: Release) -> str:
+    """What was done to the data before publishing, as sentences in the past tense; tables/anonymisation.md has every step."""
     out = []
-    for step in release.record.steps:
-        text = step.about.strip().rstrip(".")
-        facts = [plural(step.rows, "row")] if step.rows and step.kind in COUNTED else []
-        facts += [f"{percent(step.lost, 1)} of the information lost"] if step.lost is not None else []
-        out.append(f"{text} ({', '.join(facts)})." if facts else f"{text}.")
-    return tuple(dict.fromkeys(out))
+    for kind, words in STEPS.items():
+        steps = [step for step in release.record.steps if step.kind == kind]
+        if steps:
+            names = dict.fromkeys(_column_words(step) for step in steps if step.column is not None)
+            rows = number(max(step.rows for step in steps))
+            out.append(words.format(columns=listed(list(names), 20), rows=rows, part=release.hold_out or ""))
+    return " ".join(out)
+
+
+def _column_words(step: Step) -> str:
+    name = f"{step.table}.{step.column}"
+    if step.lost is None or step.lost in (0.0, 1.0):
+        return name
+    return f"{name} ({percent(step.lost)} of its information lost)"
 
 
 def privacy_words(release: Release) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heartfelt.analysis.methods_section import Paragraph, methods_section, references
 from heartfelt.publishing.papers.citation import citation_line
-from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, step_words, title_of
+from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, steps_words, title_of
 from heartfelt.publishing.papers.markup import bullets, heading, markdown
 from heartfelt.publishing.release import Release
 
@@ -26,8 +26,7 @@ def methods_paragraphs(release: Release) -> tuple[Paragraph, ...]:
         ("Ethics", details.ethics),
     )
     authors = [Paragraph(title, text or NOT_STATED) for title, text in stated]
-    steps = " ".join(step_words(release)) or "No step is recorded."
-    more = [Paragraph("Anonymisation", f"{_privacy(release)} {steps}")]
+    more = [Paragraph("Anonymisation", f"{_privacy(release)} {steps_words(release)}".strip())]
     more.append(Paragraph("Data availability", f"The data are available as: {citation_line(release)}"))
     return (own[0], *authors, *own[1:], *more)
 

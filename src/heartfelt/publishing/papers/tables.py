@@ -91,7 +91,8 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
             chosen = tuple(each for each in names if each in MAIN) if brief else names
             rows += _estimate_rows(spaced(name), _named(part, chosen))
         for name, agreed in _agreement(analysis).items():
-            known = {key: each for key, each in _named(agreed, AGREED).items() if not each.is_missing}
+            chosen = AGREED[1:2] if brief else AGREED
+            known = {key: each for key, each in _named(agreed, chosen).items() if not each.is_missing}
             rows += _estimate_rows(spaced(name), known)
         for each in summary.comparisons or ():
             if each.agreement is not None:
@@ -111,11 +112,12 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
 
 
 def _unique(rows: list[tuple[CellValue, ...]]) -> tuple[tuple[CellValue, ...], ...]:
-    """The rows, without a coefficient that an earlier row gave for the same question."""
+    """The rows question by question, without a coefficient that an earlier row gave for the same question."""
     first: dict[tuple[CellValue, ...], tuple[CellValue, ...]] = {}
     for row in rows:
         first.setdefault(row[:2], row)
-    return tuple(first.values())
+    order = list(dict.fromkeys(row[0] for row in rows))
+    return tuple(sorted(first.values(), key=lambda row: order.index(row[0])))
 
 
 def _agreement(analysis: Analysis) -> Mapping[str, Agreement]:
@@ -132,7 +134,7 @@ def ceiling_grid(release: Release) -> Grid:
         for name, part in reliability_parts(analysis).items():
             rows += _estimate_rows(spaced(name), _ceilings(part.ceiling))
         for each in analysis.summary.comparisons or ():
-            limits = {f"ceiling of {spaced(name)}": limit for name, limit in each.ceilings.items()}
+            limits = {f"best {spaced(name)} to expect": limit for name, limit in each.ceilings.items()}
             rows += _estimate_rows(spaced(each.question), limits)
         for trace in analysis.summary.traces or ():
             courses = {
@@ -164,6 +166,10 @@ def systems_grid(release: Release) -> Grid:
         names = system_names(analysis.snapshot)
         for row in analysis.summary.systems or ():
             own = row.means
+            if own.mean.is_missing:
+                reason = f"{spaced(row.question)}: {own.mean.why_missing}."
+                notes += [reason] if reason not in notes else []
+                continue
             deviation = None if own.deviation.is_missing else own.deviation
             absolute = None if own.absolute_deviation.is_missing else own.absolute_deviation
             mean = (own.n_stimuli, own.n_ratings, own.mean, None, deviation, absolute, row.rank)
@@ -203,7 +209,8 @@ def systems_grid(release: Release) -> Grid:
 
 def labels_grid(release: Release) -> Grid:
     """The labels of every question: how many, how they were made, and how many ratings are behind each."""
-    made, rows = release.benchmark, []
+    made = release.benchmark
+    rows: list[tuple[CellValue, ...]] = []
     if made is not None:
         table = made.items.group_by("question", maintain_order=True).agg(
             pl.len().alias("labels"),
@@ -220,9 +227,14 @@ def labels_grid(release: Release) -> Grid:
                 spread = number(row["low"]) if row["low"] == row["high"] else spread
             error = None if row["error"] is None else round(row["error"], 3)
             rows.append((spaced(row["question"]), row["labels"], row["method"], spread, error))
+        compared = made.choices.group_by("question", maintain_order=True).len("n")
+        rows += [
+            (spaced(name), count, "comparison of two stimuli", "1", None)
+            for name, count in compared.iter_rows()
+        ]
     return Grid(
         "labels",
-        "Labels: one per stimulus and question",
+        "Labels: one per stimulus and question, or per comparison",
         ("question", "labels", "method", "ratings per label", "median standard error"),
         tuple(rows),
         why_empty=release.why_no_benchmark or "no label could be made",
@@ -232,7 +244,12 @@ def labels_grid(release: Release) -> Grid:
 def splits_grid(release: Release) -> Grid:
     """The parts of the release, with what decided them and the hash of the assignment."""
     split, placed, made = split_of(release), placement(release), release.benchmark
-    labelled = {} if made is None else dict(made.items.group_by("split").len("n").iter_rows())
+    split_column = (
+        pl.concat([made.items["split"], made.choices["split"]])
+        if made is not None
+        else pl.Series("split", [""])
+    )
+    labelled = dict(split_column.drop_nulls().value_counts(name="n").iter_rows())
     rows: list[tuple[CellValue, ...]] = []
     for part in parts_of(placed, split):
         own = placed.filter(pl.col("split") == part)

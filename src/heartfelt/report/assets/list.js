@@ -6,7 +6,9 @@
 
   const show = (host, list) => {
     const { columns, rows } = list, named = list.names || {};
-    let shown = rows.map((_, place) => place), first = 0, sorted = list.sorted ?? null, down = sorted !== null, texts = null;
+    // Where the list comes in the order of a column, that order needs no sorting here.
+    const order = list.order || rows.map((_, place) => place);
+    let shown = order, first = 0, sorted = list.sorted ?? null, down = sorted !== null, texts = null;
     const value = (row, c) => (columns[c].names ? named[row[c]] ?? row[c] : row[c]);
     const written = (column, content) => (column.kind === "number" ? number(content, column.places ?? 2) : content ?? "–");
     const say = (row) => columns.map((column, c) => (c ? `${column.label} ${written(column, value(row, c))}` : row[c])).join("\n");
@@ -50,7 +52,7 @@
     });
     const sort = () => {
       heads.forEach((cell, c) => cell.setAttribute("aria-sort", c === sorted ? (down ? "descending" : "ascending") : "none"));
-      if (sorted === null) return;
+      if (sorted === null || (list.order && down && sorted === list.sorted)) return;
       shown.sort((a, b) => {
         const u = rows[a][sorted] ?? "", v = rows[b][sorted] ?? "";
         return (blank(u) || blank(v) ? compare(u, v) : down ? compare(v, u) : compare(u, v)) || a - b;
@@ -114,8 +116,7 @@
       if (words.length) texts ??= rows.map((row) => from.map((c) => `${row[c] ?? ""} ${value(row, c) ?? ""}`).join(" ").toLowerCase());
       const asked = filters.filter(([, input]) => input.value !== "").map(([c, input]) => [c, columns[c].filter === "least" ? Number(input.value) : input.value]);
       const passes = (row) => asked.every(([c, wanted]) => (typeof wanted === "number" ? row[c] !== null && row[c] >= wanted : String(row[c]) === wanted));
-      shown = [];
-      rows.forEach((row, index) => { if (passes(row) && words.every((word) => texts[index].includes(word))) shown.push(index); });
+      shown = order.filter((index) => passes(rows[index]) && words.every((word) => texts[index].includes(word)));
       sort();
       first = 0;
       draw();

@@ -90,7 +90,7 @@
     const outcome = element("dl", "facts side", pane);
     fact(outcome, "label", rows[index][3]);
     fact(outcome, sample.model, sample.problem ? `failed: ${sample.problem}` : sample.answer ?? number(sample.value ?? sample.score, 2));
-    fact(outcome, "off by", sample.off === null ? null : number(sample.off, 2));
+    fact(outcome, sample.value === null && ["numbers", "ordinal", "strengths"].includes(sample.kind) ? "ranks off" : "off by", sample.off === null ? null : number(sample.off, 2));
     const facts = element("dl", "facts", pane);
     fact(facts, "question", data.questions[sample.question] ? `${sample.question}: ${data.questions[sample.question]}` : sample.question);
     for (const part of parts) fact(facts, parts.length > 1 ? `prompt of ${part}` : "prompt", data.prompts[part]);
@@ -125,7 +125,7 @@
     sample.exchanges.forEach((id, place) => exchange(pane, content.exchanges[id], place, sample.exchanges.length));
     if (!sample.exchanges.length) element("p", "absent", pane, "No request is recorded: this model runs without a server, or the run is from an earlier version.");
     pane.scrollTop = 0;
-    if (moved) { pane.focus({ preventScroll: innerWidth > 960 }); }
+    if (moved) { pane.focus({ preventScroll: true }); if (innerWidth <= 960) pane.scrollIntoView({ block: "start" }); }
   };
 
   host.addEventListener("chosen", (event) => open(event.detail, document.activeElement?.closest("[data-list]") !== host || innerWidth <= 960));

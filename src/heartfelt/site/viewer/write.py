@@ -136,7 +136,7 @@ def _page(view: View, published: Published, target: Path, site: Path | None) -> 
     about = table("Models", ["model", "asked for as", "version", "hash", "identity"], rows)
     sections = [Section("samples", "Samples", lead, _HTML)]
     sections += [Section("models", "Which models answered", html=about)] if about else []
-    return Page(f"{view.title}: run", "", sections, media=media, facts=facts, more=more)
+    return Page(f"Run: {view.title}", "", sections, media=media, facts=facts, more=more)
 
 
 def _outcome(sample: Sample) -> str:
@@ -186,11 +186,18 @@ def _listed(
         "rows": [[row[place] for place in used] for row in rows],
         "total": len(rows),
         "sorted": 5,
+        "order": _worst_first(view.samples),
         "chosen": True,
         "colours": colours,
         "title": "List of samples",
         "hint": "stimulus, answer, system",
     }
+
+
+def _worst_first(samples: Sequence[Sample]) -> list[int]:
+    """The places of samples by falling error, those without one last."""
+    errors = [sample.error for sample in samples]
+    return sorted(range(len(samples)), key=lambda place: (errors[place] is None, -(errors[place] or 0.0)))
 
 
 def _label(sample: Sample, label: Mapping[str, object] | None) -> str | None:
