@@ -1,4 +1,4 @@
-"""A site of 2,000 stimuli and 20 models: how long it takes to build, its size, and how soon its pages are open in Chromium."""
+"""A site of 2,000 stimuli and 20 models, and a viewer of its 80,000 answers: how long they take to build and to open."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ QUESTIONS = ("valence", "arousal")
 SYSTEMS = tuple(f"system-{k}" for k in range(10))
 INTENTS = ("joy", "anger", "sadness", "calm")
 OPENED = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
+SEARCH = """(words) => {
+  const input = document.querySelector("input[type=search]"), begun = performance.now();
+  input.value = words;
+  input.dispatchEvent(new Event("input"));
+  return performance.now() - begun;
+}"""
 STUDY = """
 heartfelt: 1
 name: site-benchmark
@@ -123,42 +129,53 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
 
 def main() -> None:
     from heartfelt.site import SiteOptions, write_site
+    from heartfelt.site.viewer import ViewOptions, write_view
 
     with tempfile.TemporaryDirectory() as space:
         snapshot, benches = prepared(Path(space))
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), time.process_time()
         site = write_site(benches, Path(space) / "site", SiteOptions(release=snapshot))
-        seconds = time.perf_counter() - begun
+        seconds, used = time.perf_counter() - begun, time.process_time() - used
         files = [path for path in site.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files) / 1e6
         print(
             f"{STIMULI:,} stimuli and {MODELS} models: built in {seconds:.1f} s (wanted: under 30),"
-            f" {len(files):,} files, {size:.0f} MB"
+            f" {used:.1f} s of processor time, {len(files):,} files, {size:.0f} MB"
+        )
+        begun = time.perf_counter()
+        view = write_view(benches / "all", Path(space) / "view", ViewOptions(snapshot))
+        print(
+            f"a viewer of {STIMULI * MODELS * len(QUESTIONS):,} answers: built in {time.perf_counter() - begun:.1f} s"
         )
         path = chromium()
         if path is not None:
-            _opened(path, site)
+            _opened(path, site, view)
 
 
-def _opened(path: str, site: Path) -> None:
+def _opened(path: str, site: Path, view: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         pages = {
-            "leaderboard": "index.html",
-            "models": "models/index.html",
-            "a model": "models/model-03.html",
-            "list of stimuli": "stimuli/index.html",
-            "a stimulus": "stimuli/clip-1000.html",
+            "the leaderboard": site / "index.html",
+            "the list of models": site / "models/index.html",
+            "a model": site / "models/model-03.html",
+            "the list of stimuli": site / "stimuli/index.html",
+            "a stimulus": site / "stimuli/clip-1000.html",
+            "the viewer": view / "index.html",
         }
         for name, page in pages.items():
             taken = []
             for _ in range(3):
                 context = browser.new_context()
                 opened = context.new_page()
-                opened.goto((site / page).as_uri())
+                opened.goto(page.as_uri())
                 taken.append(opened.evaluate(OPENED))
                 context.close()
             print(f"{name} is open after {statistics.median(taken):.0f} ms (wanted: under 1000)")
+        opened = browser.new_page()
+        opened.goto((view / "index.html").as_uri())
+        times = [opened.evaluate(SEARCH, words) for words in ("clip-1", "clip-10", "")]
+        print(f"a search in the viewer takes at most {max(times):.0f} ms")
         browser.close()

@@ -139,6 +139,26 @@ def test_bad_input_is_answered(study: Made, tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
+def test_the_commands(study: Made, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from heartfelt.cli.app import app
+
+    benches, release = str(study.folder / "benches"), str(study.folder / "release")
+    run = CliRunner().invoke
+    made = run(app, ["site", benches, str(tmp_path / "site"), "--release", release, "--title", "Ours"])
+    assert made.exit_code == 0, made.output
+    assert "<h1>Ours</h1>" in (tmp_path / "site" / "index.html").read_text()
+    plain = run(app, ["site", benches, str(tmp_path / "plain")])
+    assert "Every label the benches were scored against is shown" in " ".join(plain.output.split())
+    options = ["--release", release, "--site", str(tmp_path / "site")]
+    seen = run(app, ["view", str(study.folder / "benches" / "first"), str(tmp_path / "view"), *options])
+    assert seen.exit_code == 0, seen.output
+    page = PageContent.read(tmp_path / "view" / "index.html")
+    name, link = next(iter(page.data["links"].items()))
+    assert (tmp_path / "view" / link).resolve() == tmp_path / "site" / "stimuli" / f"{name}.html"
+
+
 def test_what_is_secret_is_replaced() -> None:
     assert without_secrets(f"Authorization: Bearer {SECRET}") == "Authorization: Bearer ***"
     assert without_secrets("https://me:word@host/x api_key=abcdef123") == "https://***@host/x api_key=***"

@@ -43,6 +43,12 @@ def boards_of(runs: Sequence[ScoredRun]) -> list[Board]:
     return [_board(mine) for mine in by_source.values()]
 
 
+def _compared_already(runs: Sequence[ScoredRun], task: Task) -> bool:
+    """Whether the run has compared the same models on the same items; choices are compared over pairs here, see docs/scoring.md."""
+    alone = len(runs) == 1 and task.kind != "choices"
+    return alone and runs[0].why_no_items is None and runs[0].why_answered_only is None
+
+
 def _board(runs: Sequence[ScoredRun]) -> Board:
     """The headlines of all runs, task by task; a model that several runs have is named with its run."""
     first = runs[0].scores
@@ -84,6 +90,10 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
         own_details = having[0].scores.details.get(task.id)
         if own_details is not None:
             details[task.id] = replace(own_details, models={})
+        if _compared_already(runs, task):
+            comparisons += [pair for pair in first.comparisons if pair.task == task.id]
+            places += [rank for rank in first.ranks if rank.task == task.id]
+            continue
         pairs = compare(entrants, task)
         comparisons += pairs
         places += ranks(entrants, pairs, task)

@@ -85,7 +85,7 @@ for _recipe in (
         kinds=("kernel",),
         raters=True,
         ignored={"valence": _WITH_LEVEL, "": tuple(f"{name}, levelled" for name in _WITH_LEVEL)},
-        components=64,
+        components=48,
     ),
     Recipe(
         "va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal"), raters=True
