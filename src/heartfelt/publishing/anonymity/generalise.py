@@ -239,7 +239,7 @@ def _joined(
         counts[number] = out.shape[0] + 1
         best = (0, int(counts.argmin()), list(order))
     rows = np.flatnonzero((groups == number) | (groups == best[1]))
-    out[np.ix_(rows, best[2])] = _ABSENT
+    out[rows[:, None], np.array(best[2])] = _ABSENT
     return out
 
 
