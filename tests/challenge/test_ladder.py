@@ -202,7 +202,7 @@ def test_scores_are_published_rounded_down_above_chance_and_never_fall() -> None
 def test_rungs_follow_from_the_benchmark() -> None:
     truth = truth_of(benchmark(), ScoreOptions(part="test"))
     tasks, _ = tasks_of(STUDY, ["valence", "mood", "fear"])
-    rungs = {each.task: each for each in rungs_of(truth, tasks, {}, 100)}
+    rungs = {each.task: each for each in rungs_of(truth, tasks, 100)}
     assert set(rungs) == {"valence", "mood", "fear", "fear (degree)"}
     items = benchmark().part("test")
     for name in ("valence", "mood", "fear"):
@@ -216,14 +216,14 @@ def test_rungs_follow_from_the_benchmark() -> None:
     assert rungs["fear"].effective == pytest.approx(4 / (1 / yes + 1 / no))
     assert all(each.step in STEPS for each in rungs.values())
     assert rungs["valence"].effective <= rungs["valence"].items / 4
-    assert {each.step for each in rungs_of(truth, tasks, {}, 100, 0.05)} == {0.05}
+    assert {each.step for each in rungs_of(truth, tasks, 100, 0.05)} == {0.05}
     with pytest.raises(InputError, match="step must lie"):
-        rungs_of(truth, tasks, {}, 100, 0.7)
+        rungs_of(truth, tasks, 100, 0.7)
 
 
-def test_items_of_a_group_count_as_one() -> None:
+def test_items_about_a_stimulus_count_as_one() -> None:
     labels = np.repeat([0.0, 1.0] * 5, 100)
-    alone, groups = [{str(at)} for at in range(1000)], [{str(at // 100)} for at in range(1000)]
+    alone, shared = [{str(at)} for at in range(1000)], [{str(at // 100)} for at in range(1000)]
     for metric, whole in (
         ("accuracy", 1.0),
         ("balanced_accuracy", 1.0),
@@ -231,7 +231,7 @@ def test_items_of_a_group_count_as_one() -> None:
         ("pearson", 0.25),
     ):
         assert effective_items(metric, labels, alone) == pytest.approx(1000 * whole)
-        assert effective_items(metric, labels, groups) == pytest.approx(10 * whole)
+        assert effective_items(metric, labels, shared) == pytest.approx(10 * whole)
     # All pairs of 12 stimuli: each stimulus has a part in 11 of 66 pairs, so the shares are 12 times 1/6.
     pairs = [{str(a), str(b)} for a in range(12) for b in range(a)]
     assert effective_items("choice_accuracy", np.zeros(66), pairs, np.ones(66)) == pytest.approx(3.0)

@@ -32,7 +32,7 @@ from heartfelt.challenge.challenge import Challenge, ChallengeOptions
 from heartfelt.challenge.ledger import ATTEMPTS, DAY, Ledger, Limits, OverLimit
 from heartfelt.challenge.server import HostOptions, challenge_app
 from heartfelt.cli.app import app
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import SplitOptions
 from heartfelt.publishing.hold_out import hold_out
 from tests.challenge.made import benchmark, predictions
@@ -399,3 +399,27 @@ def test_comparisons_and_traces_are_scored_too(tmp_path: Path) -> None:
         lines = "\n".join(json.dumps(row) for row in rows).encode()
         stored = challenge.wait_for(challenge.submit("lab", lines).id, 60)
         assert challenge.result(stored)["arousal (trace)"] >= 0.5, stored
+
+
+@pytest.mark.slow
+def test_mistakes_on_the_command_line_are_explained(tmp_path: Path) -> None:
+    folder = benchmark().write(tmp_path / "benchmark")
+    wrong = {
+        (str(tmp_path / "nothing"),): "is not a benchmark",
+        (str(folder), "--part", "tset"): "no part 'tset'",
+        (str(folder), "--step", "0.9"): "step must lie",
+        (str(folder), "--revoke-submitter", "nobody"): "no submitter 'nobody'",
+        (str(folder), "--add-submitter", "a\nb"): "cannot be called",
+        (str(folder), "--ledger", str(folder / "study.yaml")): "cannot be used as the ledger",
+    }
+    for arguments, problem in wrong.items():
+        done = CliRunner().invoke(app, ["serve-benchmark", *arguments])
+        assert isinstance(done.exception, HeartfeltError), (arguments, done.output)
+        assert problem in done.exception.problem
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = CliRunner().invoke(app, ["serve-benchmark", str(folder), "--port", port])
+        assert isinstance(done.exception, HeartfeltError)
+        assert "Cannot listen" in done.exception.problem

@@ -20,7 +20,6 @@ from heartfelt.challenge.ledger import Ledger, Limits, Steps, Submission
 from heartfelt.challenge.reading import SizeLimits, not_usable, readable_file, too_many_rows
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import load_benchmark
-from heartfelt.labels.splits import groups_of
 from heartfelt.scoring import ScoreOptions, Scores, tasks_of
 from heartfelt.study.model import say
 from heartfelt.wording import plural
@@ -77,10 +76,7 @@ class Challenge:
         self.benchmark_hash = benchmark.hash
         present = set(self._scorer.truth.items["question"])
         tasks, _ = tasks_of(self.study, [q.id for q in self.study.asked if q.id in present])
-        placed = groups_of(benchmark.stimuli, benchmark.split.by)
-        groups = dict(placed.select("stimulus", "group").iter_rows())
-        submissions, step = self.options.limits.in_all, self.options.step
-        self.rungs = rungs_of(self._scorer.truth, tasks, groups, submissions, step)
+        self.rungs = rungs_of(self._scorer.truth, tasks, self.options.limits.in_all, self.options.step)
         self.items, self.sets = self._items(), self._sets()
         self.sizes = SizeLimits(self.options.megabytes, 20 * self.items.height + _SPARE_ROWS)
         self.ledger = Ledger(ledger or folder.resolve().parent / LEDGER)

@@ -13,8 +13,8 @@ submission by at most
 
     sqrt((ln(kT) + ln C(kT, b-1) + ln C(M, b-1) + ln(b (b+1) / delta)) / (2 n))
 
-where the true score is that on unlimited items like these, in groups like these, and ``n`` is the effective number of items
-(:func:`effective_items`).
+where the true score is that on unlimited further stimuli of the same prompts, intents and systems, and ``n`` is the effective
+number of items (:func:`effective_items`).
 """
 
 from __future__ import annotations
@@ -122,21 +122,14 @@ def step_for(effective: float, submissions: int, chance: float, tasks: int = 1) 
 
 
 def rungs_of(
-    truth: Truth,
-    tasks: Sequence[Task],
-    groups: Mapping[str, str],
-    submissions: int,
-    step: float | None = None,
+    truth: Truth, tasks: Sequence[Task], submissions: int, step: float | None = None
 ) -> tuple[Rung, ...]:
-    """A rung for every task that is scored; ``step`` is chosen by the number of items if it is left out.
-
-    ``groups`` names what each stimulus belongs to; stimuli of a group may have labels that depend on each other.
-    """
+    """A rung for every task that is scored; ``step`` is chosen by the number of items if it is left out."""
     if step is not None and not 0 < step <= 0.5:
         raise InputError(f"The step must lie above 0 and at most at 0.5; got {step:g}.", "Use 0.05, say.")
     made = []
     for task in tasks:
-        labels, answers, units = _labels(truth, task, groups)
+        labels, answers, units = _labels(truth, task)
         if labels.size < 2:
             continue
         chance = chance_of(task.headline, labels).value or 0.0
@@ -152,8 +145,8 @@ def rungs_of(
     return tuple(made)
 
 
-def _labels(truth: Truth, task: Task, groups: Mapping[str, str]) -> tuple[Floats, Floats, list[set[str]]]:
-    """Of every item of a task: its label, how many answers it stands for, and the groups it touches."""
+def _labels(truth: Truth, task: Task) -> tuple[Floats, Floats, list[set[str]]]:
+    """Of every item of a task: its label, how many answers it stands for, and the stimuli it is about."""
     if task.kind == "strengths" and truth.contestants(task) == "system":
         systems = truth.pairs.systems[task.questions[0]]
         return np.array(list(systems.values())), np.ones(len(systems)), [{name} for name in systems]
@@ -162,7 +155,7 @@ def _labels(truth: Truth, task: Task, groups: Mapping[str, str]) -> tuple[Floats
     rows = rows.filter(pl.col(column).is_not_null())
     answers = rows["n"].fill_null(1).to_numpy().astype(np.float64)
     sides = [rows[name].to_list() for name in (("one", "other") if task.kind == "choices" else ("stimulus",))]
-    units = [{groups.get(name, name) for name in names} for names in zip(*sides, strict=True)]
+    units = [set(names) for names in zip(*sides, strict=True)]
     return rows[column].cast(pl.Float64).to_numpy(), answers, units
 
 
@@ -171,15 +164,15 @@ def effective_items(
 ) -> float:
     """The ``n`` of Hoeffding's inequality exp(-2 n e^2) for a headline.
 
-    Items of a group may depend on each other, so what counts are groups, each by its share of the score: n is 1 over the sum of
-    the squared shares, which for equal groups of independent items is their number.
+    Items about a stimulus depend on each other, so stimuli are what counts (``units``), each by its share of the score: n is 1 over
+    the sum of the squared shares, which is the number of stimuli where each has the same share.
 
-    - Accuracy: every item counts the same. Accuracy of choices: a pair counts by its answers, in the groups of both its stimuli.
+    - Accuracy: every item counts the same. Accuracy of choices: a pair counts by its answers, for both its stimuli.
     - Balanced accuracy: items count by 1 / (classes x items of the class).
     - Concordance of traces: a quarter, since each lies between -1 and 1.
-    - Correlations and kappa: items / 4 over the variance proxy of the standardised labels and over the size of the largest
-      group. Given the predictions, a correlation is a sum of labels with weights whose squares add up to 1 / items, so it is as
-      sub-Gaussian as the labels are.
+    - Correlations and kappa: items / 4, over the variance proxy of the standardised labels and over the most items that a
+      stimulus has. Given the predictions, a correlation is a sum of labels with weights whose squares add up to 1 / items, so it
+      is as sub-Gaussian as the labels are.
     """
     n, size = float(labels.size), Counter(name for own in units for name in own)
     if metric not in {"accuracy", "choice_accuracy", "balanced_accuracy", "trace_ccc"}:

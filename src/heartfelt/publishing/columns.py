@@ -104,6 +104,14 @@ _LEDGER = {
     "threshold": "the limit it was compared with",
     "p": "the p-value, where the rule has one",
 }
+_KNOWN["media"] = {
+    "stimulus": "the stimulus id",
+    "path": "the media file, relative to the release's folder",
+    "sha256": "the SHA-256 of the published file; of the original where only a link is published",
+    "bytes": "its size",
+    "link": _STIMULI["link"],
+    "why_absent": _STIMULI["why_absent"],
+}
 for _table, _more in (("stimuli", _STIMULI), ("ratings", _RATINGS), ("raters", _RATERS), ("ledger", _LEDGER)):
     _KNOWN[_table] = {**_more, **_KNOWN[_table]}
 

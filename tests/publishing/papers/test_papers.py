@@ -22,6 +22,7 @@ from heartfelt.collect.reading import freeze, tables
 from heartfelt.errors import DamagedError
 from heartfelt.generation.manifest import PROVENANCE
 from heartfelt.make.prepared import PreparedStimulus
+from heartfelt.publishing.anonymity.media import media_table
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.papers.card import card
@@ -85,6 +86,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     release = replace(made, analysis=analysis, panel=analysis.panel, record=record, details=DETAILS)
     assert release.benchmark is not None
     release.benchmark.write(folder / "benchmark")
+    media_table(release.media).write_csv(folder / "media.csv")
     for name in ("snapshot", "huggingface", "csv"):
         release = replace(release, files=(*release.files, *LAYOUTS[name].write(release, folder, silent)))
     papers = write_papers(release, folder, figures=False)
@@ -156,7 +158,7 @@ def test_the_codebook_describes_every_column_of_every_table(written: Written) ->
         table = path.parent.name if path.parts[-3] == "data" else path.stem
         table = names.get(table, table) if path.parent.name == "benchmark" else table
         assert {(table, name) for name in pl.scan_parquet(path).collect_schema()} <= described, path
-    for path in written.folder.glob("csv/*.csv"):
+    for path in (*written.folder.glob("csv/*.csv"), written.folder / "media.csv"):
         assert {(path.stem, name) for name in pl.scan_csv(path).collect_schema()} <= described, path
     assert all(row["meaning"] and row["meaning"] != UNDESCRIBED for row in rows)
     assert written.papers.undescribed == ()
@@ -208,9 +210,9 @@ def test_croissant_is_valid_and_its_records_can_be_read_offline(written: Written
     assert not dataset.metadata.ctx.issues.errors
     assert not dataset.metadata.ctx.issues.warnings
     assert dataset.metadata.data_annotation_protocol
-    have = {"huggingface-ratings", "csv-ratings", "snapshot-ratings", "benchmark-items", "csv-questions"}
+    have = {"huggingface-ratings", "csv-ratings", "snapshot-ratings", "benchmark-items", "media"}
     assert have <= {each.id for each in dataset.metadata.record_sets}
-    for name in have - {"csv-questions", "benchmark-items"}:
+    for name in have - {"media", "benchmark-items"}:
         records = list(dataset.records(name))
         assert len(records) == written.release.snapshot.survey.ratings
         assert {record[f"{name}/question"] for record in records} == {b"arousal", b"mood", b"energy", b"why"}

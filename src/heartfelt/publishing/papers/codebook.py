@@ -66,6 +66,8 @@ EMPTY: Mapping[str, str] = {
     "why_missing": "nothing is missing",
     "media_problem": "the media could be read",
     "split": "the stimulus is in no part",
+    "link": "no link is known",
+    "why_absent": "the media file is published",
     "at": "not dated, or the date was removed so that nobody can be identified",
     "share": "the label is a number, not a category",
     "model": "no model is recorded",
@@ -344,7 +346,8 @@ def codebook_text(release: Release, entries: tuple[Entry, ...]) -> str:
         heading(1, f"Codebook: {title_of(release)}"),
         "",
         "Every column of every published table. `codebook.csv` holds the same as a table. Counts are those of the published"
-        " files; a table that several layouts contain is described once.",
+        " files; a table that several layouts contain is described once. Files below `layouts/` have the form of"
+        " other published systems and the columns that those describe.",
         "",
         heading(2, "Questions and scales"),
         "",

@@ -219,21 +219,27 @@ def privacy_words(release: Release) -> str:
 
 
 def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...]:
-    """Every file that holds a table: those that layouts wrote, and those of the snapshot and the benchmark."""
+    """Every file that holds a table: those that layouts wrote, those of snapshot and benchmark, and the list of media."""
     study, details, out = release.snapshot.study, release.details, list(release.files)
     written = {file.path for file in release.files}
-    for place in ("snapshot", "benchmark"):
-        for path in sorted((folder / place).glob("*.parquet")):
-            if path.relative_to(folder).as_posix() in written:
-                continue
-            table = "benchmark items" if (place, path.stem) == ("benchmark", "items") else path.stem
-            frame = pl.scan_parquet(path)
-            columns = tuple(
-                PublishedColumn(name, str(dtype), about_column(table, name, study, details))
-                for name, dtype in frame.collect_schema().items()
-            )
-            rows = int(frame.select(pl.len()).collect().item())
-            out.append(PublishedFile(path.relative_to(folder).as_posix(), place, table, None, rows, columns))
+    paths = [
+        path for place in ("snapshot", "benchmark") for path in sorted((folder / place).glob("*.parquet"))
+    ]
+    for path in (*paths, folder / "media.csv"):
+        name = path.relative_to(folder).as_posix()
+        if name in written or not path.is_file():
+            continue
+        place = name.partition("/")[0].removesuffix(".csv")
+        table = "benchmark items" if name == "benchmark/items.parquet" else path.stem
+        frame = (
+            pl.scan_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.scan_parquet(path)
+        )
+        columns = tuple(
+            PublishedColumn(column, str(dtype), about_column(table, column, study, details))
+            for column, dtype in frame.collect_schema().items()
+        )
+        rows = int(frame.select(pl.len()).collect().item())
+        out.append(PublishedFile(name, place, table, None, rows, columns))
     return tuple(out)
 
 
