@@ -455,7 +455,7 @@ def publish(
     --------
     >>> published = heartfelt.publish(ratings, "published", layouts=[], figures=False)
     >>> published.release.snapshot.counts["ratings"]
-    144
+    768
     """
     from heartfelt.publishing.options import PublishOptions
     from heartfelt.publishing.papers.details import Details, read_details

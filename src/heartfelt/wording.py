@@ -55,6 +55,16 @@ def percent(value: float | None, places: int = 0) -> str:
     return MISSING if value is None else f"{number(100 * value, places)}%"
 
 
+def data_size(count: int) -> str:
+    """A number of bytes in decimal units: ``812 B``, ``1.4 MB``."""
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{number(size, 0 if unit == 'B' or size >= 100 else 1)} {unit}"
+
+
 def p_value(p: float | None, *, bare: bool = False) -> str:
     """``p < .001`` or ``p = .032``; ``bare`` for a column of p-values: ``< .001`` or ``.032``."""
     if p is None or not math.isfinite(p):

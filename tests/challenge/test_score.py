@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,10 +21,11 @@ from heartfelt.benchmark.prediction_file import Scorer
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions
-from heartfelt.scoring.manifest import differences, fixed_settings, rounded
+from heartfelt.scoring.manifest import LIBRARIES, differences, fixed_settings, rounded
 from heartfelt.serialization import dumps
 from tests.challenge.made import benchmark, predictions
 
+TOP = Path(__file__).parents[2]
 OTHER_MACHINES = (
     {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "4", "POLARS_MAX_THREADS": "3"},
     {
@@ -68,22 +72,41 @@ def test_the_same_bytes_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert json.loads(done.stdout)["scores"] == first.text, settings
 
 
+def evaluator() -> tuple[list[str], dict[str, str]]:
+    """Entry point and environment of the evaluator's container, without its folders."""
+    text = re.sub(r"\\\n", " ", (TOP / "deploy" / "evaluator" / "Containerfile").read_text("utf-8"))
+    entry = json.loads(re.findall(r"(?m)^ENTRYPOINT (.*)$", text)[0])
+    words = [word for line in re.findall(r"(?m)^ENV (.*)$", text) for word in shlex.split(line)]
+    settings = dict(word.split("=", 1) for word in words)
+    return entry, {name: value for name, value in settings.items() if not value.startswith("/")}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the container's settings are those of x86-64")
+def test_the_evaluator_has_the_fixed_settings() -> None:
+    assert {**evaluator()[1], **fixed_settings()} == evaluator()[1]
+    pinned = (TOP / "constraints.txt").read_text("utf-8")
+    assert all(re.search(rf"(?m)^{name}==", pinned) for name in LIBRARIES)
+
+
 @pytest.mark.slow
 def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
     folder, file, out = benchmark().write(tmp_path / "benchmark"), tmp_path / "m.csv", tmp_path / "out"
     predictions().write_csv(file)
     common = ["score", str(folder), str(file)]
-    done = CliRunner().invoke(
-        app, [*common, "--part", "test", "--resamples", "500", "--out", str(out)], catch_exceptions=False
+    # First as the evaluator's container does it: its entry point, with the settings it has.
+    entry, settings = evaluator()
+    assert entry == ["heartfelt", "score"]
+    command = [sys.executable, "-m", *entry, *common[1:], "--part", "test", "--resamples", "500"]
+    subprocess.run(
+        [*command, "--out", str(out)], env={**os.environ, **settings}, check=True, capture_output=True
     )
-    assert done.exit_code == 0, done.output
     assert {path.name for path in out.iterdir()} == {"scores.json", "scores.csv", "manifest.json"}
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["scored"]["benchmark"] == benchmark().hash
     assert manifest["options"]["part"] == "test"
     assert str(tmp_path) not in (out / "manifest.json").read_text() + (out / "scores.json").read_text()
     # Against the same computation without a second process: the same numbers, before rounding.
-    here = Scorer.of(benchmark(), ScoreOptions(part="test", resamples=500)).score(file)
+    here = Scorer.of(benchmark(), ScoreOptions(part="test", resamples=500)).score_file(file)
     written = {
         (row["task"], row["metric"], row["level"], row["at"] or ""): row["with_failures_value"]
         for row in pl.read_csv(out / "scores.csv").to_dicts()
@@ -108,16 +131,20 @@ def test_labels_come_from_the_benchmark_and_rows_of_other_items_are_counted(tmp_
     file, options = tmp_path / "m.csv", ScoreOptions(part="test", resamples=100, ceilings=False, slices=())
     table, scorer = predictions(right=0.2), Scorer.of(benchmark(), options)
     table.write_csv(file)
-    honest = scorer.score(file).scores
+    honest = scorer.score_file(file).scores
     table.with_columns(pl.col("value").alias("against")).write_csv(file)
-    cheated = scorer.score(file).scores
+    cheated = scorer.score_file(file).scores
     assert cheated.headline("valence", "m") == honest.headline("valence", "m")
     assert any("against" in note for note in cheated.notes)
     predictions(part=None, right=0.2).write_csv(file)
-    everything = scorer.score(file)
-    assert everything.unused.height == (benchmark().items["split"] == "train").sum()
+    everything = scorer.score_file(file)
+    assert everything.answers.unused.height == (benchmark().items["split"] == "train").sum()
     with pytest.raises(InputError, match="no part 'tset'"):
         Scorer.of(benchmark(), ScoreOptions(part="tset"))
+    public = replace(benchmark(), items=benchmark().part("train"))
+    with pytest.raises(InputError, match="has no labels") as error:
+        Scorer.of(public, ScoreOptions(part="test"))
+    assert "held out" in error.value.fix
 
 
 def test_numbers_are_rounded_to_significant_digits_and_differences_are_named() -> None:

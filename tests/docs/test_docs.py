@@ -11,6 +11,8 @@ import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.finetuning import FINE_TUNE_RECIPES, Settings
 from heartfelt.generation import GENERATORS
+from heartfelt.publishing.deposits import DEPOSITS
+from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.screening import RULES
 from heartfelt.study import SCALES, parse_study
 from heartfelt.study.recipes import RECIPES
@@ -85,6 +87,11 @@ def test_every_rule_has_its_section() -> None:
 
 def test_every_generator_has_its_section() -> None:
     assert set(GENERATORS) <= headings((ROOT / "docs" / "make.md").read_text(encoding="utf-8"))
+
+
+def test_every_release_layout_and_deposit_has_its_section() -> None:
+    sections = headings((ROOT / "docs" / "layouts.md").read_text(encoding="utf-8"))
+    assert {*LAYOUTS, *DEPOSITS} <= sections
 
 
 def test_the_study_in_the_docs_is_valid() -> None:

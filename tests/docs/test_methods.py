@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -11,6 +14,12 @@ from heartfelt import stats
 from heartfelt.stats import inference
 
 PAGES = sorted(path for path in (Path(__file__).resolve().parents[2] / "docs" / "methods").glob("*.md"))
+STATS = Path(__file__).resolve().parents[2] / "src" / "heartfelt" / "stats"
+# Parts of the others: they give an estimate its bounds, or are one step of a statistic that has a section.
+STEPS = {
+    "bounded_metric", "chi_square_interval", "crossed_mean", "mean_over_stimuli", "metric_estimate", "number_ceiling", "spread_of",
+    "ratio_over_raters", "stepped", "with_bounds", "with_spread", "bounded",
+}  # fmt: skip
 PARTS = ("Assumes", "Interval", "After", "Checked against")
 
 
@@ -31,8 +40,19 @@ def test_every_public_statistic_has_its_section() -> None:
         for name in re.findall(r"`(\w+)`", text.split("```math")[0].partition("\n")[2])
     }
     functions = {name for name in inference.__all__ if name[0].islower()}
-    missing = ({*stats.__all__, *functions} - {"Estimate"}) - named
-    assert missing == set()
+    assert {*stats.__all__, *functions, *estimating()} - named - STEPS == set()
+
+
+def estimating() -> set[str]:
+    """Public functions anywhere in the package whose result is an estimate."""
+    return {
+        node.name
+        for path in STATS.rglob("*.py")
+        if not path.name.startswith("_")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.returns and not node.name.startswith("_")
+        if ast.unparse(node.returns) in ("Estimate", "Estimate | None")
+    }
 
 
 @pytest.mark.parametrize("heading", sections())
@@ -51,3 +71,29 @@ def test_a_section_has_every_part(heading: str) -> None:
     assert links, "where the tests are"
     for link in links:
         assert "assert" in (page.parent / link).read_text(encoding="utf-8"), link
+
+
+def test_every_formula_becomes_mathml() -> None:
+    """The site draws formulas without a script; what the converter does not know is an error, never shown as it is."""
+    path = PAGES[0].parents[2] / "scripts" / "docs_site" / "mathml.py"
+    spec = importlib.util.spec_from_file_location("mathml", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    formulas = re.findall(r"^```math\n(.*?)^```", text, re.MULTILINE | re.DOTALL) + re.findall(
+        r"\$`([^`]+)`\$", text
+    )
+    assert len(formulas) > 100
+    for formula in formulas:
+        drawn = ElementTree.fromstring(module.mathml(formula))
+        shown = "".join(each.text or "" for each in drawn.iter() if each.tag != "annotation")
+        assert "\\" not in shown
+        assert "$" not in shown
+    half = ElementTree.fromstring(module.mathml(r"\frac{1}{2} x_i^2"))
+    assert [each.tag for each in half.iter()][2:6] == ["mrow", "mfrac", "mrow", "mn"]
+    with pytest.raises(ValueError, match="unknown command"):
+        module.mathml(r"\unheard{x}")
+    with pytest.raises(ValueError, match="ends too early"):
+        module.mathml(r"\frac{1}")

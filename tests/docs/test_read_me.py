@@ -47,7 +47,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
     (folder / "scripts" / "install-for-tests").chmod(0o755)
     (folder / ".venv").mkdir()
     (folder / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
-    for done in ("pip", "base"):
+    for done in ("pip", "base", "docs"):
         (folder / ".venv" / done).touch()
     (folder / "AImoclips").symlink_to(shared_data / "aimoclips")
     (folder / "oasis").symlink_to(shared_data / "oasis")

@@ -56,6 +56,7 @@ def test_the_site_builds_and_reads_offline(browser: Browser, tmp_path: Path) -> 
     _links_and_anchors_lead_somewhere(html, site)
     _every_command_option_and_name_has_its_place(html)
     assert "<math display=" in html["methods/agreement.html"]
+    assert not [page for page, text in html.items() if "\n```" in text], "a block that was not recognised"
     assert (site / "llms.txt").is_file()
     _pages_read_well(browser, site)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,3 +85,11 @@ def test_without_the_field_that_decides_the_answer_little_is_left(tmp_path: Path
     with pytest.raises(InputError, match="no setting 'heads'"):
         plan_sweep(setup, {"heads": ["ridge", "kernel"]})
     assert len(plan_sweep(setup, {"learning_rate": ["1e-3", "1e-4"]}).variants) == 2
+    # Categories: the codes of the most probable ones, scored by accuracy.
+    feeling = prepare([("painted", snapshot)], replace(options, questions=("emotion",)))
+    cell = plan_ablation(feeling, ["brightness"], ["without"]).conditions[0].cells[0][0]
+    result = feeling.fit.fit_and_predict(cell)
+    codes = feeling.pool.codes("emotion")
+    assert feeling.pool.metric("emotion") == "accuracy"
+    assert set(result.of("emotion")) <= set(codes)
+    assert result.centre["emotion"] in codes

@@ -350,3 +350,32 @@ def test_bad_input_is_named(folder: Path, llava: Path, pictures: Snapshot, tmp_p
 
         shutil.rmtree(llava, ignore_errors=True)
         other.rename(llava)
+
+
+def test_activations_computed_again_give_the_same_gradients(llava: Path, pictures: Snapshot) -> None:
+    """Without and with gradient checkpointing, of one batch; each layer then runs twice."""
+    import torch
+
+    recipe = recipe_named("chat-lora")
+    gradients, calls = [], []
+    for again in (False, True):
+        given = {**options_of(llava, questions="arousal").settings, "gradient_checkpointing": again}
+        settings = settings_of(recipe, given)
+        data = gather_data([pictures], recipe, settings, policy="none")
+        torch.manual_seed(1)
+        task: Any = recipe.build(data, settings)
+        samples = [
+            task.sample(each, training=True, generator=np.random.default_rng(0)) for each in data.examples[:2]
+        ]
+        count: list[int] = []
+        layer = task.module.model.get_base_model().get_decoder().layers[0]
+        layer.self_attn.register_forward_hook(lambda *_, count=count: count.append(1))
+        task.module.train()
+        torch.manual_seed(2)
+        task.module(**task.collate(samples))["loss"].sum().backward()
+        gradients.append([p.grad.clone() for p in task.module.parameters() if p.grad is not None])
+        calls.append(len(count))
+    assert calls == [1, 2]
+    assert gradients[0]
+    for plain, recomputed in zip(*gradients, strict=True):
+        torch.testing.assert_close(plain, recomputed)

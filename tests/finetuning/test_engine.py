@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from heartfelt.errors import DamagedError, InputError
 from heartfelt.finetuning import FineTuned, FineTuneOptions, Settings, Task, fine_tune, recipe_named
 from heartfelt.finetuning.batches import Plan
 from heartfelt.finetuning.checkpoints import CHECKPOINT, Checkpoints, RunIdentity
-from heartfelt.finetuning.data import gather_data
+from heartfelt.finetuning.data import gather_data, gather_folds
 from heartfelt.finetuning.engine import Engine
 from heartfelt.snapshot import Snapshot
 
@@ -215,3 +216,103 @@ def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes(
     first = [step.pieces for step in Plan(places, 5, 2, 7).steps(0, 1)]
     assert [step.pieces for step in Plan(places, 5, 2, 7).steps(4, 1)] == first[4:]
     assert first[:3] != first[3:]
+
+
+TWO = """
+import json, sys
+from dataclasses import asdict
+from pathlib import Path
+from accelerate import debug_launcher
+from heartfelt.finetuning import recipe_named
+from heartfelt.finetuning.data import gather_data, gather_folds
+from heartfelt.finetuning.engine import Engine
+from heartfelt.snapshot import load
+from dataclasses import replace
+folder, settings = Path(sys.argv[1]), eval(sys.argv[2])
+def work():
+    import torch
+    snapshot = load(folder / "snapshot")
+    snapshot.source = replace(snapshot.source, media_root=Path(sys.argv[3]))
+    recipe = recipe_named("my_package:recipe")
+    chosen = recipe.settings.model_validate(settings)
+    data = gather_data([snapshot], recipe, chosen, policy="none")
+    torch.manual_seed(3)
+    engine = Engine(recipe.build(data, chosen), data, chosen)
+    engine.task.module.layers[2].p = 0.0
+    fitted = engine.fit()
+    rank = engine.accelerator.process_index
+    state = {key: value.tolist() for key, value in engine.task.module.state_dict().items()}
+    rows = [[each.training_loss, each.validation_loss] for each in fitted.history]
+    (folder / f"{rank}.json").write_text(json.dumps([engine.accelerator.num_processes, rows, state]))
+debug_launcher(work, num_processes=2)
+"""
+
+
+def test_two_processes_train_as_one_does(study: Snapshot, my_package: Path, tmp_path: Path) -> None:
+    """Each computes half of every batch, and both end with the weights of one process that computes all of it."""
+    import torch
+
+    study.write(tmp_path / "snapshot")
+    torch.manual_seed(3)
+    alone = engine_for(study, epochs=2, workers=0)
+    alone.task.module.layers[2].p = 0.0
+    history = alone.fit().history
+    settings = {**SETTINGS, "epochs": 2, "workers": 0, "device": "cpu"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(my_package), *sys.path])}
+    command = [
+        sys.executable, "-c", TWO, str(tmp_path), repr(settings), str(study.source.media_root)
+    ]  # fmt: skip
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    results = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
+    assert results[0][2] == results[1][2]
+    processes, rows, state = results[0]
+    assert processes == 2
+    for ours, theirs in zip(rows, history, strict=True):
+        assert ours[1] == pytest.approx(theirs.validation_loss, rel=1e-5)
+    mean = np.mean([[rank[1][at][0] for at in range(2)] for rank in results], axis=0)
+    np.testing.assert_allclose(mean, [each.training_loss for each in history], rtol=1e-5)
+    for key, value in alone.task.module.state_dict().items():
+        np.testing.assert_allclose(np.array(state[key]), value.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_cross_validation_scores_every_stimulus_once_by_a_model_that_never_saw_its_group(
+    study: Snapshot, tmp_path: Path
+) -> None:
+    recipe = recipe_named("my_package:recipe")
+    settings = recipe.settings.model_validate({**SETTINGS, "epochs": 1})
+    whole, every = gather_folds([study], recipe, settings, 3, policy="none")
+    tested = np.concatenate([data.parts.test["test"] for data in every])
+    assert sorted(tested) == list(range(len(whole.examples)))
+    for data in every:
+        used = np.concatenate([data.parts.train, data.parts.validation])
+        assert not np.intersect1d(
+            data.grouping.groups[used], data.grouping.groups[data.parts.test["test"]]
+        ).size
+    assert not whole.parts.test
+    assert whole.parts.train.size + whole.parts.validation.size == len(whole.examples)
+    chosen = replace(options(epochs=1), folds=2)
+    made = fine_tune([study], chosen, checkpoints=tmp_path / "run")
+    scored = made.predictions.filter(part="test", question="impression")
+    assert sorted(scored["stimulus"]) == sorted(example.stimulus for example in made.data.examples)
+    assert {row.n for row in made.facts.scores if row.aggregation == "item"} == {len(made.data.examples)}
+    assert "2 folds" in made.facts.split
+    # Finished folds are not trained again.
+    steps: list[int] = []
+    again = fine_tune(
+        [study],
+        chosen,
+        checkpoints=tmp_path / "run",
+        resume=True,
+        progress=lambda doing, done, total: steps.append(done) if doing == "training" and total else None,
+    )
+    assert not steps
+    assert again.predictions.equals(made.predictions)
+    for wrong, problem in (
+        ({"folds": 1}, "2 or more"),
+        ({"folds": 3, "split": "published"}, "published split"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            replace(options(), **wrong)
+    with pytest.raises(InputError, match="cannot be put into 999 folds"):
+        gather_folds([study], recipe, settings, 999, policy="none")

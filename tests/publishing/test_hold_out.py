@@ -12,8 +12,12 @@ from heartfelt.errors import InputError
 from heartfelt.labels import LabelOptions, SplitOptions, freeze, load_benchmark
 from heartfelt.labels.splits import assigned, groups_of
 from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
+from tests.challenge.made import SPLIT as MOODS
+from tests.challenge.made import snapshot
 
 RATED = parse_study(
     "name: t\nscales:\n  nine: {type: points, points: 9}\nquestions:\n  - {id: valence, text: V, scale: nine}\n"
@@ -56,7 +60,9 @@ def made(change: float = 0.0) -> Snapshot:
     )
     return Snapshot.build(
         RATED,
-        stimuli=stimuli.with_columns(pl.Series("published", [2 * level[name] - 1 for name in names])),
+        stimuli=stimuli.with_columns(
+            pl.Series("published", [2 * level[name] - 1 for name in names]), placed["split"]
+        ),
         ratings=ratings,
         fields=fields,
         means=table.rename({"value": "mean"}),
@@ -100,7 +106,7 @@ def test_a_comparison_is_held_out_if_either_of_its_stimuli_is() -> None:
     assert set(first.private.choices["split"]) == {"train", "test", None}
 
 
-def test_everything_public_is_the_same_whatever_was_said_about_the_part(tmp_path: Path) -> None:
+def test_everything_public_is_the_same_whatever_was_said_about_the_part() -> None:
     results = [hold_out(made(change), "test", SPLIT) for change in (0.0, 2.0)]
     first, second = results
     assert first.private.hash != second.private.hash
@@ -111,10 +117,25 @@ def test_everything_public_is_the_same_whatever_was_said_about_the_part(tmp_path
     assert first.benchmark.notes == second.benchmark.notes
     assert first.steps == second.steps
     assert first.to_predict.equals(second.to_predict)
-    for at, each in enumerate(results):
-        each.snapshot.write(tmp_path / f"public{at}")
-    for path in (tmp_path / "public0").rglob("*.*"):
-        assert path.read_bytes() == (tmp_path / "public1" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.slow
+def test_a_release_is_the_same_whatever_was_said_about_the_part(tmp_path: Path) -> None:
+    """Every file of it, but for the hash of the source, which is stated in three places."""
+    files, hashes = [], []
+    for at, change in enumerate((0.0, 2.0)):
+        source, out = made(change), tmp_path / f"release{at}"
+        key = None if at == 0 else tmp_path / "release0-private" / "key"
+        publish(source, out, PublishOptions(hold_out="test", figures=False, key=key))
+        files.append({path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*.*")})
+        hashes.append(source.hash.encode())
+    assert len(files[0]) > 30
+    assert files[0].keys() == files[1].keys()
+    for name in files[0].keys() - {"CHECKSUMS.sha256"}:
+        first, second = (each[name].replace(own, b"") for each, own in zip(files, hashes, strict=True))
+        assert first == second, name
+    private = [load_benchmark(tmp_path / f"release{at}-private" / "benchmark") for at in (0, 1)]
+    assert private[0].hash != private[1].hash
 
 
 def test_the_parts_are_complete_and_recorded(tmp_path: Path) -> None:
@@ -151,6 +172,36 @@ def test_the_parts_are_complete_and_recorded(tmp_path: Path) -> None:
     full = result.private.part("train").sort("stimulus", "question")
     assert train.equals(full)
     assert load_benchmark(result.private.write(tmp_path / "private")).hash == result.private.hash
+
+
+def test_columns_that_repeat_the_labels_are_emptied_and_others_stay() -> None:
+    whole = snapshot()
+    labels = freeze(whole, split=MOODS).items
+    mean = labels.filter(question="valence").select(
+        "stimulus", pl.col("label").round(1).cast(pl.String).alias("text")
+    )
+    mood = labels.filter(question="mood").select("stimulus", pl.col("label").cast(pl.String).alias("mood"))
+    rng = np.random.default_rng(2)
+    n = whole.stimuli.height
+    stimuli = (
+        whole.stimuli.join(mean, on="stimulus", how="left")
+        .join(mood, on="stimulus", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("mood").replace_strict({"0.0": "gay", "1.0": "blue", "2.0": "still"}, default=None),
+            pl.Series("colour", rng.choice(["red", "green", "grey"], n)),
+            pl.Series("loudness", rng.normal(size=n)),
+            pl.lit("lab").alias("place"),
+            pl.col("stimulus").alias("file"),
+        )
+    )
+    result = hold_out(Snapshot.build(whole.study, stimuli=stimuli, ratings=whole.ratings), "test", MOODS)
+    hidden = result.private.part("test")["stimulus"].unique().to_list()
+    assert {step.column for step in result.steps if step.column} == {"text", "mood"}
+    public = result.snapshot.stimuli
+    inside = public.filter(pl.col("stimulus").is_in(hidden))
+    assert inside.select(pl.col("text", "mood").count()).row(0) == (0, 0)
+    others = [name for name in stimuli.columns if name not in ("text", "mood")]
+    assert public.select(others).equals(stimuli.select(others))
 
 
 def test_what_cannot_be_held_out() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -15,21 +16,26 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
+from PIL import Image
 
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.formats import read
+from heartfelt.formats import FORMATS, read
 from heartfelt.publishing.layouts import LAYOUTS, huggingface, shards
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_split_names
 from heartfelt.publishing.layouts.published import systems
 from heartfelt.publishing.layouts.r_script import r_text
 from heartfelt.publishing.layouts.shards import tar_key
-from heartfelt.publishing.layouts.tables import release_tables
-from heartfelt.publishing.release import PublishedFile, Release
-from heartfelt.publishing.splits import UNASSIGNED, placement
+from heartfelt.publishing.layouts.tables import BETWEEN, release_tables
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.publish import publish
+from heartfelt.publishing.release import PublishedFile, PublishedMedium, Release
+from heartfelt.publishing.splits import UNASSIGNED, assignment_hash, placement
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.load import parse_study
 from tests.publishing.releases import HARD_TEXT, release_of, small_snapshot, sound, with_stimuli
 
+pytestmark = pytest.mark.slow
 HOSTILE = [
     "a.b",
     "a/b",
@@ -87,6 +93,11 @@ def test_parquet_files_hold_every_row_once_in_the_part_of_its_stimulus(tmp_path:
     )
     assert stimuli["source_audio"].to_list() == [at / 4 for at in range(12)]
     assert all(column.about for file in files for column in file.columns)
+    # The same bytes whenever it is written.
+    first = digests(tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")
+    write(release, tmp_path, "huggingface")
+    assert digests(tmp_path / "data") == first
 
 
 def test_large_tables_and_media_are_spread_over_files(
@@ -128,7 +139,6 @@ def test_split_names_are_accepted_by_the_hub(tmp_path: Path) -> None:
     assert stimuli["source_split"].to_list() == own
 
 
-@pytest.mark.slow
 def test_the_datasets_library_reads_every_config_offline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +146,12 @@ def test_the_datasets_library_reads_every_config_offline(
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     folder = tmp_path / "release"
     release = release_of(small_snapshot(), folder, absent=frozenset({"clip03"}))
+    picture = folder / "media" / "green.png"
+    Image.new("RGB", (3, 2), "green").save(picture)
+    of_picture = PublishedMedium(
+        "clip03", hashlib.sha256(picture.read_bytes()).hexdigest(), 1, "media/green.png"
+    )
+    release = replace(release, media={**release.media, "clip03": of_picture})
     files = write(release, folder, "huggingface")
     front = [
         {
@@ -159,6 +175,10 @@ def test_the_datasets_library_reads_every_config_offline(
     sounds = {row["stimulus"]: row["audio"] and row["audio"]["bytes"] for row in rows}
     expected = {f"clip{at:02d}": None if at == 3 else sound(at) for at in range(12)}
     assert sounds == expected
+    schemas = {tuple(file.columns) for file in files if file.table == "stimuli"}
+    assert len(schemas) == 1, "every part has the same columns"
+    (pixels,) = [row["image"] for row in rows if row["image"] is not None]
+    assert (pixels.size, pixels.getpixel((0, 0))) == ((3, 2), (0, 128, 0))
     ratings = loaded("ratings")
     assert sum(part.num_rows for part in ratings.values()) == 240
     assert {row["answer"] for part in ratings.values() for row in part if row["question"] == "why"} >= {None}
@@ -179,7 +199,6 @@ def test_csv_tables_give_back_every_value(tmp_path: Path) -> None:
     assert 'levels = c("woman", "man", "other", "(coarsened)")' in text
 
 
-@pytest.mark.slow
 def test_r_reads_types_factors_moments_and_gaps(tmp_path: Path) -> None:
     if shutil.which("Rscript") is None:
         pytest.skip("R is not installed")
@@ -219,7 +238,7 @@ def test_r_reads_types_factors_moments_and_gaps(tmp_path: Path) -> None:
     ran = subprocess.run(
         ["Rscript", "--vanilla", "check.R"],
         cwd=tmp_path,
-        env={"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"},
+        env={"LC_ALL": "C", "PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         check=False,
@@ -277,7 +296,6 @@ def test_shards_hold_every_stimulus_under_a_key_of_its_own(
     assert digests(tmp_path / "webdataset") == first
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # the library leaves files open
@@ -342,3 +360,85 @@ def test_published_layouts_are_written_where_the_study_fits(tmp_path: Path) -> N
     with pytest.raises(InputError, match="hold 120 of 180 ratings"):
         write(replace(release, snapshot=more), tmp_path / "more", "published:aimoclips")
     assert not (tmp_path / "more" / "layouts" / "aimoclips").exists()
+
+
+def test_every_format_can_be_published_in_every_layout(tmp_path: Path) -> None:
+    """The example of each format, comparisons and traces included; each published system fits its own layout."""
+    between = {}
+    for name, format in FORMATS.items():
+        folder = tmp_path / name
+        snapshot = format.read(format.example(folder), format.example_options())
+        release = release_of(snapshot, folder / "release", shared=False)
+        tables = {table.name: table.frame.collect() for table in release_tables(release)}
+        files = write(release, folder / "release", "huggingface")
+        for table, frame in tables.items():
+            assert read_config(folder / "release", files, table).height == frame.height > 0
+        between[name] = sum(file.rows for file in files if file.table == "ratings" and file.split == BETWEEN)
+        write(release, folder / "release", "csv")
+        assert pl.read_csv(folder / "release" / "csv" / "stimuli.csv").height == snapshot.stimuli.height
+        shards = write(release, folder / "release", "webdataset")
+        assert sum(file.rows for file in shards) == snapshot.stimuli.height
+        if name in systems():
+            write(release, folder / "release", f"published:{name}")
+        if name == "vgmidi":
+            text = pl.read_csv(folder / "release" / "csv" / "traces.csv")["samples"][0]
+            first = tables["traces"]["samples"][0].to_list()
+            cells = [float(cell) if cell else None for cell in text.split(";")]
+            assert cells == pytest.approx(first)
+    assert between["arena"] == 0, "members of a set share their prompt"
+    assert between["musav"] > 0, "comparisons of stimuli in different parts belong to none"
+    assert between["wide"] == 0
+
+
+@pytest.mark.data
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # libraries that leave files open
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_aimoclips_is_republished_in_every_layout(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets, library = pytest.importorskip("datasets"), pytest.importorskip("webdataset")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    source = tmp_path / "aimoclips"
+    source.mkdir()
+    for path in (shared_data / "aimoclips").glob("*.csv"):
+        shutil.copyfile(path, source / path.name)
+    clips = sorted((shared_data / "aimoclips" / "music_clips").rglob("*.wav"))[::80]
+    for path in clips:
+        (source / "music_clips" / path.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, source / "music_clips" / path.parent.name / path.name)
+    snapshot, out = read(source), tmp_path / "out"
+    layouts = ("huggingface", "csv", "webdataset", "published")
+    options = PublishOptions(layouts=layouts, analysis=False, figures=False, hold_out="test")
+    published = publish(snapshot, out, options, Details(title="AImoclips"))
+    public = published.release.snapshot
+    split = next(step for step in published.record.steps if step.kind == "split")
+    assert split.settings["by"] == "intent"
+    assert "No intent is in two parts" in split.about
+    assert split.settings["hash"] == assignment_hash(placement(published.release))
+
+    def loaded(config: str) -> Any:
+        return datasets.load_dataset(str(out), config, cache_dir=str(tmp_path / "cache"))
+
+    stimuli = loaded("stimuli").cast_column("audio", datasets.Audio(decode=False))
+    assert set(stimuli) == {"train", "dev", "test"}
+    sounds = {
+        row["stimulus"]: row["audio"]["bytes"] for part in stimuli.values() for row in part if row["audio"]
+    }
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sounds.items()}
+    assert hashes == {name: each.sha256 for name, each in published.release.media.items() if each.path}
+    assert len(sounds) == len(clips)
+    ratings = loaded("ratings")
+    assert set(ratings) == set(loaded("labels")) == {"train", "dev"}, "nothing of the part that is held out"
+    assert sum(part.num_rows for part in ratings.values()) == public.survey.ratings < snapshot.survey.ratings
+    shards = sorted(map(str, (out / "webdataset").glob("*.tar")))
+    rows = list(library.WebDataset(shards, shardshuffle=False, empty_check=False).decode())
+    gc.collect()
+    assert {row["json"]["stimulus"]: row["wav"] for row in rows if "wav" in row} == sounds
+    assert len(rows) == snapshot.stimuli.height
+    back = read(out / "layouts" / "aimoclips")
+    key = ["rater", "stimulus", "question", "value"]
+    assert back.ratings.select(key).sort(key).equals(public.ratings.select(key).sort(key))
+    assert load(out / "snapshot").hash == public.hash
+    assert pl.read_csv(out / "csv" / "ratings.csv").height == public.survey.ratings

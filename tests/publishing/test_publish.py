@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -11,8 +14,13 @@ import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
+from heartfelt.publishing.read_back import read_back
+from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
+from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import parse_study
+from tests.media.metadata.tagged import SOUNDS
 
 STUDY = """
 name: small
@@ -35,6 +43,7 @@ def small(raters: int = 12, stimuli: int = 6) -> Snapshot:
     return Snapshot.build(parse_study(STUDY), stimuli=media, ratings=ratings)
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_published_and_loads(tmp_path: Path) -> None:
     published = publish(small(), tmp_path / "out", PublishOptions(analysis=False, layouts=()))
     again = heartfelt.load(tmp_path / "out" / "snapshot")
@@ -45,6 +54,7 @@ def test_a_snapshot_is_published_and_loads(tmp_path: Path) -> None:
     assert (tmp_path / "out-private").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 def test_the_same_key_gives_the_same_pseudonyms(tmp_path: Path) -> None:
     options = PublishOptions(analysis=False, layouts=(), private=tmp_path / "mine")
     first = publish(small(), tmp_path / "one", options)
@@ -62,3 +72,174 @@ def test_a_key_inside_of_what_is_published_is_refused(tmp_path: Path, what: str)
     with pytest.raises(InputError, match="is to be published"):
         publish(small(), tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
+
+
+QUICK = PublishOptions(analysis=False, figures=False, layouts=())
+
+
+def with_raters(raters: pl.DataFrame, **columns: pl.Expr) -> Snapshot:
+    base = small(raters.height)
+    names = base.raters["rater"]
+    return Snapshot.build(
+        base.study,
+        stimuli=base.stimuli,
+        ratings=base.ratings.with_columns(**columns),
+        raters=raters.with_columns(names),
+    )
+
+
+@pytest.mark.slow
+def test_four_people_are_refused_or_published_without_demographics(tmp_path: Path) -> None:
+    four = with_raters(pl.DataFrame({"age": [20, 30, 40, 50]}))
+    with pytest.raises(InputError, match="4 raters, fewer than k = 5"):
+        publish(four, tmp_path / "out", QUICK)
+    assert not (tmp_path / "out").exists()
+    published = publish(four, tmp_path / "out", replace(QUICK, without_demographics=True))
+    assert published.release.snapshot.raters.columns == ["rater"]
+    assert published.release.snapshot.counts["ratings"] == 24
+
+
+@pytest.mark.slow
+def test_columns_that_may_say_something_about_a_person_are_left_out(tmp_path: Path) -> None:
+    facts = pl.DataFrame({"Age": [30] * 12, "age": [31] * 12, "wish_answers": ["yes"] + ["no"] * 11})
+    source = with_raters(
+        facts,
+        ip=pl.lit("192.0.2.7"),
+        browser=pl.col("rater"),
+        loud=pl.col("stimulus").str.slice(1).cast(pl.Int64),
+        remark=pl.col("rater").replace_strict({"person-003": "mail me: a.b@example.org"}, default="fine"),
+    )
+    published = publish(source, tmp_path / "out", replace(QUICK, open=("remark",), drop=("ip",)))
+    public = published.release.snapshot
+    assert set(public.ratings.columns) == {"rater", "stimulus", "question", "value", "loud", "remark"}
+    assert public.raters.columns == ["rater", "Age", "age_2"]
+    assert public.raters.height == 11
+    assert set(public.ratings["remark"]) == {"fine", None}
+    assert published.undecided == 1
+    assert "asked that the answers not be shared (6 ratings)" in public.ledger["reason"].to_list()
+    compared = read_back(source, published.folder, published.private)
+    assert not compared.unexplained
+    with pytest.raises(InputError, match="no column 'remrk'"):
+        publish(source, tmp_path / "other", replace(QUICK, open=("remrk",)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("apart", "period"), [(0, "1d"), (1, "1w"), (9, "1mo"), (400, None)])
+def test_ratings_are_dated_as_finely_as_k_allows(tmp_path: Path, apart: int, period: str | None) -> None:
+    source = small()
+    day = pl.col("rater").str.slice(-3).cast(pl.Int64) % 3 * apart
+    start = pl.lit(datetime(2026, 6, 1, 14, 33, 12, tzinfo=UTC))
+    source = Snapshot.build(
+        source.study,
+        stimuli=source.stimuli,
+        ratings=source.ratings.with_columns(at=start + pl.duration(days=day)),
+    )
+    public = publish(source, tmp_path / "out", QUICK).release.snapshot.ratings
+    if period is None:
+        assert "at" not in public.columns
+    else:
+        assert set(public["at"]) == set(source.ratings["at"].dt.truncate(period))
+
+
+@pytest.mark.slow
+def test_a_licence_that_forbids_sharing_leaves_links_and_hashes(tmp_path: Path) -> None:
+    media = tmp_path / "media"
+    media.mkdir()
+    for place in range(3):
+        SOUNDS["wav"](media / f"s{place}.wav")
+    (media / "s3.xyz").write_bytes(b"unknown to everybody")
+    base = small(12, 5)
+    words = ["CC-BY-4.0", "All rights reserved", "CC0-1.0", None, None]
+    paths = ["s0.wav", "s1.wav", "s2.wav", "s3.xyz", "s4.wav"]
+    stimuli = base.stimuli.with_columns(
+        pl.Series("path", paths),
+        pl.Series("licence", words, dtype=pl.String),
+        url=pl.format("https://example.org/{}", "stimulus"),
+    )
+    source = Snapshot.build(
+        base.study, stimuli=stimuli, ratings=base.ratings, source=Source("tables", "x", media_root=media)
+    )
+    published = publish(source, tmp_path / "out", QUICK)
+    assert sorted(path.name for path in (published.folder / "media").iterdir()) == ["s0.wav", "s2.wav"]
+    table = {
+        row["stimulus"]: row for row in pl.read_csv(published.folder / "media.csv").iter_rows(named=True)
+    }
+    assert table["s1"]["why_absent"] == "the licence of the media forbids sharing (All rights reserved)"
+    assert table["s1"]["sha256"] == hashlib.sha256((media / "s1.wav").read_bytes()).hexdigest()
+    assert table["s1"]["link"] == "https://example.org/s1"
+    assert "metadata cannot be removed" in table["s3"]["why_absent"]
+    assert table["s4"]["why_absent"] == "the media file was not at hand"
+    without = publish(source, tmp_path / "none", replace(QUICK, share_media=False))
+    assert not (without.folder / "media").exists()
+
+
+@pytest.mark.slow
+def test_presentations_and_histories_of_decisions_are_under_pseudonyms(tmp_path: Path) -> None:
+    study = parse_study(
+        STUDY.replace(
+            "questions:", "  w: {type: text}\nquestions:\n  - {id: words, text: Describe it, scale: w}"
+        )
+    )
+    base = small()
+    history = AdjudicationHistory(
+        (ShownAnswer("person-001", 3.0), ShownAnswer("person-002", answer="ring 0170 1234567")),
+        decisions=(EarlierDecision(1.7e9, "senior-anna", 3.0, comment="ask bob@example.org"),),
+    )
+    adjudications = pl.DataFrame(
+        {
+            "stimulus": ["s0"],
+            "question": ["words"],
+            "value": [None],
+            "answer": ["a calm piece"],
+            "by": ["senior-anna"],
+            "at": [datetime(2026, 5, 5, 5, 5, tzinfo=UTC)],
+            "history": [dumps(history, indent=None)],
+        },
+        schema_overrides={"value": pl.Float64},
+    )
+    ratings = base.ratings.with_columns(
+        trial=pl.format("{}-{}", "rater", "stimulus"),
+        place=pl.lit(1, pl.Int64),
+        set=pl.format("set-of-{}", "rater"),
+    )
+    source = Snapshot.build(study, stimuli=base.stimuli, ratings=ratings, adjudications=adjudications)
+    published = publish(source, tmp_path / "out", replace(QUICK, layouts=("csv",)))
+    public = published.release.snapshot
+    content = b"".join(path.read_bytes() for path in published.folder.rglob("*") if path.is_file())
+    for private in (b"person-0", b"senior-anna", b"0170", b"bob@", b"set-of", b"1700000000"):
+        assert private not in content
+    again = AdjudicationHistory.read(public.adjudications["history"][0])
+    assert {each.rater for each in again.answers} <= set(public.raters["rater"])
+    assert again.decisions[0].by == public.adjudications["by"][0]
+    assert again.decisions[0].comment is None
+    assert public.ratings["trial"].n_unique() == 72
+    assert public.ratings["set"].str.starts_with("s_").all()
+    assert not read_back(source, published.folder, published.private).unexplained
+
+
+def test_options_that_cannot_be_are_refused() -> None:
+    for wrong in (
+        {"k": 1},
+        {"l": 0},
+        {"k": 3, "l": 4},
+        {"times": "hour"},
+        {"texts": "maybe"},
+        {"seconds": -1.0},
+    ):
+        with pytest.raises(InputError):
+            PublishOptions(**wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_aimoclips_is_read_back_as_it_was(shared_data: Path, tmp_path: Path) -> None:
+    source = heartfelt.read(shared_data / "aimoclips")
+    published = publish(source, tmp_path / "out", replace(QUICK, share_media=False))
+    compared = read_back(source, published.folder, published.private)
+    assert not compared.unexplained
+    assert {each.column for each in compared.differences} <= {"path", "found", "bytes"}
+    public = heartfelt.load(published.folder / "snapshot")
+    theirs, ours = heartfelt.label(source).table, heartfelt.label(public).table
+    both = theirs.join(ours, on=["stimulus", "question"])
+    assert both.height == theirs.height == ours.height
+    assert (both["value"] - both["value_right"]).abs().max() < 1e-12  # type: ignore[operator]  # there are labels

@@ -11,6 +11,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.labels.benchmark import load_benchmark
+from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.release import PublishedMedium
 from heartfelt.publishing.splits import (
     UNASSIGNED,
@@ -18,11 +19,14 @@ from heartfelt.publishing.splits import (
     check_split,
     freeze_release,
     placement,
+    release_split,
     split_options,
 )
+from heartfelt.snapshot import Snapshot
 from tests.publishing.releases import release_of, small_snapshot, with_stimuli, without_benchmark
 
 
+@pytest.mark.slow
 def test_stimuli_are_divided_by_prompt_and_every_part_is_filled(tmp_path: Path) -> None:
     snapshot = small_snapshot()
     release = release_of(snapshot, tmp_path)
@@ -40,6 +44,7 @@ def test_stimuli_are_divided_by_prompt_and_every_part_is_filled(tmp_path: Path) 
     assert placement(without_benchmark(release)).equals(placed)
 
 
+@pytest.mark.slow
 def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> None:
     snapshot = small_snapshot()
     own = ["train"] * 6 + ["dev"] * 2 + ["test"] * 3 + [None]
@@ -49,11 +54,28 @@ def test_a_published_split_is_used_and_stays_valid_on_disk(tmp_path: Path) -> No
     assert release.benchmark is not None
     release.benchmark.write(tmp_path / "benchmark")
     assert load_benchmark(tmp_path / "benchmark").hash == release.benchmark.hash
+    # A part without labels keeps its stimuli.
+    unrated = Snapshot.build(
+        snapshot.study,
+        stimuli=published.stimuli,
+        ratings=snapshot.ratings.filter(~pl.col("stimulus").is_in(["clip08", "clip09", "clip10"])),
+    )
+    assert (
+        placement(release_of(unrated, tmp_path))["split"].to_list() == placement(release)["split"].to_list()
+    )
+    # Held-out parts are those of the published split too; a stimulus it leaves out is in none of them.
+    held = hold_out(published, "test", release_split(published))
+    assert set(snapshot.stimuli["stimulus"]) - set(held.snapshot.survey.stimuli) == {
+        "clip08",
+        "clip09",
+        "clip10",
+    }
     by_system = freeze_release(published, settings={"by": "system", "train": ".5", "test": "0.5"})
     assert by_system.split.by == "system"
     assert set(by_system.parts) == {"train", "test"}
 
 
+@pytest.mark.slow
 def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     snapshot = small_snapshot()
     release = release_of(snapshot, tmp_path)

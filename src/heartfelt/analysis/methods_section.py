@@ -100,7 +100,7 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
         ("Participants and ratings", collected(summary, study)),
         ("Stimuli", stimuli_text(snapshot, summary)),
         ("Measures", " ".join(measures(study))),
-        ("Procedure", " ".join(procedure(study, collected_here=_logged(snapshot)))),
+        ("Procedure", " ".join(procedure(study, collected_here=collected_here(snapshot)))),
         ("Verification of drafts", verified(summary)),
         ("Screening", screened(summary)),
         ("Labels", labels_text(analysis)),
@@ -132,15 +132,18 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
     if counts.unrated:
         text += f" {number(counts.unrated)} of them had no rating."
     if "duration" in table.columns and (known := table["duration"].drop_nulls()).len():
-        low, mean, high = (float(str(value)) for value in (known.min(), known.mean(), known.max()))
-        text += f" They lasted {number(mean, 1)} s on average ({number(low, 1)} to {number(high, 1)} s)."
-    if (
-        "width" in table.columns
-        and "height" in table.columns
-        and (wide := table.drop_nulls(["width", "height"])).height
-    ):
-        sizes = wide.select("width", "height").unique().height
-        text += f" They had {plural(sizes, 'size')} in pixels."
+        low, mean, high = (number(float(str(value)), 1) for value in (known.min(), known.mean(), known.max()))
+        text += (
+            f" They lasted {mean} s on average ({low} to {high} s)."
+            if low != high
+            else f" They lasted {mean} s."
+        )
+    if {"width", "height"} <= set(table.columns):
+        sizes = table.select("width", "height").drop_nulls().unique().rows()
+        if len(sizes) == 1:
+            text += f" They were {number(sizes[0][0])} by {number(sizes[0][1])} pixels."
+        elif sizes:
+            text += f" They had {plural(len(sizes), 'size')} in pixels."
     return text
 
 
@@ -222,8 +225,8 @@ def _line(text: Text) -> str:
     return " ".join(say(text).split())
 
 
-def _logged(snapshot: Snapshot) -> bool:
-    """Whether the ratings carry what only heartfelt's own pages log: they were collected with this very design."""
+def collected_here(snapshot: Snapshot) -> bool:
+    """Whether the ratings carry what only heartfelt's own pages log: they were collected with the study's own design."""
     columns = set(snapshot.scan_ratings().collect_schema().names()) | set(snapshot.raters.columns)
     return bool(columns & {"kind", "counts", "plays", "heard", "agreed", "study_version"})
 
@@ -242,27 +245,29 @@ LISTENING = {
 
 
 def procedure(study: Study, *, collected_here: bool = True) -> Iterator[str]:
-    """The design of the study; of ratings that were collected elsewhere, only what its definition sets itself."""
+    """The design of the study; of ratings that were collected elsewhere, only whom to ask about theirs."""
     design = study.design
-    stated = (
-        set(type(design).model_fields) if collected_here else set(design.model_dump(exclude_defaults=True))
-    )
-    if "stimuli_per_rater" in stated and design.stimuli_per_rater is not None:
-        yield f"Each rater was given up to {plural(design.stimuli_per_rater, 'stimulus', 'stimuli')}."
-    if "ratings_per_item" in stated:
-        yield f"The design sought {plural(design.ratings_per_item, 'rating')} per item."
-    if "order" in stated:
-        yield f"Stimuli were presented in {ORDERS[design.order]}."
-    if study.media != "image" and "listening" in stated:
+    if not collected_here:
+        if study.credit:
+            yield f"The ratings were collected elsewhere; the source describes how ({' '.join(study.credit.split()).rstrip('.')})."
+        return
+    unit = ("stimulus", "stimuli") if study.sets is None else ("set", "sets")
+    many = f"every {unit[0]}"
+    if design.stimuli_per_rater is not None:
+        many = f"up to {plural(design.stimuli_per_rater, *unit)}"
+    sought = plural(design.ratings_per_item, "rating")
+    yield f"Each rater was given {many} in {ORDERS[design.order]}; the design sought {sought} per item."
+    if study.media != "image":
         yield LISTENING[design.listening]
-    if design.practice and "practice" in stated:
-        yield f"{_words(design.practice)} practice {'trial was' if design.practice == 1 else 'trials were'} not recorded."
+    if design.practice:
+        trials = "trial was" if design.practice == 1 else "trials were"
+        yield f"{_words(design.practice)} practice {trials} not recorded."
     probes = list(dict.fromkeys(words for probe in study.probes if (words := PROBES.get(type(probe)))))
     if probes:
         yield f"Sessions contained {listed(probes)}."
     if study.consent is not None:
         yield "Raters read a statement of consent before they began."
-    if study.languages and len(study.languages) > 1:
+    if len(study.languages) > 1:
         yield f"The study was offered in {plural(len(study.languages), 'language')} ({listed(study.languages, 20)})."
 
 

@@ -89,7 +89,7 @@ def screened(summary: Summary) -> str:
     if not default:
         return f"{text} The default policy would leave nobody out."
     raters = plural(default, "rater")
-    return f"{text} Headline figures are also given without the {raters} whom the default policy would leave out."
+    return f"{text} Headline figures were also computed without the {raters} whom the default policy would leave out."
 
 
 def reliability_methods(summary: Summary) -> Iterator[str]:

@@ -110,15 +110,15 @@ def answer_to(asked: Request) -> PinnedScores:
     from heartfelt.labels import load_benchmark
 
     source, path = load_benchmark(asked.benchmark), Path(asked.predictions)
-    result = Scorer.of(source, asked.options).score(path, asked.name)
+    result = Scorer.of(source, asked.options).score_file(path, asked.name)
     text = json.dumps(rounded(to_json(result.scores)), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    own, options = result.predictions, result.scores.options
-    facts = (source.study.name, source.hash, options.part, result.content_hash)
-    answered = own.filter(pl.col("ok")).height
+    own, options = result.answers, result.scores.options
+    facts = (source.study.name, source.hash, options.part, own.content_hash)
+    answered = own.predictions.filter(pl.col("ok")).height
     hashed = hashlib.sha256(path.read_bytes()).hexdigest()
     manifest = ScoringManifest(
         scores_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        scored=Scored(*facts, result.scores.models[0], path.name, hashed, answered),
+        scored=Scored(*facts, own.name, path.name, hashed, answered),
         options=options,
         seeds={"scoring": options.seed, "selection": options.selection.seed},
         versions=library_versions(),

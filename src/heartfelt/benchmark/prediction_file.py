@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.predictors import cases, run
 from heartfelt.predictors.file import File
@@ -22,16 +23,26 @@ from heartfelt.snapshot.fingerprint import table_hash
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What a file says about every item that is scored."""
+
+    name: str
+    """What its model is called."""
+    predictions: pl.DataFrame
+    """A row for every item that is scored, answered or not."""
+    unused: pl.DataFrame
+    """Rows of the file that belong to no scored item, with the reason."""
+    content_hash: str
+    """Of the predictions, whatever the order of rows and the kind of file."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScoredFile:
     """The scores of a file, with what was read from it."""
 
     scores: Scores
-    predictions: pl.DataFrame
-    """A row for every item that is scored, answered or not."""
-    content_hash: str
-    """Of the predictions, whatever the order of rows and the kind of file."""
-    unused: pl.DataFrame
-    """Rows of the file that belong to no scored item, with the reason."""
+    answers: Answers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,27 +60,46 @@ class Scorer:
         """Prepare a benchmark, its rows in the order of their names."""
         options = options or ScoreOptions()
         ordered = in_order(benchmark)
+        part = options.part
+        if (
+            part is not None
+            and not benchmark.part(part).height
+            and part not in set(benchmark.choices["split"])
+        ):
+            raise InputError(
+                f"The part '{part}' of '{benchmark.study.name}' has no labels.",
+                "They may be held out: submit to the server of the benchmark, or score against the private benchmark.",
+            )
         truth = truth_of(ordered, options)
         items = truth.items.select(ITEM)
         asked = {compares: cases(ordered, items=items, compares=compares) for compares in (False, True)}
         return cls(ordered, options, truth, asked)
 
-    def score(self, path: Path, name: str | None = None) -> ScoredFile:
-        """Score a file; ``name`` is what its model is called, by default the file's own name."""
+    def read(self, path: Path, name: str | None = None) -> Answers:
+        """Read a file; ``name`` is what its model is called, by default the file's own name."""
         predictor = File(str(path), {})
         predictor.spec = f"file:{path.name}"
         predictor.label = name = name or path.stem
         answered = run(predictor, self.asked[predictor.compares])
         table = answered.table.with_columns(pl.lit(None, pl.Float64).alias("against")).sort(ITEM)
         content = table_hash("predictions", table.drop("model", "seconds", strict=False))
-        about = {name: ModelInfo(name, name, "file", None, content)}
-        scores = score(self.truth, table, self.options, about=about)
-        notes = list(scores.notes)
+        notes = []
         if answered.table["against"].is_not_null().any():
             notes.append("The file names labels of its own ('against'); the benchmark's labels were used.")
         if answered.ledger.height:
             notes.append(f"{answered.ledger.height:,} rows of the file belong to no scored item.")
-        return ScoredFile(replace(scores, notes=tuple(notes)), table, content, answered.ledger)
+        return Answers(name, table, answered.ledger, content, tuple(notes))
+
+    def score(self, answers: Answers) -> ScoredFile:
+        """Score what was read from a file."""
+        name = answers.name
+        about = {name: ModelInfo(name, name, "file", None, answers.content_hash)}
+        scores = score(self.truth, answers.predictions, self.options, about=about)
+        return ScoredFile(replace(scores, notes=(*scores.notes, *answers.notes)), answers)
+
+    def score_file(self, path: Path, name: str | None = None) -> ScoredFile:
+        """Read a file and score it."""
+        return self.score(self.read(path, name))
 
 
 def in_order(benchmark: Benchmark) -> Benchmark:

@@ -218,7 +218,7 @@ def leaderboard(
     title: Annotated[str, typer.Option(help="The site's title.")] = "",
 ) -> None:
     """Build a static site of every bench below a folder, with ranks across them."""
-    from heartfelt.report.leaderboard import write_leaderboard
+    from heartfelt.site import write_leaderboard
 
     with progress_bar(f"reading {folder}") as report:
         site = write_leaderboard(folder, out, title=title, progress=report)

@@ -90,3 +90,67 @@ def _show_verification(result: Verification) -> None:
         say("What else differs from the earlier run:", *(f"• {each}" for each in result.facts))
     if not result.same:
         raise typer.Exit(1)
+
+
+_rules = partial(typer.Option, rich_help_panel="Rules")
+_people = partial(typer.Option, rich_help_panel="Submitters")
+
+
+@app.command("serve-benchmark")
+def serve_benchmark(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="A benchmark with hidden labels, or the private folder it is in."),
+    ],
+    part: Annotated[
+        str, _rules("--part", "--split", metavar="NAME", help="The part with hidden labels.")
+    ] = "test",
+    step: Annotated[
+        float | None, _rules(help="Step of published scores; chosen by the number of items if left out.")
+    ] = None,
+    per_day: Annotated[int, _rules(min=1, help="Submissions in 24 hours for each submitter.")] = 5,
+    in_all: Annotated[int, _rules(min=1, help="Submissions in all for each submitter.")] = 100,
+    megabytes: Annotated[float, _rules(min=0.01, help="How large a submission may be.")] = 16.0,
+    add_submitter: Annotated[
+        str | None, _people(metavar="NAME", help="Print a token for a submitter, and leave.")
+    ] = None,
+    revoke_submitter: Annotated[
+        str | None, _people(metavar="NAME", help="Make a submitter's token invalid, and leave.")
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where submissions are stored; challenge.sqlite next to DIR if left out."
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8200,
+    url: Annotated[str | None, typer.Option(help="The public address, behind a proxy.")] = None,
+    proxy: Annotated[
+        str | None, typer.Option(metavar="ADDRESSES", help="Proxies whose forwarded headers are trusted.")
+    ] = None,
+) -> None:
+    """Score submissions over HTTP against hidden labels, without giving the labels away."""
+    from heartfelt.challenge.challenge import Challenge, ChallengeOptions
+    from heartfelt.challenge.ledger import Limits
+    from heartfelt.challenge.server import HostOptions, serve_challenge
+
+    inner = folder / "benchmark"
+    folder = inner if (inner / "manifest.json").is_file() else folder
+    options = ChallengeOptions(part, step, Limits(per_day, in_all), megabytes)
+    challenge = Challenge(folder, options, ledger=ledger)
+    if add_submitter is not None:
+        token = challenge.ledger.add_submitter(add_submitter)
+        say(f"Token of {add_submitter}, shown only now: {token}")
+        return
+    if revoke_submitter is not None:
+        challenge.ledger.revoke(revoke_submitter)
+        say(f"The token of {revoke_submitter} is no longer valid.")
+        return
+    where = HostOptions(host, port, url, proxy)
+    say(f"Scoring {plural(challenge.items.height, 'item')} of {challenge.title} at {where.address}/")
+    for rung in challenge.rungs:
+        say(
+            f"• {rung.task}: {rung.title} on {plural(rung.items, 'item')}, published in steps of {rung.step:g}"
+        )
+    serve_challenge(challenge, where)

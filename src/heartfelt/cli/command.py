@@ -62,15 +62,13 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
         raise typer.Exit()
 
 
-def parse_map(pairs: list[str] | None) -> dict[str, str]:
+def parse_map(pairs: list[str] | None, example: str = "--map rater=user_id") -> dict[str, str]:
     """``["rater=user", "value=valence,arousal"]`` as a mapping."""
     options: dict[str, str] = {}
     for pair in pairs or ():
         name, _, value = (part.strip() for part in pair.partition("="))
         if not name or not value:
-            raise InputError(
-                f"'{pair}' is not of the form OPTION=VALUE.", "Write for example --map rater=user_id."
-            )
+            raise InputError(f"'{pair}' is not of the form OPTION=VALUE.", f"Write for example {example}.")
         if name in options:
             raise InputError(
                 f"The option '{name}' is given twice.", "Give it once; several columns go with commas."

@@ -239,6 +239,26 @@ def score(demo: Demo, progress: Progress) -> str:
     return f"{len(demo.predictors)} predictors; {answer}; {demo.folder / 'bench' / 'report.html'}"
 
 
+def publish(demo: Demo, progress: Progress) -> str:
+    """A dataset for everybody: pseudonyms, coarsened facts about raters, splits, card, codebook and checksums."""
+    from heartfelt.publishing.options import PublishOptions
+    from heartfelt.publishing.publish import publish as run
+
+    target = demo.folder / "published"
+    done = run(demo.snapshot, target, PublishOptions(figures=False, seed=demo.seed), progress=progress)
+    shared = f"every fact about a rater is shared by {done.record.k} or more"
+    return f"{len(done.record.steps)} steps to make it anonymous ({shared}); {target / 'README.md'}"
+
+
+def show(demo: Demo, progress: Progress) -> str:
+    """The benchmark as a static site: leaderboards, a page per model and per clip, how to submit."""
+    from heartfelt.site import SiteOptions, write_site
+
+    options = SiteOptions(title="The demo's benchmark", release=demo.folder / "published")
+    site = write_site(demo.folder / "bench", demo.folder / "site", options, progress)
+    return f"{site / 'index.html'}"
+
+
 STAGES: Mapping[str, Callable[[Demo, Progress], str]] = {
     "Planning a study: what it will show": plan,
     "Making its clips": make,
@@ -250,6 +270,8 @@ STAGES: Mapping[str, Callable[[Demo, Progress], str]] = {
     "Screening raters, measuring trust, writing the report": analyse,
     "Predicting what the clips convey": predict,
     "Scoring predictors against the people": score,
+    "Publishing the dataset so that nobody can be identified": publish,
+    "Building the benchmark's site": show,
 }
 
 

@@ -11,7 +11,9 @@ import typer
 
 from heartfelt.cli.asking import Address, Cpus, Gpus, Workers, engine_options
 from heartfelt.cli.command import Policy, app, parse_map, progress_bar, read_source, say
+from heartfelt.cli.generate import duration
 from heartfelt.errors import InputError, suggestion
+from heartfelt.wording import number, plural
 
 if TYPE_CHECKING:
     from heartfelt.experiments.running import Plan, PlannedCell
@@ -113,6 +115,7 @@ def experiment(
     from heartfelt.experiments import (
         KINDS,
         ExperimentOptions,
+        expected_seconds,
         listed_cells,
         plan_ablation,
         plan_learning_curve,
@@ -166,10 +169,15 @@ def experiment(
                     setup, over, _numbers(amounts, "amounts"), _numbers(ahead, "ahead")
                 )
             else:
-                tried = {name: _values(text) for name, text in parse_map(try_).items()}
+                fields = setup.fit.fields
+                tried = {name: _values(text, fields) for name, text in parse_map(try_).items()}
                 plan = plan_sweep(setup, tried, most=most, inner=inner)
             if dry_run:
-                _list(listed_cells(setup, plan, out), searches=kind == "sweep")
+                planned = listed_cells(setup, plan, out)
+                each = (
+                    expected_seconds(setup, plan, out) if not all(cell.complete for cell in planned) else None
+                )
+                _list(planned, each, searches=kind == "sweep")
                 return
             if isinstance(plan, SweepPlan):
                 result = run_sweep(setup, plan, out, engine=engine, progress=report)
@@ -203,8 +211,17 @@ def _numbers(text: str, name: str, *, whole: bool = False) -> tuple[float, ...]:
         ) from error
 
 
-def _values(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _values(text: str, names: Sequence[str] = ()) -> list[str]:
+    """The values between commas; a name that has a comma itself, such as 'signal, levelled', stays whole."""
+    out: list[str] = []
+    for part in (piece.strip() for piece in text.split(",") if piece.strip()):
+        start = part.partition("+")[0]
+        whole = f"{out[-1].rpartition('+')[2]}, {start.strip()}" if out else ""
+        if whole in names and start.strip() not in names:
+            out[-1] = f"{out[-1]}, {part}"
+        else:
+            out.append(part)
+    return out
 
 
 def _sources(
@@ -247,14 +264,21 @@ def _meant_for(texts: list[str] | None, name: str, names: Sequence[str]) -> list
     return out
 
 
-def _list(cells: Sequence[PlannedCell], *, searches: bool) -> None:
-    """What a dry run prints."""
+def _list(cells: Sequence[PlannedCell], each: tuple[float, int] | None, *, searches: bool) -> None:
+    """What a dry run prints; ``each`` is how long a fit takes and how many fits say so."""
     say("| cell | training stimuli | test stimuli | settings | complete |", "|---|---|---|---|---|")
     for cell in cells:
         settings = ", ".join(f"{name}={value}" for name, value in cell.settings.items())
         done = "yes" if cell.complete else "no"
         say(f"| {cell.name} | {cell.training_stimuli:,} | {cell.test_stimuli:,} | {settings} | {done} |")
     missing = sum(not cell.complete for cell in cells)
-    say(f"{len(cells):,} cells, {missing:,} to fit. Nothing was fitted.")
+    say(f"{len(cells):,} cells, {missing:,} to fit. Nothing was stored.")
+    if missing and each is None:
+        say("How long that takes is known once the first fits are finished: run --dry-run again then.")
+    elif missing and each is not None:
+        seconds, count = each
+        say(
+            f"About {duration(missing * seconds)}: {number(seconds, 1)} s a fit, judging from {plural(count, 'fit')}."
+        )
     if searches:
         say("Further cells fit the variants chosen on these, one or more for each outer fold and seed.")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import Format, Map, Source, app, parse_map, progress_bar, read_source, say
+from heartfelt.cli.deposit import DryRun, MakePublic, send_all
 from heartfelt.wording import listed
 
 _Columns = list[str] | None
@@ -92,6 +93,10 @@ def publish(
         str | None,
         typer.Option(metavar="PART", help="A part of the split whose ratings and labels stay private."),
     ] = None,
+    analysis: Annotated[
+        bool, typer.Option(help="Analyse the published ratings, for the card, the tables and the figures.")
+    ] = True,
+    figures: Annotated[bool, typer.Option(help="Draw the figures of the analysis.")] = True,
     layout: Annotated[
         list[str] | None,
         typer.Option(
@@ -108,9 +113,20 @@ def publish(
             " repeated.",
         ),
     ] = None,
+    push: Annotated[
+        list[str] | None,
+        typer.Option(metavar="hub:OWNER/NAME", help="Send it to the Hugging Face hub (token in HF_TOKEN)."),
+    ] = None,
+    deposit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="zenodo[:sandbox]", help="Send it to Zenodo (token in ZENODO_TOKEN)."),
+    ] = None,
+    dry_run: DryRun = False,
+    make_public: MakePublic = False,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.files import must_be_free
+    from heartfelt.publishing.deposits import DepositOptions, check_target
     from heartfelt.publishing.options import PublishOptions, period, text_treatment
     from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.publish import publish as run
@@ -119,6 +135,9 @@ def publish(
 
     must_be_free(out)
     stated = read_details(details or (source if source.is_dir() else None))
+    sending = DepositOptions(dry_run, make_public, stated, private)
+    for target in (targets := [*(push or ()), *(deposit or ())]):
+        check_target(target, sending)
     options = PublishOptions(
         k=k,
         l=l,
@@ -135,8 +154,10 @@ def publish(
         private_texts=_recruiters_ids(source),
         allow=tuple(allow or ()),
         share_media=share_media,
-        split=parse_map(split),
+        split=parse_map(split, "--split by=prompt"),
         hold_out=hold_out,
+        analysis=analysis,
+        figures=figures,
         layouts=None if layout is None else tuple(layout),
     )
     with progress_bar(f"reading {source}") as report:
@@ -160,6 +181,7 @@ def publish(
             " with publish, redact or drop, and publish again."
         )
     say(f"Published: {out}", f"Private, never to be shared: {published.private}")
+    send_all(out, targets, sending)
 
 
 def _recruiters_ids(source: Path) -> tuple[str, ...]:

@@ -67,6 +67,13 @@ def train(
             metavar="published", help="Fit to the published training part and evaluate on the other parts."
         ),
     ] = "",
+    folds: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Cross-validate a fine-tuning recipe: N further models, each scored on the groups it has not seen.",
+        ),
+    ] = 0,
     seed: Annotated[int, typer.Option(help="Seed of folds and networks.")] = 0,
     settings: Annotated[
         list[str] | None,
@@ -103,8 +110,9 @@ def train(
                 "Use 'heartfelt train'; the scores are written next to the model.",
             )
         given = _settings(settings, settings_file)
-        options = FineTuneOptions(recipe, given, policy, group, split, seed)
+        options = FineTuneOptions(recipe, given, policy, group, split, seed, folds=folds)
         if export_only:
+            _refuse(folds, "--folds", "trains models")
             _refuse(resume, "--resume", "continues a training run")
             _export(sources, options, out, format, parse_map(map))
             return
@@ -114,6 +122,7 @@ def train(
         (settings, "--set"),
         (settings_file, "--settings"),
         (resume, "--resume"),
+        (folds, "--folds"),
         (export_only, "--export-only"),
     )
     for value, name in given_options:

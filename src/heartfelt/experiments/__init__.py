@@ -4,7 +4,7 @@ from heartfelt.experiments.comparing import plan_ablation, plan_mix, plan_transf
 from heartfelt.experiments.design import ExperimentOptions
 from heartfelt.experiments.learning import plan_learning_curve
 from heartfelt.experiments.results import KINDS, Experiment, ScoreRow
-from heartfelt.experiments.running import listed_cells, prepare, run_plan
+from heartfelt.experiments.running import expected_seconds, listed_cells, prepare, run_plan
 from heartfelt.experiments.sweeping import plan_sweep, run_sweep
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Experiment",
     "ExperimentOptions",
     "ScoreRow",
+    "expected_seconds",
     "listed_cells",
     "plan_ablation",
     "plan_learning_curve",

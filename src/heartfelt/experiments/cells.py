@@ -8,6 +8,7 @@ source or setting invalidates its own cells and no others. Cells run here or on 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,10 +23,11 @@ from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, read_json, write_json
 from heartfelt.training.fitting import Floats, Ints
-from heartfelt.training.targets import Target
+from heartfelt.training.targets import CategoryTarget, Target
 
 FOLDER = "cells"
 MARK = "experiment.json"
+TIMES = "times.json"
 DOING = "fitting"
 LEAST_ROWS = 10
 """Stimuli that a fit is made to at least."""
@@ -52,9 +54,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellResult:
-    """What a cell predicts for its test rows, by question.
+    """What a cell predicts for its test rows, by question: numbers, or codes of categories.
 
-    ``centre`` is the (weighted) mean of the labels it was trained on: what a model that knows nothing predicts.
+    ``centre`` is the (weighted) mean of the labels it was trained on, or the most frequent category among them: what a model
+    that knows nothing predicts.
     """
 
     key: str
@@ -87,6 +90,11 @@ class LabelSet:
         """How much each of these labels counts."""
         return np.concatenate([target.weight for target in self.targets[question]])
 
+    def shares(self, question: str) -> Floats:
+        """The share of votes for each category, by row; NaN where there is no label."""
+        own = [target.shares for target in self.targets[question] if isinstance(target, CategoryTarget)]
+        return np.concatenate(own)
+
     def learned(self, question: str, rows: Ints) -> tuple[Floats, Floats]:
         """Labels and weights that a head learns from: where raters are modelled, from the answers about these rows alone."""
         label, weight = np.empty(rows.size), np.empty(rows.size)
@@ -100,6 +108,8 @@ class LabelSet:
         """Everything that ``learned`` depends on."""
         out = [column[rows].tobytes() for column in (self.label(question), self.weight(question))]
         for target, _, own in self._sources(question, rows):
+            if isinstance(target, CategoryTarget):
+                out.append(target.shares[own].tobytes())
             if target.answers is not None and own.size:
                 answers = target.answers.at(own)
                 out += [column.tobytes() for column in (answers.rater, answers.place, answers.value)]
@@ -112,6 +122,11 @@ class LabelSet:
             mine = (rows >= start) & (rows < start + target.label.size)
             yield target, mine, rows[mine] - start
             start += target.label.size
+
+
+def most_frequent(codes: Sequence[float], shares: Floats, weight: Floats) -> float:
+    """The category with most votes among training labels."""
+    return float(codes[int(np.argmax(weight @ shares))])
 
 
 class Fit(Protocol):
@@ -183,8 +198,16 @@ class _Mark:
     recipe: str
 
 
+@dataclass(frozen=True, slots=True)
+class FitTimes:
+    """How many fits were made into a folder, and in how many seconds altogether, as many at a time as there were workers."""
+
+    fits: int = 0
+    seconds: float = 0.0
+
+
 class CellStore:
-    """The folder of an experiment: its mark and its cells."""
+    """The folder of an experiment: its mark, its cells and how long they took."""
 
     def __init__(self, folder: Path, kind: str, recipe: str) -> None:
         self.folder = folder
@@ -237,6 +260,18 @@ class CellStore:
         """Store a result, whole."""
         write_json(self._place(result.key), result)
 
+    def times(self) -> FitTimes:
+        """How long fits took so far."""
+        try:
+            return read_json(self.folder / TIMES, FitTimes)
+        except InputError:
+            return FitTimes()
+
+    def add_times(self, fits: int, seconds: float) -> None:
+        """Remember how long further fits took."""
+        known = self.times()
+        write_json(self.folder / TIMES, FitTimes(known.fits + fits, known.seconds + seconds))
+
 
 def run_cells(
     cells: Sequence[Cell],
@@ -265,13 +300,16 @@ def run_cells(
     if progress is not None:
         progress(DOING, len(results), total)
     if missing:
-        place = engine or ENGINES["local"].make()
+        place, last = engine or ENGINES["local"].make(), time.perf_counter()
         for batch in place.map(_Job(fit), ((cell,) for cell in missing.values()), 1):
             for result in batch:
                 store.write(result)
                 results[result.key] = result
                 if progress is not None:
                     progress(DOING, len(results), total)
+            now = time.perf_counter()
+            store.add_times(len(batch), now - last)
+            last = now
     return [results[key] for key in keys]
 
 

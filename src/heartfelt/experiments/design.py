@@ -3,7 +3,8 @@
 A condition is tested on stimuli that its fits never saw: outer folds keep whole groups (``heartfelt.training.grouping``), and a
 training stimulus that is a near-duplicate of a test stimulus is removed from that training part, with a row in the ledger. Test
 parts decide nothing. A condition's score is the mean over seeds of the correlation of its out-of-fold predictions with the
-labels; intervals resample clusters of stimuli, the same in every condition, so that differences are paired.
+labels, or the share of categories that are right; intervals resample clusters of stimuli, the same in every condition, so that
+differences are paired.
 
 Correlations are of predictions less the mean of the labels they were trained on. Folds with high labels leave a low mean to train
 on, so that the predictions of a model that knows nothing would correlate negatively with the labels of all folds together.
@@ -21,7 +22,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.experiments.cells import Cell, CellResult
 from heartfelt.experiments.pool import Pool
-from heartfelt.experiments.results import MEAN, SHUFFLED, ScoreRow
+from heartfelt.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.repeated import RESAMPLES, Repeats, bootstrap_repeats, bootstrap_repeats_difference
 from heartfelt.tables import LEDGER
@@ -30,6 +31,8 @@ from heartfelt.training.grouping import AUTO
 
 STAGE = "experiment"
 RATERS = ("screened", "everyone")
+_SECOND = {"pearson": "rmse", "accuracy": "macro_f1"}
+_CATEGORIES = "the question is answered with categories"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,9 @@ class Scorer:
         return self._columns(condition, lambda result: result.of(question))
 
     def apart(self, condition: Condition, question: str) -> list[Floats]:
-        """The same less the mean of the training labels: what is correlated with the labels."""
+        """The same less the mean of the training labels: what is correlated with the labels. Categories as they are."""
+        if self.pool.codes(question):
+            return self.predictions(condition, question)
         return self._columns(condition, lambda result: result.apart(question))
 
     def _columns(self, condition: Condition, values: Callable[[CellResult], Floats | float]) -> list[Floats]:
@@ -215,7 +220,8 @@ class Scorer:
     def repeats(self, condition: Condition, question: str) -> Repeats:
         """The repeats of a condition, for further statistics."""
         truth, clusters = self.pool.truth[question], self.pool.clusters
-        return Repeats("pearson", truth, self.apart(condition, question), group=clusters)
+        metric = self.pool.metric(question)
+        return Repeats(metric, truth, self.apart(condition, question), group=clusters)
 
     def rows(self, conditions: Sequence[Condition]) -> list[ScoreRow]:
         """A row for every condition and question."""
@@ -230,20 +236,21 @@ class Scorer:
     def _row(self, condition: Condition, question: str, reference: Condition | None) -> ScoreRow:
         truth, clusters = self.pool.truth[question], self.pool.clusters
         predicted, apart = self.predictions(condition, question), self.apart(condition, question)
-        draws = self.options.resamples
-        pearson = bootstrap_repeats("pearson", truth, apart, group=clusters, resamples=draws)
+        draws, metric = self.options.resamples, self.pool.metric(question)
+        score = bootstrap_repeats(metric, truth, apart, group=clusters, resamples=draws)
         if condition.baseline:
-            pearson = pearson.without_interval("it varies with the random order: see the spread over seeds")
+            score = score.without_interval("it varies with the random order: see the spread over seeds")
         repeats = self.repeats(condition, question)
         values = [] if repeats.why_undefined else repeats.values
         if reference is None:
-            difference = Estimate.missing("this is what others are compared with", "difference of pearson")
+            difference = Estimate.missing("this is what others are compared with", f"difference of {metric}")
         else:
             other = self.apart(reference, question)
             difference = bootstrap_repeats_difference(
-                "pearson", truth, apart, other, group=clusters, resamples=draws
+                metric, truth, apart, other, group=clusters, resamples=draws
             )
         tested = np.isfinite(predicted[0]) & np.isfinite(truth)
+        second = bootstrap_repeats(_SECOND[metric], truth, predicted, group=clusters, resamples=draws)
         return ScoreRow(
             condition.name,
             question,
@@ -252,37 +259,46 @@ class Scorer:
             condition.level,
             condition.training_stimuli,
             int(tested.sum()),
-            pearson,
+            score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
             float(np.std(values, ddof=1)) if len(values) > 1 else None,
-            bootstrap_repeats("rmse", truth, predicted, group=clusters, resamples=draws),
+            second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
             difference,
             "" if reference is None else reference.name,
             self.pool.ceilings[condition.tested_on, question],
             condition.baseline,
+            *((score, second) if metric == "accuracy" else ()),
         )
 
     def mean_row(self, condition: Condition, question: str) -> ScoreRow:
-        """What the mean of the training labels reaches in place of a condition's fits."""
-        truth, clusters = self.pool.truth[question], self.pool.clusters
+        """What the mean, or the most frequent, of the training labels reaches in place of a condition's fits."""
+        truth, clusters, metric = self.pool.truth[question], self.pool.clusters, self.pool.metric(question)
         columns = self._columns(condition, lambda result: result.centre[question])
-        error = bootstrap_repeats("rmse", truth, columns, group=clusters, resamples=self.options.resamples)
-        why = Estimate.missing("a constant has no correlation", "pearson")
+        draws = self.options.resamples
+        error = bootstrap_repeats(_SECOND[metric], truth, columns, group=clusters, resamples=draws)
+        numbers = metric == "pearson"
+        why = "a constant has no correlation" if numbers else _CATEGORIES
+        own = (
+            ()
+            if numbers
+            else (bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws), error)
+        )
         tested = np.isfinite(columns[0]) & np.isfinite(truth)
         return ScoreRow(
-            MEAN,
+            MEAN if numbers else MODE,
             question,
             condition.trained_on,
             condition.tested_on,
             None,
             condition.training_stimuli,
             int(tested.sum()),
-            why,
+            Estimate.missing(why, "pearson"),
             None,
-            error,
-            Estimate.missing("a constant has no correlation", "difference of pearson"),
+            error if numbers else Estimate.missing(why, "rmse"),
+            Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
             "",
             self.pool.ceilings[condition.tested_on, question],
             True,
+            *own,
         )
 
 

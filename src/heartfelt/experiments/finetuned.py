@@ -1,8 +1,9 @@
 """Cells of the fine-tuning recipes: each trains a whole model and predicts the cell's test stimuli.
 
-Questions answered with numbers are used. Early stopping uses whole groups of the training part, never the test part; the labels
-of test stimuli are not among the data a model is given. Settings are the recipe's own; several names are joined by ``+``
-(``attributes=scene+objects``). Fields that can be ablated are the annotation fields a recipe has as inputs.
+Questions answered with numbers are used, and those with categories where they are named or there are no others. Early stopping
+uses whole groups of the training part, never the test part; the labels of test stimuli are not among the data a model is given.
+Settings are the recipe's own; several names are joined by ``+`` (``attributes=scene+objects``). Fields that can be ablated are
+the annotation fields a recipe has as inputs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.experiments.cells import FULL, Cell, CellResult, LabelSet, digest
+from heartfelt.experiments.cells import FULL, Cell, CellResult, LabelSet, digest, most_frequent
 from heartfelt.experiments.pool import Pool
 from heartfelt.finetuning import (
     Example,
@@ -28,15 +29,15 @@ from heartfelt.finetuning import (
 from heartfelt.finetuning import Target as FineTuneTarget
 from heartfelt.finetuning.images.attributes import chosen_attributes
 from heartfelt.finetuning.parts import Parts
-from heartfelt.labels import LabelOptions, labels
+from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed, stream
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
-from heartfelt.training.fitting import Ints, folds
+from heartfelt.training.fitting import Floats, Ints, folds
 from heartfelt.training.grouping import Grouping
 from heartfelt.training.material import LEAST_RATINGS, Material, Recipe
-from heartfelt.training.targets import target_of
+from heartfelt.training.targets import category_target_of, target_of
 
 ATTRIBUTES = "attributes"
 """The setting that names annotation fields."""
@@ -45,20 +46,22 @@ WITH_FIELDS = {"attributes": "image-emotion"}
 _SEVERAL = (ATTRIBUTES, "questions", "stimuli")
 
 
-def material_of(name: str, snapshot: Snapshot, data: TrainingData) -> Material:
-    """The stimuli gathered for fine-tuning in the form experiments use, without embeddings."""
+def material_of(name: str, snapshot: Snapshot, data: TrainingData, asked: Sequence[str] = ()) -> Material:
+    """The stimuli gathered for fine-tuning in the form experiments use, without embeddings.
+
+    Questions with categories are those ``asked`` for, or all of them where there are no others.
+    """
     panel = data.panels[0]
     screened = panel.snapshot()
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
     stimuli = tuple(example.stimulus for example in data.examples)
     recipe = Recipe(name, "", "")
-    numbers = [output.question for output in data.outputs if not output.categories]
-    if not numbers:
-        raise InputError(
-            f"No question of '{snapshot.study.name}' that is trained on is answered with numbers.",
-            "Experiments score questions with numbers; name one with --set questions=NAME.",
-        )
+    votes = first_answers(screened)
+    numbers = any(not output.categories for output in data.outputs)
+    used = [
+        output for output in data.outputs if not output.categories or not numbers or output.question in asked
+    ]
     return Material(
         snapshot,
         panel,
@@ -68,7 +71,12 @@ def material_of(name: str, snapshot: Snapshot, data: TrainingData) -> Material:
         {},
         tuple(example.system for example in data.examples),
         tuple(example.intent for example in data.examples),
-        tuple(target_of(each, "", snapshot, stimuli, trained, tables) for each in numbers),
+        tuple(
+            category_target_of(output.question, "", snapshot, stimuli, votes, tables, 1)
+            if output.categories
+            else target_of(output.question, "", snapshot, stimuli, trained, tables)
+            for output in used
+        ),
         data.ledger,
         data.grouping,
     )
@@ -193,10 +201,24 @@ class FineTuneFit:
         return CellResult(
             self.key(cell),
             cell.name,
-            {name: tuple(float(value) for value in answers[name]) for name in self.questions},
-            {target.question: target.output.mean for target in data.targets},
+            {name: self._values(name, answers[name]) for name in self.questions},
+            {target.question: self._centre(target) for target in data.targets},
             dict.fromkeys(self.questions, words),
         )
+
+    def _values(self, question: str, answers: Floats) -> tuple[float, ...]:
+        """Numbers as they are, of probabilities the code of the most probable category."""
+        codes = self._codes(question)
+        best = np.array(codes)[answers.argmax(axis=1)] if codes else answers
+        return tuple(float(value) for value in best)
+
+    def _codes(self, question: str) -> tuple[float, ...]:
+        scale = self.scales[question]
+        return () if scale.level == "interval" else tuple(float(code) for code in sorted(scale.labels()))
+
+    def _centre(self, target: FineTuneTarget) -> float:
+        codes = self._codes(target.question)
+        return most_frequent(codes, target.values, target.weight) if codes else target.output.mean
 
     def _data(self, cell: Cell, settings: Settings) -> TrainingData:
         """The data of one cell: its rows alone, and labels of the training rows alone."""
@@ -227,8 +249,10 @@ class FineTuneFit:
 
     def _target(self, question: str, cell: Cell, rows: Ints, train: Ints) -> FineTuneTarget:
         sets = self.labels[cell.labels]
-        label, weight = sets.label(question)[cell.train], sets.weight(question)[cell.train]
-        known = np.flatnonzero(np.isfinite(label))
+        codes = self._codes(question)
+        label = (sets.shares(question) if codes else sets.label(question))[cell.train]
+        weight = sets.weight(question)[cell.train]
+        known = np.flatnonzero(np.isfinite(label if not codes else label[:, 0]))
         if np.intersect1d(known, train).size < 2:
             raise InputError(
                 f"'{cell.name}' has fewer than two training stimuli with a label under '{question}'.",
@@ -238,7 +262,7 @@ class FineTuneFit:
             order = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled)
             label = label.copy()
             label[known] = order.permutation(label[known])
-        values, weights = np.zeros(rows.size), np.zeros(rows.size)
+        values, weights = np.zeros((rows.size, *label.shape[1:])), np.zeros(rows.size)
         values[known], weights[known] = label[known], weight[known]
         seen = np.intersect1d(known, train)
         shows = self.shows_prompt[question]

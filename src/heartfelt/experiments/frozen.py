@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
-from heartfelt.experiments.cells import FULL, LEAST_ROWS, Cell, CellResult, LabelSet, digest
+from heartfelt.experiments.cells import FULL, LEAST_ROWS, Cell, CellResult, LabelSet, digest, most_frequent
 from heartfelt.experiments.pool import Pool
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, columns_of
 from heartfelt.predictors.trained.model import KINDS, Head
@@ -101,6 +101,8 @@ class FrozenFit:
     points: Mapping[str, Floats]
     bounds: Mapping[str, tuple[float, float] | None]
     groups: Ints
+    codes: Mapping[str, tuple[float, ...]]
+    """The codes of the categories of a question; empty for numbers."""
     systems: Ints
     """A number for each row's system; -1 where it has none."""
     base: Mapping[str, str] = field(default_factory=dict)
@@ -128,6 +130,7 @@ class FrozenFit:
             {name: target.points for name, target in first.items()},
             {name: target.bounds for name, target in first.items()},
             pool.groups,
+            {name: pool.codes(name) for name in pool.questions},
             _systems(pool),
             dict(settings or {}),
         )
@@ -203,17 +206,21 @@ class FrozenFit:
         settings = self.settings(cell.settings)
         values, centre, fitted = {}, {}, {}
         for question in self.questions:
-            head, centre[question], words = self._head(cell, question, settings)
+            heads, centre[question], words = self._heads(cell, question, settings)
             columns = self._columns(question, settings)[0]
             x = self.features[self.embedding[question]][cell.test][:, columns]
-            predicted = head.stored().answer(x)
-            ends = self.bounds[question]
-            predicted = predicted if ends is None else np.clip(predicted, *ends)
+            answers = [head.stored().answer(x) for head in heads]
+            predicted, ends, codes = answers[0], self.bounds[question], self.codes[question]
+            if codes:
+                predicted = np.array(codes)[np.argmax(answers, axis=0)]
+            elif ends is not None:
+                predicted = np.clip(predicted, *ends)
             values[question] = tuple(float(value) for value in predicted)
             fitted[question] = words
         return CellResult(self.key(cell), cell.name, values, centre, fitted)
 
-    def _head(self, cell: Cell, question: str, settings: FrozenSettings) -> tuple[Head, float, str]:
+    def _heads(self, cell: Cell, question: str, settings: FrozenSettings) -> tuple[list[Head], float, str]:
+        """The head of a question, or one for the share of votes of each category; what knows nothing predicts; what was fitted."""
         labels = self.labels[cell.labels]
         at = cell.train[np.isfinite(labels.label(question)[cell.train])]
         if at.size < LEAST_ROWS:
@@ -221,12 +228,26 @@ class FrozenFit:
                 f"'{cell.name}' has {at.size} training stimuli with a label under '{question}'; {LEAST_ROWS} are needed.",
                 "Use larger shares, fewer folds or more data.",
             )
-        y, weight = labels.learned(question, at)
+        codes = self.codes[question]
+        y, weight = (
+            (labels.shares(question)[at], labels.weight(question)[at])
+            if codes
+            else labels.learned(question, at)
+        )
         if cell.shuffled:
             y = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled).permutation(y)
         if settings.weights != WEIGHTS[0]:
             weight = np.ones(at.size)
-        centre = float(weight @ y / weight.sum())
+        if codes:
+            made = [self._head(cell, question, settings, at, column, weight) for column in y.T]
+            words = ", ".join(dict.fromkeys(words for _, words in made))
+            return [head for head, _ in made], most_frequent(codes, y, weight), words
+        head, words = self._head(cell, question, settings, at, y, weight)
+        return [head], float(weight @ y / weight.sum()), words
+
+    def _head(
+        self, cell: Cell, question: str, settings: FrozenSettings, at: Ints, y: Floats, weight: Floats
+    ) -> tuple[Head, str]:
         columns, blocks = self._columns(question, settings)
         rows = Rows(
             self.features[self.embedding[question]][at][:, columns],
@@ -241,7 +262,7 @@ class FrozenFit:
         kinds = settings.heads or self.recipe.kinds
         if settings.setting:
             head = fit(kinds[0], View(rows), settings.setting)
-            return head, centre, f"{kinds[0]} {_words(settings.setting)}"
+            return head, f"{kinds[0]} {_words(settings.setting)}"
         groups = self.groups[at]
         if np.unique(groups).size < 2:
             raise InputError(
@@ -250,7 +271,7 @@ class FrozenFit:
             )
         systems = self.systems[at]
         chosen = choose(rows, None if (systems < 0).any() else systems, kinds, groups)
-        return chosen.head, centre, f"{chosen.kind} {_words(chosen.setting)}"
+        return chosen.head, f"{chosen.kind} {_words(chosen.setting)}"
 
     def _columns(self, question: str, settings: FrozenSettings) -> tuple[Ints, list[Block]]:
         """The columns that are used, and the blocks they make up."""

@@ -25,7 +25,7 @@ from heartfelt.stats.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
 from heartfelt.streams import stream
 from heartfelt.training.fitting import Ints
 from heartfelt.training.material import Material
-from heartfelt.training.targets import target_of
+from heartfelt.training.targets import CategoryTarget, Target, category_target_of, target_of
 from heartfelt.wording import number, plural
 
 UNITS = {
@@ -235,15 +235,15 @@ def _labels(setup: Setup, material: Material, screened: Snapshot, ratings: pl.Da
     )
     table = labels(fewer, LabelOptions(minimum_ratings=1)).table
     tables = {"screened": table, "everyone": table}
-    answers = first_answers(fewer).filter("known") if material.recipe.raters else None
-    return LabelSet(
-        {
-            question: (
-                target_of(own.question, own.embedding, fewer, material.stimuli, table, tables, answers),
-            )
-            for question, (own,) in setup.pool.targets.items()
-        }
-    )
+    votes = first_answers(fewer)
+    answers = votes.filter("known") if material.recipe.raters else None
+
+    def target(own: Target) -> Target:
+        if isinstance(own, CategoryTarget):
+            return category_target_of(own.question, own.embedding, fewer, material.stimuli, votes, tables, 1)
+        return target_of(own.question, own.embedding, fewer, material.stimuli, table, tables, answers)
+
+    return LabelSet({question: (target(own),) for question, (own,) in setup.pool.targets.items()})
 
 
 def _curves(scorer: Scorer, plan: Plan, ahead: Sequence[float]) -> tuple[Curve, ...]:
@@ -278,12 +278,12 @@ def _curve(scorer: Scorer, points: Sequence[Condition], question: str, ahead: Se
     )
 
 
-def curve_words(curve: Curve, axis: str) -> list[str]:
+def curve_words(curve: Curve, axis: str, symbol: str = "r") -> list[str]:
     """What a curve foretells, in sentences."""
     if curve.why_missing:
         return [f"{curve.question}: no curve ({curve.why_missing})."]
     return [
         f"{curve.question}: with {number(each.amount, 0 if each.amount >= 100 else 1)} {axis} ({each.times:g} times as many),"
-        f" r = {each.score:.2f}, a gain of {each.gain:.3f} ({EXTRAPOLATION})."
+        f" {symbol} = {each.score:.2f}, a gain of {each.gain:.3f} ({EXTRAPOLATION})."
         for each in curve.ahead
     ]

@@ -27,11 +27,12 @@ from heartfelt.media.duplicates import Bits, duplicate_groups
 from heartfelt.media.sound import read_samples
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.training.evaluating import ceilings
 from heartfelt.training.fitting import Floats, Ints
 from heartfelt.training.grouping import connected, near_duplicates
-from heartfelt.training.material import Material, picture_hashes
-from heartfelt.training.targets import Target
+from heartfelt.training.material import Material, answers_of, picture_hashes
+from heartfelt.training.targets import CategoryTarget, Target
 from heartfelt.wording import listed
 
 LEAST_STIMULI = 20
@@ -77,6 +78,15 @@ class Pool:
         for question in self.questions:
             known |= np.isfinite(self.labels.label(question))
         return at[known[at]]
+
+    def codes(self, question: str) -> tuple[float, ...]:
+        """The codes of a question's categories; empty for numbers."""
+        first = self.targets[question][0]
+        return first.codes if isinstance(first, CategoryTarget) else ()
+
+    def metric(self, question: str) -> str:
+        """What predictions are compared by: the correlation of numbers, the share of categories that are right."""
+        return "accuracy" if self.codes(question) else "pearson"
 
     @property
     def labels(self) -> LabelSet:
@@ -183,6 +193,10 @@ def _on_one_scale(
         ]
         ends = targets[0].bounds
         mapped = [targets[0]]
+        _check_categories(question, names, targets)
+        if isinstance(targets[0], CategoryTarget):
+            out[question] = tuple(targets)
+            continue
         for name, target in zip(names[1:], targets[1:], strict=True):
             if target.bounds == ends:
                 mapped.append(target)
@@ -199,6 +213,21 @@ def _on_one_scale(
             )
         out[question] = tuple(mapped)
     return out, notes
+
+
+def _check_categories(question: str, names: Sequence[str], targets: Sequence[Target]) -> None:
+    """Refuse sources whose categories differ."""
+    own = [target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets]
+    for name, labels in zip(names[1:], own[1:], strict=True):
+        if labels != own[0]:
+            first, other = (
+                listed([str(word) for word in each.values()]) if each else "numbers"
+                for each in (own[0], labels)
+            )
+            raise InputError(
+                f"'{question}' is answered with {first} in '{names[0]}' and with {other} in '{name}'.",
+                "Compare sources that offer the same categories in the same order.",
+            )
 
 
 def _mapped(target: Target, old: tuple[float, float], new: tuple[float, float], onto: Target) -> Target:
@@ -263,6 +292,16 @@ def _units(
 def _ceiling(material: Material, target: Target, raters: str) -> Estimate:
     """The ceiling of a part's labels; the target may be longer than the part, so that the part's own is used."""
     own = next(each for each in material.targets if each.question == target.question)
+    if isinstance(own, CategoryTarget):
+        scored = [
+            name for name, has in zip(material.stimuli, np.isfinite(own.truth(raters)), strict=True) if has
+        ]
+        votes = answers_of(material, raters, own.question).filter(pl.col("stimulus").is_in(scored))
+        if not votes.height:
+            return Estimate.missing("nobody knows whose the answers are", "ceiling of accuracy")
+        return ceiling(
+            votes["rater"], votes["stimulus"], votes["value"], metric="accuracy", seed=material.seed
+        ).overall
     return ceilings(material, own, raters)["overall"]
 
 

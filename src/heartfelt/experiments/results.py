@@ -18,6 +18,7 @@ KINDS = {
 }
 """The experiments, each with what it does."""
 SHUFFLED, MEAN = "shuffled labels", "mean of the training labels"
+MODE = "most frequent training label"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,10 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One condition under one question. Correlation and error are means over the seeds."""
+    """One condition under one question. Scores are means over the seeds.
+
+    Of a question with numbers they are correlation and error, of one with categories ``accuracy`` and ``macro_f1``.
+    """
 
     condition: str
     question: str
@@ -53,10 +57,27 @@ class ScoreRow:
     """The standard deviation of the correlation over seeds; None with one seed."""
     rmse: Estimate
     difference: Estimate
-    """Of the correlation, from that of ``reference`` on the same stimuli."""
+    """Of the correlation or accuracy, from that of ``reference`` on the same stimuli."""
     reference: str
     ceiling: Estimate
     baseline: bool = False
+    accuracy: Estimate | None = field(default=None, metadata={"omit": True})
+    macro_f1: Estimate | None = field(default=None, metadata={"omit": True})
+
+    @property
+    def metric(self) -> str:
+        """What the condition is compared by: ``pearson`` or ``accuracy``."""
+        return "pearson" if self.accuracy is None else "accuracy"
+
+    @property
+    def score(self) -> Estimate:
+        """The correlation, or the accuracy of categories."""
+        return self.pearson if self.accuracy is None else self.accuracy
+
+    @property
+    def second(self) -> Estimate:
+        """The error, or the macro F1 of categories."""
+        return self.rmse if self.macro_f1 is None else self.macro_f1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +110,7 @@ class Variant:
     name: str
     question: str
     inner: Estimate
-    """Mean over outer folds and seeds of the correlation on inner folds."""
+    """Mean over outer folds and seeds of the correlation, or accuracy, on inner folds."""
     chosen: int
     choices: int
 

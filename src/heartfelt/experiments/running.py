@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,13 @@ def prepare(
         (
             name,
             gather(
-                snapshot, recipe, policy=options.policy, group=options.group, cache=cache, progress=progress
+                snapshot,
+                recipe,
+                policy=options.policy,
+                group=options.group,
+                asked=[*options.questions, *options.same],
+                cache=cache,
+                progress=progress,
             ),
         )
         for name, snapshot in _unique(sources)
@@ -98,7 +105,7 @@ def _prepare_fine_tuning(
         for _, snapshot in sources
     ]
     named = [
-        (name, material_of(options.recipe, snapshot, own))
+        (name, material_of(options.recipe, snapshot, own, (*options.questions, *options.same)))
         for (name, snapshot), own in zip(sources, data, strict=True)
     ]
     pool = pool_of(
@@ -188,6 +195,21 @@ def experiment_of(
         tuple(notes),
         removed,
     )
+
+
+def expected_seconds(setup: Setup, plan: Planned, folder: Path) -> tuple[float, int] | None:
+    """How long a fit takes, and how many fits say so: those of the folder, else one of a frozen recipe that is timed now.
+
+    None for a recipe that trains whole models before any fit is finished. Nothing is written.
+    """
+    known = store_of(setup, plan.kind, folder).times()
+    if known.fits:
+        return known.seconds / known.fits, known.fits
+    if is_fine_tuning(setup.options.recipe):
+        return None
+    begun = time.perf_counter()
+    (plan.fit or setup.fit).fit_and_predict(plan.cells[0])
+    return time.perf_counter() - begun, 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,10 +181,14 @@ def run_sweep(
 def _inner_score(
     setup: Setup, cells: Sequence[Cell], results: Mapping[int, CellResult], question: str
 ) -> float:
-    """The correlation over the validation parts of one outer training part; NaN where it is undefined."""
+    """The correlation, or accuracy, over the validation parts of one outer training part; NaN where it is undefined."""
+    metric = setup.pool.metric(question)
     truth = np.concatenate([setup.pool.truth[question][cell.test] for cell in cells])
-    value = np.concatenate([results[id(cell)].apart(question) for cell in cells])
-    repeats = Repeats("pearson", truth, [value])
+    own = [results[id(cell)] for cell in cells]
+    value = np.concatenate(
+        [each.of(question) if metric == "accuracy" else each.apart(question) for each in own]
+    )
+    repeats = Repeats(metric, truth, [value])
     return float("nan") if repeats.why_undefined else repeats.values[0]
 
 
@@ -255,7 +259,7 @@ def _selection(
 ) -> Selection:
     best = [scores[(seed, fold, choice[seed, fold, question]), question] for seed, fold, _, _ in sweep.outer]
     inner = _mean(best)
-    outer = next(row for row in scorer.rows([condition]) if row.question == question).pearson
+    outer = next(row for row in scorer.rows([condition]) if row.question == question).score
     if inner.value is None or outer.value is None:
         optimism = Estimate.missing("one of the two is missing", "inner best minus outer")
     else:

@@ -9,45 +9,32 @@ scoring.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError, suggestion
-from heartfelt.files import inside
-from heartfelt.finetuning.parts import Parts, parts_of
+from heartfelt.errors import InputError, suggestion
+from heartfelt.finetuning.parts import Fold, Parts, parts_of
 from heartfelt.finetuning.recipe import FineTuneRecipe, Settings
+from heartfelt.finetuning.source import STAGE, GatheredSource, LedgerRows, gather_source, labels_of_raters
 from heartfelt.finetuning.task import Example, Output
-from heartfelt.labels import LabelOptions, first_answers, labels
-from heartfelt.media.audio import content_hash
-from heartfelt.media.checks import sound_hash
-from heartfelt.media.duplicates import Bits, image_hash
-from heartfelt.media.sound import read_samples
-from heartfelt.predictors.task import prompt_of
+from heartfelt.labels import first_answers
 from heartfelt.progress import Progress
-from heartfelt.screening import Panel, screen
+from heartfelt.screening import Panel
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT, published_parts
-from heartfelt.study import Scale
+from heartfelt.study import Scale, Study
 from heartfelt.tables import LEDGER
 from heartfelt.training.fitting import Floats
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, near_duplicates
-from heartfelt.training.material import LEAST_RATINGS, LEAST_STIMULI, TRAIN
-from heartfelt.training.targets import reliability_weights, vote_weights
+from heartfelt.training.material import LEAST_STIMULI, TRAIN
+from heartfelt.training.targets import reliability_weights, vote_counts, vote_weights
 
 if TYPE_CHECKING:
     from heartfelt.training.fitting import Ints
-
-STAGE = "train"
-_NO_FILE = "its media file is not available"
-_NO_LABEL = "it has no label: nobody rated it, or too few people did"
-_Ledger: TypeAlias = list[tuple[str, None, str, str | None, str, str]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,18 +89,6 @@ class TrainingData:
             )
 
 
-@dataclass(slots=True)
-class _Gathered:
-    """The stimuli of one source with both a label and a file."""
-
-    snapshot: Snapshot
-    panel: Panel
-    facts: pl.DataFrame
-    examples: list[Example]
-    hashes: list[Bits | None]
-    ledger: _Ledger = field(default_factory=list)
-
-
 def gather_data(
     sources: Sequence[Snapshot],
     recipe: FineTuneRecipe,
@@ -126,6 +101,40 @@ def gather_data(
     progress: Progress | None = None,
 ) -> TrainingData:
     """Screen, label, look for every file, and decide the parts."""
+    return _gather_all(sources, recipe, settings, policy, group, published, seed, progress)(None)
+
+
+def gather_folds(
+    sources: Sequence[Snapshot],
+    recipe: FineTuneRecipe,
+    settings: Settings,
+    count: int,
+    *,
+    policy: str = "default",
+    group: str = AUTO,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[TrainingData, list[TrainingData]]:
+    """The same for cross-validation: the data of a model that is trained on every fold, and those of each fold left out."""
+    if settings.left_out_system:
+        raise InputError(
+            "left_out_system leaves one system out, --folds every group in turn.", "Use one of the two."
+        )
+    made = _gather_all(sources, recipe, settings, policy, group, False, seed, progress)
+    return made(Fold(0, count)), [made(Fold(number + 1, count)) for number in range(count)]
+
+
+def _gather_all(
+    sources: Sequence[Snapshot],
+    recipe: FineTuneRecipe,
+    settings: Settings,
+    policy: str,
+    group: str,
+    published: bool,
+    seed: int,
+    progress: Progress | None,
+) -> Callable[[Fold | None], TrainingData]:
+    """Everything but the parts; the data with the parts of a fold, or with those of the settings."""
     questions = _questions(sources, recipe, settings)
     if published:
         for source in sources:
@@ -136,13 +145,13 @@ def gather_data(
                 )
     several = len(sources) > 1
     gathered = [
-        _gathered(
+        gather_source(
             source, questions, policy, seed, f"{source.study.name} {place}" if several else "", progress
         )
         for place, source in enumerate(sources, 1)
     ]
     examples = [example for each in gathered for example in each.examples]
-    ledger: _Ledger = [row for each in gathered for row in each.ledger]
+    ledger: LedgerRows = [row for each in gathered for row in each.ledger]
     if len(examples) < LEAST_STIMULI:
         first = f" The first reason: {ledger[0][4]}." if ledger else ""
         raise InputError(
@@ -154,7 +163,7 @@ def gather_data(
     contents = [example.content for example in examples]
     nothing = np.empty((len(examples), 0), np.float32)
     grouping = grouping_of(facts, contents, nothing, hashes, by=group)
-    tables = [_labelled(each.panel.snapshot()) for each in gathered]
+    tables = [labels_of_raters(each.panel.snapshot()) for each in gathered]
     answers = [first_answers(each.panel.snapshot()) for each in gathered]
     columns = [
         [
@@ -175,43 +184,58 @@ def gather_data(
             name, list(study.scale_of(name).labels().values()), value, weight, notes
         )
     ]
-    parts = parts_of(
-        grouping,
-        near_duplicates(contents, nothing, None, hashes),
-        systems=[example.system for example in examples],
-        published=_column(facts, SPLIT) if published else (),
-        left_out_system=settings.left_out_system,
-        test=settings.test,
-        validation=settings.validation,
-        rare=rare,
-        seed=seed,
-    )
-    ledger += [
-        ("stimulus", None, examples[at].stimulus, None, why, STAGE) for at, why in parts.dropped.items()
-    ]
-    targets = []
-    for name, value, weight in zip(questions, values, weights, strict=True):
-        known = value[parts.train][weight[parts.train] > 0]
-        if not known.size:
-            raise InputError(
-                f"No stimulus of the training part has a label for '{name}'.",
-                "Train on other questions: --set questions=NAME.",
-            )
-        shows = "prompt" in study.question(name).shows
-        flat = known if known.ndim == 1 else known.argmax(axis=1)
-        targets.append(Target(Output.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight))
-    return TrainingData(
-        tuple(sources),
-        tuple(each.panel for each in gathered),
-        tuple(examples),
-        np.repeat(np.arange(len(gathered)), [len(each.examples) for each in gathered]),
-        tuple(targets),
-        grouping,
-        parts,
-        pl.DataFrame(ledger, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
-        seed,
-        tuple(notes),
-    )
+    copies = near_duplicates(contents, nothing, None, hashes)
+
+    def with_parts(fold: Fold | None) -> TrainingData:
+        parts = parts_of(
+            grouping,
+            copies,
+            systems=[example.system for example in examples],
+            published=_column(facts, SPLIT) if published else (),
+            left_out_system=settings.left_out_system,
+            test=settings.test,
+            validation=settings.validation,
+            rare=rare,
+            fold=fold,
+            seed=seed,
+        )
+        rows = [
+            *ledger,
+            *(
+                ("stimulus", None, examples[at].stimulus, None, why, STAGE)
+                for at, why in parts.dropped.items()
+            ),
+        ]
+        return TrainingData(
+            tuple(sources),
+            tuple(each.panel for each in gathered),
+            tuple(examples),
+            np.repeat(np.arange(len(gathered)), [len(each.examples) for each in gathered]),
+            tuple(
+                _target(study, name, value, weight, parts.train)
+                for name, value, weight in zip(questions, values, weights, strict=True)
+            ),
+            grouping,
+            parts,
+            pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
+            seed,
+            tuple(notes),
+        )
+
+    return with_parts
+
+
+def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints) -> Target:
+    """The labels of a question, with what is known of those of the training part."""
+    known = value[train][weight[train] > 0]
+    if not known.size:
+        raise InputError(
+            f"No stimulus of the training part has a label for '{name}'.",
+            "Train on other questions: --set questions=NAME.",
+        )
+    shows = "prompt" in study.question(name).shows
+    flat = known if known.ndim == 1 else known.argmax(axis=1)
+    return Target(Output.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight)
 
 
 def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Settings) -> list[str]:
@@ -257,98 +281,12 @@ def _is_trace(scale: Scale) -> bool:
     return isinstance(scale, Trace)
 
 
-def _labelled(screened: Snapshot) -> pl.DataFrame:
-    least = min(LEAST_RATINGS, screened.study.design.minimum_ratings)
-    return labels(screened, LabelOptions(minimum_ratings=least)).table
-
-
-def _gathered(
-    source: Snapshot, questions: list[str], policy: str, seed: int, name: str, progress: Progress | None
-) -> _Gathered:
-    panel = screen(source, policy, seed=seed)
-    screened = panel.snapshot()
-    facts = source.without_probes.stimuli
-    labelled = _labelled(screened).filter(pl.col("question").is_in(questions))["stimulus"]
-    answered = first_answers(screened).filter(pl.col("question").is_in(questions))["stimulus"]
-    known = set(labelled) | set(answered)
-    out = _Gathered(source, panel, facts, [], [])
-    prompts = {prompt.id: prompt.text for prompt in source.study.prompts}
-    root, rows = source.source.media_root, []
-    fingerprint = _fingerprint_of(source.study.media)
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        every = list(facts.iter_rows(named=True))
-        places = [
-            None if root is None or row.get("path") is None else inside(Path(root), row["path"], "stimuli")
-            for row in every
-        ]
-        reads = pool.map(
-            lambda pair: _read(pair[0], pair[1], fingerprint),
-            [(str(row["stimulus"]) in known, place) for row, place in zip(every, places, strict=True)],
-        )
-        for done, (row, place, read) in enumerate(zip(every, places, reads, strict=True), 1):
-            stimulus = str(row["stimulus"])
-            if progress is not None:
-                progress("looking at the media", done, len(every))
-            if isinstance(read, str):
-                if stimulus in known or read == _NO_LABEL:
-                    out.ledger.append(("stimulus", None, stimulus, None, read, STAGE))
-                continue
-            assert place is not None
-            facts_of = {key: str(value) for key, value in row.items() if value is not None}
-            out.examples.append(
-                Example(
-                    stimulus,
-                    place,
-                    read[0],
-                    prompt_of(row, prompts),
-                    row.get("system"),
-                    row.get("intent"),
-                    facts_of,
-                    name,
-                )
-            )
-            out.hashes.append(read[1])
-            rows.append(row["stimulus"])
-    out.facts = facts.filter(pl.col("stimulus").is_in(rows))
-    if name:
-        shown = [column for column in ("prompt",) if column in out.facts.columns]
-        prefixed = [
-            pl.concat_str(pl.lit(f"{name}\x1f"), pl.col(column).cast(pl.String)).alias(column)
-            for column in ("stimulus", *shown)
-        ]
-        out.facts = out.facts.with_columns(prefixed)
-    return out
-
-
-def _read(
-    labelled: bool, place: Path | None, fingerprint: Callable[[Path], Bits | None]
-) -> tuple[str, Bits | None] | str:
-    """The hash of a file's content and its fingerprint, or why it cannot be used."""
-    if place is None or not place.is_file():
-        return _NO_FILE
-    if not labelled:
-        return _NO_LABEL
-    try:
-        return content_hash(place), fingerprint(place)
-    except HeartfeltError as error:
-        return error.problem
-
-
-def _fingerprint_of(media: str) -> Callable[[Path], Bits | None]:
-    """What recognises near-duplicates of a medium; files that cannot be read raise."""
-    if media == "image":
-        return image_hash
-    if media in ("audio", "speech"):
-        return lambda path: sound_hash(*read_samples(path))
-    return lambda _: None
-
-
 def _column(facts: pl.DataFrame, name: str) -> tuple[str | None, ...]:
     return tuple(facts[name].cast(pl.String).to_list()) if name in facts.columns else (None,) * facts.height
 
 
 def _labels_of(
-    question: str, source: _Gathered, table: pl.DataFrame, votes: pl.DataFrame
+    question: str, source: GatheredSource, table: pl.DataFrame, votes: pl.DataFrame
 ) -> tuple[Floats, Floats]:
     """Labels and weights of one question for the stimuli of a source; 0 and 0 where there is none."""
     scale = source.snapshot.study.scale_of(question)
@@ -365,16 +303,10 @@ def _labels_of(
             return np.zeros(len(names)), np.zeros(len(names))
         weight, _ = reliability_weights(rows[:, 0], rows[:, 1], rows[:, 2])
         return np.nan_to_num(rows[:, 0]), weight
-    codes = sorted(scale.labels())
-    place_of = {name: at for at, name in enumerate(names)}
-    shares = np.zeros((len(names), len(codes)))
-    counted = votes.filter(pl.col("question") == question).group_by("stimulus", "value").len()
-    for stimulus, value, count in counted.iter_rows():
-        if stimulus in place_of and value in codes:
-            shares[place_of[stimulus], codes.index(value)] += count
-    total = shares.sum(axis=1)
-    weight = vote_weights(shares) if total.any() else np.zeros(len(names))
-    return shares / np.maximum(total, 1.0)[:, None], weight
+    counts = vote_counts(votes.filter(pl.col("question") == question), names, sorted(scale.labels()))
+    total = counts.sum(axis=1)
+    weight = vote_weights(counts) if total.any() else np.zeros(len(names))
+    return counts / np.maximum(total, 1.0)[:, None], weight
 
 
 def _check_categories(

@@ -44,6 +44,24 @@ class Parts:
         return np.concatenate([np.empty(0, np.int64), *self.test.values()]).astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One fold of cross-validation, counted from 1; 0 leaves none out, for the model that is used afterwards."""
+
+    number: int
+    count: int
+
+    def mask(self, groups: Ints, seed: int) -> _Mask:
+        """Which stimuli belong to the fold; whole groups."""
+        have = np.unique(groups).size
+        if have < self.count:
+            raise InputError(
+                f"{have} groups of stimuli cannot be put into {self.count} folds.",
+                "Group by a column with more values (--group), use --group none, or fewer --folds.",
+            )
+        return np.asarray(folds(groups, self.count, seed, "finetune", "folds") == self.number - 1)
+
+
 def parts_of(
     grouping: Grouping,
     copies: Ints,
@@ -54,12 +72,13 @@ def parts_of(
     test: float = 0.2,
     validation: float = 0.15,
     rare: Sequence[int] = (),
+    fold: Fold | None = None,
     seed: int = 0,
 ) -> Parts:
     """The parts of stimuli in their order.
 
     ``copies`` has the same number for near-duplicates; ``rare`` are places whose category no other stimulus has, which can only be
-    trained on.
+    trained on. With a ``fold`` of cross-validation, that fold is scored, or none.
     """
     size, groups = grouping.groups.size, grouping.groups
     rest = np.ones(size, bool)
@@ -90,6 +109,11 @@ def parts_of(
             )
         tested, rest = {TEST: own}, ~own
         words = f"The system {left_out_system} was left out and scored."
+    elif fold is not None:
+        chosen = fold.mask(groups, seed)
+        chosen[list(rare)] = False
+        tested, rest = ({TEST: chosen} if fold.number else {}), ~chosen
+        words = f"{fold.count} folds by {unit}: each was scored by a model that was trained on the others."
     else:
         chosen = folds(groups, max(2, round(1 / test)), seed, "finetune", "test") == 0
         chosen[list(rare)] = False
@@ -100,8 +124,8 @@ def parts_of(
     _take_out_copies(copies, scored, stop, "the scored part", dropped)
     if not stop.any():
         at = np.flatnonzero(rest)
-        fold = folds(groups[at], max(2, round(1 / validation)), seed, "finetune", "validation")
-        stop[at[fold == 0]] = True
+        plan = folds(groups[at], max(2, round(1 / validation)), seed, "finetune", "validation")
+        stop[at[plan == 0]] = True
         stop[list(rare)] = False
         rest &= ~stop
         words += f" Training stopped by a random part of the rest by {unit}."

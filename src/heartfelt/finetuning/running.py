@@ -15,7 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.finetuning.card import model_card
 from heartfelt.finetuning.checkpoints import Checkpoints, RunIdentity
-from heartfelt.finetuning.data import TrainingData, gather_data
+from heartfelt.finetuning.data import TrainingData, gather_data, gather_folds
 from heartfelt.finetuning.engine import Engine, Fitted
 from heartfelt.finetuning.folder import CARD, MODEL, TRAINED_ON, ModelFacts, PartScore, write_model_files
 from heartfelt.finetuning.parts import VALIDATION
@@ -49,8 +49,17 @@ class FineTuneOptions:
     split: str = ""
     seed: int = 0
     name: str = ""
+    folds: int = 0
+    """Folds of cross-validation: every stimulus is scored by a model that was not trained on its group. 0 scores one part."""
 
     def __post_init__(self) -> None:
+        if self.folds and (self.folds < 2 or self.split):
+            raise InputError(
+                f"--folds must be 2 or more; got {self.folds}."
+                if not self.split
+                else "--folds makes parts of its own and cannot be used with a published split.",
+                "Use --folds 5, without --split.",
+            )
         if self.split not in ("", PUBLISHED_SPLIT):
             raise InputError(f"No split is called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none.")
 
@@ -109,26 +118,62 @@ def fine_tune(
 
     ``checkpoints`` is the folder of the unfinished run; ``resume`` continues what is there.
     """
-    import torch
-
     recipe = recipe_named(options.recipe)
     settings = settings_of(recipe, options.settings)
-    data = gather_for(recipe, settings, sources, options, progress)
+    left_out: list[pl.DataFrame] = []
+
+    def train(data: TrainingData, folder: Path | None) -> tuple[Engine, Fitted]:
+        """A model of some data; its answers about stimuli it was not trained on are added."""
+        engine, fitted = _trained(recipe, settings, data, options, folder, resume, progress)
+        left_out.append(_predicted(engine, data))
+        return engine, fitted
+
+    if options.folds:
+        data, every = gather_folds(
+            sources,
+            recipe,
+            settings,
+            options.folds,
+            policy=options.policy,
+            group=options.group,
+            seed=options.seed,
+            progress=progress,
+        )
+        for number, own in enumerate(every, 1):
+            train(own, None if checkpoints is None else checkpoints / f"fold-{number}")
+        left_out = [table.filter(pl.col("part") != VALIDATION) for table in left_out]
+    else:
+        data = gather_for(recipe, settings, sources, options, progress)
+    engine, fitted = train(data, checkpoints)
+    predictions = pl.concat(left_out)
+    name = options.name or f"{options.recipe} on {data.study_name}"
+    scored, rows = _scored(data, predictions, name, options.seed)
     plain = settings.model_dump(mode="json")
+    facts = _facts(name, options, plain, data, engine.task, fitted, rows)
+    is_main = bool(engine.accelerator.is_main_process)
+    return FineTuned(engine.task, data, facts, predictions, scored, is_main)
+
+
+def _trained(
+    recipe: FineTuneRecipe,
+    settings: Settings,
+    data: TrainingData,
+    options: FineTuneOptions,
+    checkpoints: Path | None,
+    resume: bool,
+    progress: Progress | None,
+) -> tuple[Engine, Fitted]:
+    """One training run."""
+    import torch
+
     store = None
     if checkpoints is not None:
+        plain = settings.model_dump(mode="json")
         store = Checkpoints(checkpoints, RunIdentity(options.recipe, plain, data_hash(data), options.seed))
         store.check(resume=resume)
     torch.manual_seed(derived_seed(options.seed, "finetune", "weights"))
-    task = recipe.build(data, settings)
-    engine = Engine(task, data, settings, checkpoints=store, progress=progress)
-    fitted = engine.fit()
-    predictions = _predicted(engine, data)
-    name = options.name or f"{options.recipe} on {data.study_name}"
-    scored, rows = _scored(data, predictions, name, options.seed)
-    facts = _facts(name, options, plain, data, task, fitted, rows)
-    is_main = bool(engine.accelerator.is_main_process)
-    return FineTuned(engine.task, data, facts, predictions, scored, is_main)
+    engine = Engine(recipe.build(data, settings), data, settings, checkpoints=store, progress=progress)
+    return engine, engine.fit()
 
 
 def gather_for(

@@ -65,7 +65,7 @@ LABELS = Contract(
         Column("stimulus", pl.String, "the stimulus id"),
         Column("question", pl.String, "the question id"),
         Column("value", pl.Float64, "the label, or the code of its category", nullable=True),
-        Column("standard_error", pl.Float64, "of the value", nullable=True),
+        Column("standard_error", pl.Float64, "standard error of the value", nullable=True),
         Column("low", pl.Float64, "lower bound of the value's interval", nullable=True),
         Column("high", pl.Float64, "upper bound of the value's interval", nullable=True),
         Column("n", pl.Int64, "ratings behind it", nullable=True),

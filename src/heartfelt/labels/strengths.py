@@ -45,7 +45,7 @@ STRENGTHS = Contract(
         Column("of", pl.String, "system or stimulus"),
         Column("name", pl.String, "the system or stimulus"),
         Column("value", pl.Float64, "its strength, mean zero over all that have one", nullable=True),
-        Column("standard_error", pl.Float64, "of the strength", nullable=True),
+        Column("standard_error", pl.Float64, "standard error of the strength", nullable=True),
         Column("low", pl.Float64, "lower bound of the strength's interval", nullable=True),
         Column("high", pl.Float64, "upper bound of the strength's interval", nullable=True),
         Column("n", pl.Int64, "answers it took part in"),

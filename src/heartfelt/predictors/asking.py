@@ -75,6 +75,8 @@ class _Open:
     case: Case
     settled: list[Prediction | None]
     attempts: list[int]
+    errors: dict[int, list[str]] = field(default_factory=dict)
+    """What attempts met after which the question at a place was asked again."""
     keys: list[str] = field(default_factory=list)
     from_cache: int = 0
     transient_error: bool = False
@@ -197,6 +199,7 @@ class Work:
             pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)
             if attempts <= self.retry.retries and pause is not None:
                 wait = max(wait, pause)
+                open_case.errors.setdefault(place, []).append(problem)
                 continue
             if attempts <= self.retry.retries:
                 problem += (
@@ -212,7 +215,11 @@ class Work:
 
     def _outcome(self, open_case: _Open, seconds: float) -> Outcome:
         case, attempts = open_case.case, tuple(open_case.attempts)
-        predictions = tuple(each for each in open_case.settled if each is not None)
+        predictions = tuple(
+            replace(each, errors=tuple(open_case.errors[place])) if place in open_case.errors else each
+            for place, each in enumerate(open_case.settled)
+            if each is not None
+        )
         if open_case.keys and self.cache is not None:
             asked = zip(open_case.keys, predictions, attempts, strict=True)
             self.cache.add({key: each for key, each, times in asked if times and each.problem is None})

@@ -15,6 +15,9 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.tables import Column, Contract
 
+SIMILARITY = "similarity"
+"""The form of a request to a server that answers a text and a file with a number."""
+
 
 def _column(about: str, default: Any = MISSING) -> Any:
     return field(default=default, metadata={"about": about})
@@ -31,7 +34,7 @@ class Call:
         "every question in the request, answered or not, separated by spaces"
     )
     requested_model: str = _column("the model that was asked for")
-    form: str = _column("how the answer was asked for: json_schema, json_object or plain")
+    form: str = _column("how the answer was asked for: json_schema, json_object, plain or similarity")
     status: int = _column("the HTTP status", 200)
     model: str | None = _column("the model as the server names it", None)
     fingerprint: str | None = _column("the server's system fingerprint", None)
@@ -47,6 +50,12 @@ class Call:
     )
     reasoning: str | None = _column("what the server returned as reasoning, apart from the answer", None)
     cached: bool = _column("whether this run took the answer from the cache", False)
+    prompt: str | None = _column("what was sent as text, media left out; never a key", None)
+
+    @property
+    def metered(self) -> bool:
+        """Whether the server counts tokens; one that answers with similarities does not."""
+        return self.form != SIMILARITY
 
     def to_json(self) -> dict[str, Any]:
         """Plain data without gaps."""

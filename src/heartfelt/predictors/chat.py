@@ -32,6 +32,7 @@ from heartfelt.predictors.chat_form import (
     SYSTEM,
     completion_of,
     groups,
+    in_words,
     known_facts,
     message,
     read_form,
@@ -297,14 +298,18 @@ class Chat(RemotePredictor):
         self, case: Case, asks: Sequence[Ask], content: list[dict[str, Any]], form: str
     ) -> tuple[Response, Call]:
         """Send one request; a transient failure is raised. The call is its record so far."""
-        body = json.dumps(self._request(case, asks, content, form)).encode()
+        request = self._request(case, asks, content, form)
+        body = json.dumps(request).encode()
         at, begun = datetime.now(UTC).isoformat(timespec="microseconds"), time.perf_counter()
         response = self.connections.post(body)
         seconds = round(time.perf_counter() - begun, 6)
         digest = hashlib.sha256(body).hexdigest()
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)
-        call = Call(name, digest, at, questions, self.model, form, response.status, seconds=seconds)
+        prompt = in_words(request["messages"])
+        call = Call(
+            name, digest, at, questions, self.model, form, response.status, seconds=seconds, prompt=prompt
+        )
         return response, call
 
     def _read(

@@ -91,6 +91,20 @@ def message(
     return [*shown, words]
 
 
+def in_words(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The messages of a request as text; media are named, not included."""
+    lines = []
+    for each in messages:
+        content = each["content"]
+        parts = (
+            [content]
+            if isinstance(content, str)
+            else [part.get("text") or f"[{part['type']}]" for part in content]
+        )
+        lines.append(f"{each['role']}:\n" + "\n".join(parts))
+    return "\n\n".join(lines)
+
+
 def media_part(asks: Sequence[Ask], media: Media) -> dict[str, Any]:
     """The medium that questions are about, as a part of the user's message."""
     return _image_part(media) if asks[0].about.get("media", "") == "image" else _sound_part(media)

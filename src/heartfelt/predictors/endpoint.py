@@ -17,16 +17,20 @@ answer.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.calls import SIMILARITY, Call
 from heartfelt.predictors.http import (
     Connections,
     RemotePredictor,
@@ -43,6 +47,8 @@ from heartfelt.study.set_scale import TIE, Trace
 KEYS = ("similarity", "score", "logit")
 _REFUSALS = frozenset({400, 404, 405, 406, 413, 415, 422, 501})
 """What a server may answer to a batch it does not know."""
+_LONGEST_RECORD = 20_000
+"""Characters of an answer that are recorded."""
 _CHOICES = {
     "audio": ("send", "stem"),
     "names": ("unique", "plain"),
@@ -134,13 +140,15 @@ class Endpoint(RemotePredictor):
         ]
         request: dict[str, Any] = {"text": ask.words or ask.text, "scale": ask.scale.model_dump(mode="json")}
         request |= {"members": files} if case.members else files[0]
+        sent = {"text": request["text"], "files": [self._name(part, ask) for part in case.parts]}
         try:
-            status, answer = self._posted(json.dumps(request).encode())
+            reply = self._posted(json.dumps(request).encode(), sent, (ask.question,))
         except (TransientError, UnusableAnswer) as error:
             return _failure(error)
-        if status != 200:
-            return Prediction.failed(refusal(status, answer))
-        return _of_members(answer, case) if case.members else _of_trace(answer)
+        if reply.status != 200:
+            return reply.refused
+        made = _of_members(reply.answer, case) if case.members else _of_trace(reply.answer)
+        return replace(made, call=reply.call)
 
     def _name(self, case: Case, ask: Ask) -> str:
         """What the stimulus is called in a request."""
@@ -167,34 +175,38 @@ class Endpoint(RemotePredictor):
 
     def _together(self, case: Case, lines: Sequence[_Line]) -> list[Prediction]:
         """All texts in one request; what the server's answer settles, in order, which may be nothing."""
+        texts = [line.text for line in lines]
+        sent = {"texts": texts, "file": lines[0].name}
+        asked = tuple(dict.fromkeys(case.asks[line.place].question for line in lines))
         try:
-            status, answer = self._posted(self._content(case, lines[0], [line.text for line in lines]))
+            reply = self._posted(self._content(case, lines[0], texts), sent, asked)
         except (TransientError, UnusableAnswer) as error:
             # A server error may be this server's way to refuse a batch.
             if isinstance(error, TransientError) and error.status == 500 and not self._batches:
                 return []
             return [_failure(error)] * len(lines)
-        if status in _REFUSALS and not self._batches:
+        if reply.status in _REFUSALS and not self._batches:
             return []
-        if status != 200:
-            return [Prediction.failed(refusal(status, answer))] * len(lines)
-        many = answer.get("similarities") if isinstance(answer, dict) else None
+        if reply.status != 200:
+            return [reply.refused] * len(lines)
+        many = reply.answer.get("similarities") if isinstance(reply.answer, dict) else None
         if many is None and not self._batches:
             self._batches = False
-            return [_read(answer)]
+            return [replace(_read(reply.answer), call=reply.call)]
         if not isinstance(many, list) or len(many) != len(lines):
             count = len(many) if isinstance(many, list) else "no"
             wrong = f"the server gave {count} similarities for {len(lines)} texts"
-            return [Prediction.failed(wrong)] * len(lines)
+            return [Prediction(problem=wrong, call=reply.call)] * len(lines)
         self._batches = True
-        return [_number(value, "similarities") for value in many]
+        return [replace(_number(value, "similarities"), call=reply.call) for value in many]
 
     def _single(self, case: Case, line: _Line) -> Prediction:
+        asked = (case.asks[line.place].question,)
         try:
-            status, answer = self._posted(self._content(case, line))
+            reply = self._posted(self._content(case, line), {"text": line.text, "file": line.name}, asked)
         except (TransientError, UnusableAnswer) as error:
             return _failure(error)
-        return _read(answer) if status == 200 else Prediction.failed(refusal(status, answer))
+        return replace(_read(reply.answer), call=reply.call) if reply.status == 200 else reply.refused
 
     def _content(self, case: Case, line: _Line, texts: Sequence[str] = ()) -> bytes:
         """The body of a request; base64 needs no escaping, so the audio is inserted as it is."""
@@ -205,23 +217,52 @@ class Endpoint(RemotePredictor):
         audio = case.media.base64 if case.media else ""
         return b'%s, "audio_base64": "%s"}' % (head[:-1], audio.encode("ascii"))
 
-    def _posted(self, content: bytes) -> tuple[int, Any]:
-        """The status and the answer of one request; a transient error is raised, and so is an answer that cannot be read."""
+    def _posted(self, content: bytes, sent: Mapping[str, Any], questions: tuple[str, ...]) -> _Reply:
+        """One request and its answer; a transient error is raised, and so is an answer that cannot be read."""
+        at, begun = datetime.now(UTC).isoformat(timespec="microseconds"), time.perf_counter()
         response = self.connections.post(content)
+        digest = hashlib.sha256(content).hexdigest()
+        call = Call(
+            hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16],
+            digest,
+            at,
+            questions,
+            self._url,
+            SIMILARITY,
+            response.status,
+            seconds=round(time.perf_counter() - begun, 6),
+            completion=response.text[:_LONGEST_RECORD],
+            prompt=json.dumps(sent, ensure_ascii=False),
+        )
         if response.status >= 300:
-            return response.status, response.text
+            return _Reply(response.status, response.text, call)
         if not response.body.strip():
-            raise UnusableAnswer(f"the server answered {response.status} with nothing")
+            raise UnusableAnswer(f"the server answered {response.status} with nothing", call=call)
         try:
-            return 200, json.loads(response.body)
+            return _Reply(200, json.loads(response.body), call)
         except (ValueError, RecursionError):
-            raise UnusableAnswer(f"the server's answer is not JSON: '{shortened(response.text)}'") from None
+            problem = f"the server's answer is not JSON: '{shortened(response.text)}'"
+            raise UnusableAnswer(problem, call=call) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came back, and the record of the request."""
+
+    status: int
+    answer: Any
+    call: Call
+
+    @property
+    def refused(self) -> Prediction:
+        """The failure that a refusal is."""
+        return Prediction(problem=refusal(self.status, self.answer), call=self.call)
 
 
 def _failure(error: HeartfeltError) -> Prediction:
     if isinstance(error, TransientError):
         return Prediction.later(error.problem, error.after)
-    return Prediction.failed(error.problem)
+    return Prediction(problem=error.problem, call=getattr(error, "call", None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +283,19 @@ def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Pr
     )
     if failed or retried:
         return (failed or retried)[0]
-    return best_match(ask, [(code, each.score or 0.0) for code, each in scored])
+    made = best_match(ask, [(code, each.score or 0.0) for code, each in scored])
+    return replace(made, call=_together([each.call for _, each in scored if each.call is not None]))
+
+
+def _together(calls: Sequence[Call]) -> Call | None:
+    """The record of several requests that one answer was made of."""
+    unique = list({call.id: call for call in calls}.values())
+    if len(unique) < 2:
+        return unique[0] if unique else None
+    prompt = "\n".join(call.prompt or "" for call in unique)
+    completion = "\n".join(call.completion or "" for call in unique)
+    seconds = round(sum(call.seconds for call in unique), 6)
+    return replace(unique[0], prompt=prompt, completion=completion, seconds=seconds)
 
 
 def _read(answer: Any) -> Prediction:

@@ -25,7 +25,9 @@ OF_STIMULUS = ("case", "asks", "path", "content", "stimulus", "system", "intent"
 OF_QUESTION = ("ask", "question", "text", "words", "scale")
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FIELDS = frozenset(
-    each.name for each in fields(Prediction) if each.name not in {"retry_after", "call", "second_call"}
+    each.name
+    for each in fields(Prediction)
+    if each.name not in {"retry_after", "call", "second_call", "errors"}
 )
 
 

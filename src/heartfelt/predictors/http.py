@@ -31,6 +31,7 @@ import httpcore
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.calls import Call
 from heartfelt.predictors.predictor import Case, Predictor, TransientError
 
 LONGEST_ANSWER = 16 * 1024 * 1024
@@ -44,8 +45,10 @@ _CONNECTING = threading.Lock()
 class UnusableAnswer(HeartfeltError):
     """An answer that cannot be used and would not be better if asked again."""
 
-    def __init__(self, problem: str, fix: str = "Check the server.") -> None:
+    def __init__(self, problem: str, fix: str = "Check the server.", call: Call | None = None) -> None:
         super().__init__(problem, fix)
+        self.call = call
+        """The record of the request, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)

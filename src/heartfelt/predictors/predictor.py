@@ -74,6 +74,7 @@ PREDICTIONS = Contract(
         _column("rate", "of a trace: samples per second", pl.Float64, required=False),
         _column("start", "of a trace: seconds to the first sample", pl.Float64, required=False),
         Column("attempts", pl.Int64, "how often it was asked"),
+        _column("errors", "what earlier attempts met, as JSON", required=False),
         _column("seconds", "time its case took", pl.Float64),
     ),
     key=("model", "stimulus", "question"),
@@ -209,10 +210,12 @@ class Prediction:
     """Of a trace: seconds from the start of the clip to the first sample."""
     flag: str | None = None
     """What makes it doubtful, in a word or two that can be filtered by; ``note`` says more."""
-    call: Call | None = None
-    """The request to a hosted model it was read from."""
-    second_call: Call | None = None
+    call: Call | None = field(default=None, compare=False)
+    """The request to a server it was read from."""
+    second_call: Call | None = field(default=None, compare=False)
     """The request with the two stimuli of a pair the other way round."""
+    errors: tuple[str, ...] | None = field(default=None, compare=False)
+    """What earlier attempts met, in order: transient errors after which it was asked again."""
     retry_after: float | None = None
     """Ask this question again after this many seconds: it met a transient error (``problem``), or was not asked yet."""
 

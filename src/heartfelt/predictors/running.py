@@ -201,6 +201,7 @@ class _State:
     def result(self, predictor: Predictor, seconds: float, folder: Path | None) -> Run:
         """Everything in the order of the cases."""
         answered, calls = self.answered, self.calls.values()
+        metered = [call for _, call in calls if call.metered]
         counts = {
             "items": len(self.keys),
             "answered": answered,
@@ -215,7 +216,7 @@ class _State:
             predictor.info,
             counts,
             seconds,
-            usage_of(call for _, call in calls) if calls else None,
+            usage_of(metered) if metered else None,
             predictions_table(self.model, ((*item, self.entries[item]) for item in self.keys)),
             predictor.ledger(),
             calls_table(calls) if calls else None,
@@ -310,7 +311,7 @@ def _calls(outcome: Outcome) -> list[Call]:
     calls = [
         call for made in outcome.predictions for call in (made.call, made.second_call) if call is not None
     ]
-    return list({call.id: call for call in calls}.values())
+    return list({call.id: call for call in calls if call.metered}.values())
 
 
 def _write(result: Run, folder: Path) -> None:

@@ -37,8 +37,9 @@ JOURNAL = "journal.jsonl"
 _HEAD, _MIDDLE = b'{"crc":"', b'","row":'
 _SYNC_EVERY = 1.0
 _CALLS = ("call", "second_call")
-_AS_JSON = ("shares", "members", "orders", "samples")
-_SELDOM = ("members", "orders", "samples", "rate", "start")
+_AS_JSON = ("shares", "members", "orders", "samples", "errors")
+_TUPLES = ("orders", "samples", "errors")
+_SELDOM = ("members", "orders", "samples", "rate", "start", "errors")
 """Columns that are there only where some prediction has them."""
 _FIELDS = tuple(field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS})
 
@@ -66,7 +67,7 @@ def _plain(prediction: Prediction) -> dict[str, Any]:
 
 def _prediction(row: Mapping[str, Any]) -> Prediction:
     """The prediction that :func:`_plain` made plain data of."""
-    parts: dict[str, Any] = {name: tuple(row[name]) for name in ("orders", "samples") if name in row}
+    parts: dict[str, Any] = {name: tuple(row[name]) for name in _TUPLES if name in row}
     parts |= {name: Call.from_json(row[name]) for name in _CALLS if name in row}
     return Prediction(**{**row, **parts})
 
@@ -158,7 +159,13 @@ class Journal:
     def add(self, stimulus: str, entries: Mapping[str, Entry], seconds: float) -> None:
         """Write one finished case: its entries by key."""
         self._note_calls(stimulus, entries.values())
-        answers = [[key, entry.attempts, _plain(entry.prediction)] for key, entry in entries.items()]
+        answers = [(key, entry.attempts, _plain(entry.prediction)) for key, entry in entries.items()]
+        # Questions that were sent together share a request; what was sent is written once.
+        written: set[str] = set()
+        for call in (plain[name] for _, _, plain in answers for name in _CALLS if name in plain):
+            if call["id"] in written:
+                call.pop("prompt", None)
+            written.add(call["id"])
         row = {"stimulus": stimulus, "seconds": seconds, "answers": answers}
         body = json.dumps(row, allow_nan=False, separators=(",", ":")).encode()
         self._file.write(b"%s%08x%s%s}\n" % (_HEAD, zlib.crc32(body), _MIDDLE, body))
@@ -171,7 +178,8 @@ class Journal:
     def _note_calls(self, stimulus: str, entries: Iterable[Entry]) -> None:
         for entry in entries:
             for name in _CALLS:
-                if (call := getattr(entry.prediction, name)) is not None:
+                call: Call | None = getattr(entry.prediction, name)
+                if call is not None and (call.prompt is not None or call.id not in self.calls):
                     self.calls[call.id] = (stimulus, call)
 
     def close(self) -> None:
@@ -237,7 +245,7 @@ class Cache:
         if not answers:
             return
         rows = [
-            (key, json.dumps(_plain(prediction), ensure_ascii=False, allow_nan=False))
+            (key, json.dumps(_plain(replace(prediction, errors=None)), ensure_ascii=False, allow_nan=False))
             for key, prediction in answers.items()
         ]
         with suppress(sqlite3.Error, InputError), self._lock, self._open() as connection:

@@ -15,6 +15,8 @@ from heartfelt.tables import CONTRACTS
 
 UNDESCRIBED = "a column of the source, which does not describe it"
 """What is said of a column that neither heartfelt, the study nor the authors describe."""
+RENAMED = "source_"
+"""How the name of a column of the source begins whose own name a layout needs."""
 
 _KNOWN: dict[str, dict[str, str]] = {
     contract.name: {column.name: column.about for column in contract.columns}
@@ -31,6 +33,31 @@ _STIMULI = {
     "audio": "the audio",
     "image": "the image",
     "file_name": "the media file, relative to this table",
+    "generator": "what made the file: a model, service, tool or synthesiser",
+    "model": "the model that made it",
+    "revision": "the version of the model",
+    "seed": "the seed it was made with",
+    "settings": "what the generator was told, as JSON",
+    "licence": "the licence of the generator's output",
+    "hardware": "what it was made on",
+    "source": "the file it was made from",
+    "made_at": "when it was made",
+    "original": "the file as it was before preparing",
+    "original_sha256": "the hash of that file",
+    "crop_start": "seconds into the original at which it begins",
+    "seconds": "its length in seconds after preparing",
+    "gain_db": "the gain that made all stimuli equally loud, in dB",
+    "loudness_before": "integrated loudness before preparing, in LUFS",
+    "loudness": "integrated loudness, in LUFS",
+    "true_peak_db": "the true peak level, in dBTP",
+    "vocals": "how likely somebody sings or speaks, from 0 to 1",
+    "syllables": "syllables spoken",
+    "speech_rate": "syllables per second",
+    "articulation_rate": "syllables per second without silences of 0.3 s or more",
+    "brightness": "mean brightness of the image",
+    "duplicate_of": "the stimulus that it is nearly the same as",
+    "checks": "what is wrong with the file or was held back, in words",
+    "problem": "why there is no prepared file",
 }
 _RATINGS = {
     "kind": "what the trial was for: rating, repeat, anchor",
@@ -77,6 +104,14 @@ _LEDGER = {
     "threshold": "the limit it was compared with",
     "p": "the p-value, where the rule has one",
 }
+_KNOWN["media"] = {
+    "stimulus": "the stimulus id",
+    "path": "the media file, relative to the release's folder",
+    "sha256": "the SHA-256 of the published file; of the original where only a link is published",
+    "bytes": "its size",
+    "link": _STIMULI["link"],
+    "why_absent": _STIMULI["why_absent"],
+}
 for _table, _more in (("stimuli", _STIMULI), ("ratings", _RATINGS), ("raters", _RATERS), ("ledger", _LEDGER)):
     _KNOWN[_table] = {**_more, **_KNOWN[_table]}
 
@@ -91,6 +126,9 @@ def about_column(table: str, name: str, study: Study, details: Details | None = 
     if own := stated.get(f"{table}.{name}") or stated.get(name):
         return own
     known = _KNOWN.get(table, {}).get(name)
+    if known is None and name.startswith(RENAMED):
+        original = about_column(table, name.removeprefix(RENAMED), study, details)
+        return original if original == UNDESCRIBED else f"as the source gives it: {original}"
     return known or _asked_of_raters(name, study) or _asked_of_stimuli(name, study) or UNDESCRIBED
 
 

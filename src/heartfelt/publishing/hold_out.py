@@ -5,8 +5,9 @@ published means, verified fields or ledger entries. A trial in which stimuli wer
 held out. The public benchmark is frozen from the public snapshot alone, so that labels which pool over items (Dawid-Skene,
 ITU-T P.910, strengths) carry nothing of the held-out ratings either. The private benchmark has the labels of every part.
 
-Stimuli and items may bring columns of their own, and one of them may repeat the labels: a numeric column whose rank correlation
-with the held-out labels of a question is at least ``GIVES_AWAY`` is emptied for the held-out stimuli.
+Stimuli and items may bring columns of their own, and one of them may repeat the labels, as published means do. Such a column is
+emptied for the held-out stimuli: one whose rank correlation with the held-out labels of a question is at least ``GIVES_AWAY``, or
+one of few values that decide the category in at least that share of the items.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, LabelOptions, SplitOptions, freeze
-from heartfelt.labels.splits import assigned, groups_of
 from heartfelt.publishing.release import Step
+from heartfelt.publishing.splits import placed_by
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
+from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.tables import STIMULI
 from heartfelt.wording import plural
 
-GIVES_AWAY = 0.95
-"""The rank correlation with held-out labels from which a column counts as a copy of them."""
+GIVES_AWAY = 0.9
+"""How closely a column must agree with held-out labels to count as a copy of them."""
 LEAST_ITEMS = 8
 """A correlation over fewer items says nothing about a copy."""
 BY_PEOPLE = ("verdict", "final", "verified_by", "first")
@@ -68,7 +70,7 @@ def hold_out(
             f"The split has no part '{part}' to hold out.", suggestion(part, split.shares, "Parts")
         )
     private = freeze(snapshot, labels, split)
-    placed = assigned(groups_of(snapshot.without_probes.stimuli, split.by), split)
+    placed = placed_by(snapshot.without_probes.stimuli, split)
     hidden = placed.filter(pl.col("split") == part)["stimulus"].to_list()
     if not private.part(part).height and not (private.choices["split"] == part).any():
         raise InputError(
@@ -148,19 +150,42 @@ def _public_benchmark(
 def _copies(
     stimuli: pl.DataFrame, items: pl.DataFrame, private: Benchmark, part: str
 ) -> Iterator[tuple[str, str]]:
-    """``table, column`` of every numeric column that repeats the held-out labels of a question."""
+    """``table, column`` of every column that repeats the held-out labels of a question."""
     labels = private.part(part).select("stimulus", "question", pl.col("label").alias("_label"))
-    known = {*STIMULI.names, "question", private.split.by}
+    known = {*STIMULI.names, "question", SPLIT, private.split.by}
+    categories = [q.id for q in private.study.asked if private.study.scale_of(q.id).labels()]
     for table, frame, on in (
         ("stimuli", stimuli, ["stimulus"]),
         ("items", items, ["stimulus", "question"]),
     ):
-        numeric = [name for name, dtype in frame.schema.items() if dtype.is_numeric() and name not in known]
-        both = frame.select(*on, *numeric).join(labels, on=on, how="inner")
-        for name in numeric:
-            own = both.select("question", "_label", pl.col(name).cast(pl.Float64).fill_nan(None)).drop_nulls()
-            agreement = own.group_by("question").agg(
-                pl.len().alias("n"), pl.corr(name, "_label", method="spearman").abs().alias("r")
-            )
-            if ((agreement["n"] >= LEAST_ITEMS) & (agreement["r"].fill_nan(0.0) >= GIVES_AWAY)).any():
-                yield table, name
+        columns = [name for name in frame.columns if name not in known]
+        both = frame.select(*on, *columns).join(labels, on=on, how="inner")
+        for name in columns:
+            own = both.select("question", "_label", pl.col(name).alias("_own")).drop_nulls()
+            for _, rows in own.group_by("question"):
+                if rows.height >= LEAST_ITEMS and (
+                    _follows(rows) or (rows["question"][0] in categories and _decides(rows))
+                ):
+                    yield table, name
+                    break
+
+
+def _follows(rows: pl.DataFrame) -> bool:
+    """Whether a column of numbers, or of texts that are numbers, rises or falls with the labels."""
+    if not (rows["_own"].dtype.is_numeric() or rows["_own"].dtype == pl.String):
+        return False
+    numbers = rows.select("_label", pl.col("_own").cast(pl.Float64, strict=False).fill_nan(None)).drop_nulls()
+    if numbers.height < max(LEAST_ITEMS, 0.9 * rows.height):
+        return False
+    agreement = numbers.select(pl.corr("_own", "_label", method="spearman")).item()
+    return agreement is not None and abs(agreement) >= GIVES_AWAY
+
+
+def _decides(rows: pl.DataFrame) -> bool:
+    """Whether a column of few values says which category the label is."""
+    values = rows["_own"].n_unique()
+    if rows["_own"].dtype not in (pl.String, pl.Boolean) or values > rows.height / 4:
+        return False
+    most = rows["_label"].value_counts()["count"].to_list()
+    right = rows.group_by("_own").agg(pl.col("_label").value_counts().struct.field("count").max().alias("n"))
+    return max(most) <= 0.8 * rows.height and right["n"].sum() >= GIVES_AWAY * rows.height

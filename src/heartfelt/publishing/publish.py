@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, StudyError
 from heartfelt.files import must_be_free, whole_folder
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
@@ -37,9 +38,10 @@ from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.write import Papers, write_papers
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release
-from heartfelt.publishing.splits import check_split, freeze_release, split_options
+from heartfelt.publishing.splits import check_split, freeze_release, release_split, split_options
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from heartfelt.study import parse_study, study_text
 
 BENCHMARK = "benchmark"
 
@@ -82,9 +84,10 @@ def publish(
     options, details, report = options or PublishOptions(), details or Details(), progress or _silent
     out = Path(out)
     must_be_free(out)
+    layouts = _layouts(options)
+    split_options(snapshot.stimuli, options.split)  # settings that cannot be are refused before any work
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
-    layouts = _layouts(options)
     source = Draft.of(snapshot)
     everybody = people_of(source)
     with whole_folder(out) as folder:
@@ -102,9 +105,7 @@ def publish(
         if share is None and details.media_may_be_shared is False:
             share = False
         draft, media = publish_media(draft, folder, share, report)
-        draft = replace(
-            draft, source=Source("published", snapshot.study.name, media_root=draft.source.media_root)
-        )
+        draft = replace(draft, source=_source(draft))
         report("removing what is private", 3, 5)
         draft, benchmark, why = _divided(draft, options, private)
         draft = round_durations(coarsen(draft, options), options.seconds)
@@ -133,6 +134,15 @@ def _silent(_doing: str, _done: int, _total: int) -> None:
     """No progress is shown."""
 
 
+def _source(draft: Draft) -> Source:
+    """Where the published snapshot comes from: without paths, options and notes of the original."""
+    versions = {}
+    for name, text in draft.source.versions.items():
+        with suppress(StudyError):  # a text that this version cannot read
+            versions[name] = study_text(parse_study(text))
+    return Source("published", draft.study.name, media_root=draft.source.media_root, versions=versions)
+
+
 def _divided(
     draft: Draft, options: PublishOptions, private: Path
 ) -> tuple[Draft, Benchmark | None, str | None]:
@@ -146,7 +156,7 @@ def _divided(
             return draft, freeze_release(snapshot, settings=options.split), None
         except InputError as error:
             return draft, None, error.problem
-    split = split_options(snapshot.stimuli, options.split)
+    split = release_split(snapshot, settings=options.split)
     divided = hold_out(snapshot, options.hold_out, split)
     divided.private.write(private / BENCHMARK, replace=True)
     tables = {name: divided.snapshot.table(name) for name in draft.tables}

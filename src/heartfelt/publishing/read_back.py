@@ -123,7 +123,7 @@ def _compared(
 def _explained(each: Difference, steps: tuple[Step, ...]) -> Difference:
     column = "path" if each.table == "stimuli" and each.column in AT_HAND else each.column
     own = [step for step in steps if step.table == each.table and step.kind not in {"pseudonyms", "check"}]
-    exact = [step.about for step in own if step.column == column]
+    exact = [step.about for step in own if column in (step.column, step.settings.get("was"))]
     if column is None:
         exact = [step.about for step in own]
         if each.table in {"ledger", "raters"}:

@@ -122,15 +122,21 @@ def split_of(release: Release) -> SplitOptions:
 
 def placement(release: Release) -> pl.DataFrame:
     """``stimulus, group, split`` of every stimulus of a release, with or without a label."""
-    split = split_of(release)
-    groups = groups_of(release.snapshot.stimuli, split.by)
+    return placed_by(release.snapshot.stimuli, split_of(release))
+
+
+def placed_by(stimuli: pl.DataFrame, split: SplitOptions) -> pl.DataFrame:
+    """``stimulus, group, split``; groups that the split fixes and that are not there do not matter.
+
+    A published split is taken as it is, also for parts in which nothing has a label; stimuli it leaves out are ``unassigned``.
+    """
+    groups = groups_of(stimuli, split.by)
+    if split.by == SPLIT:
+        alone = pl.col("group").str.starts_with("\x00stimulus ")
+        return groups.with_columns(pl.when(alone).then(pl.lit(UNASSIGNED)).otherwise("group").alias("split"))
     known = set(groups["group"])
     fixed = {group: part for group, part in split.fixed.items() if group in known}
-    placed = assigned(groups, replace(split, fixed=fixed))
-    if split.by != SPLIT:
-        return placed
-    own = pl.col("group").str.starts_with("\x00stimulus ")
-    return placed.with_columns(pl.when(own).then(pl.lit(UNASSIGNED)).otherwise("split").alias("split"))
+    return assigned(groups, replace(split, fixed=fixed))
 
 
 def parts_of(placed: pl.DataFrame, split: SplitOptions | None = None) -> tuple[str, ...]:
@@ -181,8 +187,9 @@ class SplitCheck:
             for name, count in self.divided.items()
             if count
         ]
-        about = f"Stimuli are divided by {self.by}: {sizes}. "
-        about += f"There are {listed(crossing)}." if crossing else f"No {self.by} is in two parts."
+        about = f"Stimuli are divided by {self.by}: {sizes}."
+        about += "" if self.divided[self.by] else f" No {self.by} is in two parts."
+        about += f" There are {listed(crossing)}." if crossing else ""
         settings = {"by": self.by, "seed": str(self.seed), "hash": self.hash}
         split = Step("split", "stimuli", SPLIT, about, sum(self.stimuli.values()), settings=settings)
         return split, Step("check", "stimuli", SPLIT, self._media(), len(self.crossings))

@@ -3,7 +3,6 @@ from .bench.write import write_bench
 from .conveyance import write_conveyance
 from .experiments import write_experiment
 from .figures import FIGURES
-from .leaderboard import write_leaderboard
 from .overview import write_overview
 from .planning import write_plan
 from .plotting import plot
@@ -17,7 +16,6 @@ __all__ = [
     "write_conveyance",
     "write_evaluation",
     "write_experiment",
-    "write_leaderboard",
     "write_overview",
     "write_plan",
 ]

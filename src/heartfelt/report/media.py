@@ -7,6 +7,9 @@ import mimetypes
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import quote
+
+import polars as pl
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.media.image import thumbnail
@@ -25,15 +28,15 @@ _TYPES = {
 
 def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:
     """What the page plays for each stimulus: a data address if all media fit into the page, else a relative path."""
-    paths = _paths(snapshot)
+    paths = media_paths(snapshot.stimuli, snapshot.source.media_root)
     if sum(path.stat().st_size for path in paths.values()) > EMBED_AT_MOST:
-        return {name: _relative(path, page.parent) for name, path in paths.items()}
+        return {name: relative_address(path, page.parent) for name, path in paths.items()}
     return {name: _embedded(path) for name, path in paths.items()}
 
 
 def thumbnails(snapshot: Snapshot, names: Iterable[str]) -> dict[str, str]:
     """Small pictures of images as data addresses; those that cannot be read, or are too many for a page, are left out."""
-    paths, out, size = _paths(snapshot), {}, 0
+    paths, out, size = media_paths(snapshot.stimuli, snapshot.source.media_root), {}, 0
     for name in names:
         try:
             small = thumbnail(paths[name]) if name in paths else b""
@@ -45,22 +48,16 @@ def thumbnails(snapshot: Snapshot, names: Iterable[str]) -> dict[str, str]:
     return out
 
 
-def _paths(snapshot: Snapshot) -> dict[str, Path]:
-    """The media files that are there, by stimulus."""
-    root = snapshot.source.media_root
-    stimuli = snapshot.stimuli
+def media_paths(stimuli: pl.DataFrame, root: Path | None) -> dict[str, Path]:
+    """The media files below ``root`` that were there when the stimuli were read, by stimulus."""
     if root is None or not {"path", "found"} <= set(stimuli.columns):
         return {}
-    return {
-        row["stimulus"]: root / row["path"]
-        for row in stimuli.iter_rows(named=True)
-        if row["found"] and row["path"]
-    }
+    there = stimuli.filter(pl.col("found") & (pl.col("path") != ""))
+    return {name: root / path for name, path in there.select("stimulus", "path").iter_rows()}
 
 
-def _relative(path: Path, folder: Path) -> str:
-    from urllib.parse import quote
-
+def relative_address(path: Path, folder: Path) -> str:
+    """The address of a file for a page in ``folder``."""
     return quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix())
 
 

@@ -16,7 +16,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.tables import pairs_table
 from heartfelt.serialization import to_json
 
-SCRIPTS = ("report.js", "charts.js", "tables.js", "boot.js")
+SCRIPTS = ("report.js", "charts.js", "tables.js", "list.js", "boot.js")
 KINDS = ("pdf", "svg", "png", "csv")
 NUMBERS_SHOWN = 60
 PLAY = Markup(

@@ -17,6 +17,12 @@ def colour(place: int) -> str:
     return COLOURS[place % len(COLOURS)]
 
 
+def distinct(place: int) -> str:
+    """The colour at a place, for many things that are always labelled too: darker, then lighter ones follow the first eight."""
+    turn, base = place // len(COLOURS), colour(place)
+    return (base, mix(base, INK, 0.45), mix(base, "#ffffff", 0.4))[turn % 3]
+
+
 def mix(colour: str, other: str, share: float) -> str:
     """The colour ``share`` of the way from ``colour`` to ``other``."""
     a, b = (tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in (colour, other))

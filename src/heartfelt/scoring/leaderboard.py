@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -31,6 +31,8 @@ class Board:
 
     scores: Scores
     notes: tuple[str, ...]
+    origin: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The run each model of the board comes from, and its name there."""
 
 
 def boards_of(runs: Sequence[ScoredRun]) -> list[Board]:
@@ -39,6 +41,12 @@ def boards_of(runs: Sequence[ScoredRun]) -> list[Board]:
     for run in runs:
         by_source.setdefault(run.scores.hash, []).append(run)
     return [_board(mine) for mine in by_source.values()]
+
+
+def _compared_already(runs: Sequence[ScoredRun], task: Task) -> bool:
+    """Whether the run has compared the same models on the same items; choices are compared over pairs here, see docs/scoring.md."""
+    alone = len(runs) == 1 and task.kind != "choices"
+    return alone and runs[0].why_no_items is None and runs[0].why_answered_only is None
 
 
 def _board(runs: Sequence[ScoredRun]) -> Board:
@@ -52,6 +60,7 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
     notes += [run.why_answered_only for run in runs if run.why_answered_only]
     names = [model for run in runs for model in run.scores.models]
     about: dict[str, ModelInfo] = {}
+    origin: dict[str, tuple[str, str]] = {}
     coverage: dict[str, dict[str, Coverage]] = {}
     details: dict[str, TaskDetails] = {}
     scores: list[Score] = []
@@ -66,6 +75,7 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
                 continue
             name = model if names.count(model) == 1 else f"{model} ({run.name})"
             scores.append(replace(score, model=name))
+            origin[name] = (run.name, model)
             ceilings.add(score.ceiling.value)
             if model in run.scores.about:
                 about[name] = run.scores.about[model]
@@ -80,6 +90,10 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
         own_details = having[0].scores.details.get(task.id)
         if own_details is not None:
             details[task.id] = replace(own_details, models={})
+        if _compared_already(runs, task):
+            comparisons += [pair for pair in first.comparisons if pair.task == task.id]
+            places += [rank for rank in first.ranks if rank.task == task.id]
+            continue
         pairs = compare(entrants, task)
         comparisons += pairs
         places += ranks(entrants, pairs, task)
@@ -104,4 +118,4 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
         ledger=first.ledger.clear(),
         rows=first.rows.clear(),
     )
-    return Board(joined, tuple(dict.fromkeys(notes)))
+    return Board(joined, tuple(dict.fromkeys(notes)), origin)

@@ -307,13 +307,23 @@ class Scores(ShortRepr):
     def misses(self, task: Task, most: int) -> pl.DataFrame:
         """At most ``most`` answered items per model, the worst first, with how far ``off`` the model was.
 
+        Items that were not missed are left out.
+        """
+        worst = self.errors(task).filter(pl.col("off") > 0)
+        ordered = worst.sort("off", "stimulus", descending=[True, False])
+        return ordered.group_by("model", maintain_order=True).head(most)
+
+    def errors(self, task: Task) -> pl.DataFrame:
+        """Every answered item of a task with how far ``off`` the model was, in the order of ``rows``.
+
         Numbers and degrees are compared on the scale, or by rank where predictions are not on it; a wrong yes or no is as far
         off as its score is from the threshold (1 without a score), and a wrong category is 1 off. A pair is as far off as the
-        raters were agreed on the other side, a trace by what its concordance lacks to 1. Items that were not missed
-        are left out.
+        raters were agreed on the other side, a trace by what its concordance lacks to 1. Texts are not compared.
         """
         truth, points = pl.col("truth"), pl.col("score")
-        if task.kind == "choices":
+        if task.kind == "text":
+            off = pl.lit(None, dtype=pl.Float64)
+        elif task.kind == "choices":
             against = pl.col("code") * (truth - 0.5) < 0
             off = pl.when(against).then(2 * (truth - 0.5).abs()).otherwise(0.0)
         elif task.kind == "traces":
@@ -327,14 +337,8 @@ class Scores(ShortRepr):
             off = (
                 pl.when(pl.col("said") != truth).then(reach if task.kind == "binary" else 1.0).otherwise(0.0)
             )
-        return (
-            self.rows.filter((pl.col("task") == task.id) & pl.col("answered"))
-            .with_columns(off.alias("off"))
-            .filter(pl.col("off") > 0)
-            .sort("off", "stimulus", descending=[True, False])
-            .group_by("model", maintain_order=True)
-            .head(most)
-        )
+        answered = self.rows.filter((pl.col("task") == task.id) & pl.col("answered"))
+        return answered.with_columns(off.alias("off"))
 
     def table(self) -> pl.DataFrame:
         """The scores as a flat table."""

@@ -6,7 +6,7 @@ Labels need two ratings here; what is evaluated keeps to the study's own minimum
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from heartfelt.tables import LEDGER
 from heartfelt.training.calibrating import Domains
 from heartfelt.training.fitting import COMPONENTS, Ints, Rows
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, picture_hash
-from heartfelt.training.targets import Target, target_of
+from heartfelt.training.targets import Target, category_target_of, target_of
 
 LEAST_RATINGS = 2
 LEAST_STIMULI = 20
@@ -85,7 +85,7 @@ for _recipe in (
         kinds=("kernel",),
         raters=True,
         ignored={"valence": _WITH_LEVEL, "": tuple(f"{name}, levelled" for name in _WITH_LEVEL)},
-        components=64,
+        components=48,
     ),
     Recipe(
         "va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal"), raters=True
@@ -201,12 +201,14 @@ def gather(
     seed: int = 0,
     group: str = AUTO,
     split: bool = False,
+    asked: Sequence[str] | None = None,
     cache: FeatureCache | None = None,
     progress: Progress | None = None,
 ) -> Material:
     """Screen the raters, make labels, and embed every file; what cannot be used is a row of the ledger.
 
-    ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split.
+    ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split. With
+    ``asked`` questions with categories can be used: those named there, or all of a study that has no others.
     """
     if split and TRAIN not in published_parts(snapshot.stimuli):
         parts = ", ".join(published_parts(snapshot.stimuli))
@@ -215,7 +217,7 @@ def gather(
         )
     panel = screen(snapshot, policy, seed=seed)
     screened = panel.snapshot()
-    questions = _questions(snapshot, recipe)
+    questions = _questions(snapshot, recipe, asked)
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
     labelled = trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
     facts = screened.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
@@ -230,7 +232,8 @@ def gather(
             "Point to data whose media are available (see --map media=FOLDER), or collect more ratings.",
         )
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
-    answers = first_answers(screened).filter("known") if recipe.raters else None
+    votes = first_answers(screened)
+    answers = votes.filter("known") if recipe.raters else None
     features = {name: np.stack([embedded[each][0][name] for each in stimuli]) for name in sorted(wanted)}
     hashes = tuple(embedded[name][1] for name in stimuli)
     ledger = [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
@@ -245,6 +248,10 @@ def gather(
         _texts(facts, "intent"),
         tuple(
             target_of(name, recipe.embedding_of(name), snapshot, stimuli, trained, tables, answers)
+            if snapshot.study.scale_of(name).level == "interval"
+            else category_target_of(
+                name, recipe.embedding_of(name), snapshot, stimuli, votes, tables, LEAST_RATINGS
+            )
             for name in questions
         ),
         pl.DataFrame(ledger, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
@@ -277,9 +284,12 @@ def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]
         return list(pool.map(picture_hash, paths))
 
 
-def _questions(snapshot: Snapshot, recipe: Recipe) -> list[str]:
+def _questions(snapshot: Snapshot, recipe: Recipe, asked: Sequence[str] | None) -> list[str]:
     study = snapshot.study
     numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
+    categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
+    if asked is not None and (wanted := [name for name in categories if not numbers or name in asked]):
+        return [*(name for name in numbers if name in asked), *wanted]
     named = [name for name in numbers if any(part in name.casefold() for part in recipe.questions)]
     if not numbers:
         raise InputError(

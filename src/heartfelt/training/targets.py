@@ -10,13 +10,14 @@ variance of single ratings about their item, over their number.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from heartfelt.errors import InputError
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale
@@ -133,6 +134,67 @@ def target_of(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryTarget(Target):
+    """The labels of a question with categories: codes, and the share of votes for each category.
+
+    ``label`` is the code of the category with most votes, the first of equals; ``weight`` is that of the shares.
+    """
+
+    shares: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    """A row for each stimulus, NaN where there are too few votes; columns in the order of ``codes``."""
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """The codes of the categories."""
+        return tuple(float(code) for code in sorted(self.scale.labels()))
+
+    def part(self, at: Ints) -> CategoryTarget:
+        """Only the stimuli at these places."""
+        columns = ("label", "weight", "screened", "everyone", "shares")
+        return replace(self, **{name: getattr(self, name)[at] for name in columns})
+
+
+def category_target_of(
+    question: str,
+    embedding: str,
+    snapshot: Snapshot,
+    stimuli: Sequence[str],
+    votes: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+    least: int,
+) -> CategoryTarget:
+    """The same for a question with categories: ``votes`` (question, stimulus, value) are single answers; ``least`` are needed."""
+    scale = snapshot.study.scale_of(question)
+    codes = sorted(scale.labels())
+    counts = vote_counts(votes.filter(pl.col("question") == question), stimuli, codes)
+    total = counts.sum(axis=1)
+    counts[total < least] = 0.0
+    enough = np.asarray(counts.sum(axis=1) > 0)
+    if (np.unique(counts[enough].argmax(axis=1))).size < 2:
+        raise InputError(
+            f"Every stimulus has the same label for '{question}': there is nothing to tell apart.",
+            "Use other questions (--question NAME), or add stimuli of other categories.",
+        )
+    shares = counts / np.maximum(total, 1.0)[:, None]
+    shares[~enough] = np.nan
+    screened, everyone = (
+        _aligned(tables[side].filter(pl.col("question") == question), "value", stimuli)
+        for side in ("screened", "everyone")
+    )
+    return CategoryTarget(
+        question,
+        embedding,
+        scale,
+        np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
+        vote_weights(counts),
+        1.0,
+        screened,
+        everyone,
+        shares=shares,
+    )
+
+
 def answers_in_order(table: pl.DataFrame, stimuli: Sequence[str]) -> Answers | None:
     """Single answers about the stimuli used; None where there are none, or nobody knows whose they are."""
     places = pl.DataFrame({"stimulus": list(stimuli), "place": range(len(stimuli))})
@@ -156,6 +218,16 @@ def reliability_weights(label: Floats, sd: Floats, n: Floats) -> tuple[Floats, f
     single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
     noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
     return weights_from(label, noise), single
+
+
+def vote_counts(votes: pl.DataFrame, stimuli: Sequence[str], codes: Sequence[float]) -> Floats:
+    """How many votes (stimulus, value) each stimulus has for each code."""
+    place_of = {name: at for at, name in enumerate(stimuli)}
+    counts = np.zeros((len(stimuli), len(codes)))
+    for stimulus, value, count in votes.group_by("stimulus", "value").len().iter_rows():
+        if stimulus in place_of and value in codes:
+            counts[place_of[stimulus], codes.index(value)] += count
+    return counts
 
 
 def vote_weights(counts: Floats) -> Floats:

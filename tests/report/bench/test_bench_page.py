@@ -14,8 +14,8 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.report.bench.page import sentences
-from heartfelt.report.leaderboard import read_scores
 from heartfelt.scoring import Scores
+from heartfelt.site.runs import read_scores
 from tests.report.test_browser import Watched, until
 
 if TYPE_CHECKING:

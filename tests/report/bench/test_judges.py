@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from heartfelt.report.bench import write_bench
-from heartfelt.report.leaderboard import write_leaderboard
 from heartfelt.scoring import score, truth_of
+from heartfelt.site import write_site
+from heartfelt.site.viewer import read_run_folder, write_view
 from tests.report.test_browser import Watched
 from tests.scoring.compared import arena, courses
 from tests.scoring.made import predictions
@@ -84,7 +85,12 @@ def test_the_worst_misses_are_pairs_on_which_raters_agreed(pairs: Path) -> None:
 
 
 def test_a_leaderboard_compares_choices_over_pairs(pairs: Path, tmp_path: Path) -> None:
-    site = write_leaderboard(pairs.parent, tmp_path / "site")
+    site = write_site(pairs.parent, tmp_path / "site")
+    page = (site / "stimuli" / "A00.html").read_text()
+    assert "compared with" in page
+    assert "% preferred this one" in page
+    assert any(sample.truth is not None for sample in read_run_folder(pairs).samples)
+    assert (write_view(pairs, tmp_path / "view") / "index.html").is_file()
     board = json.loads((site / "leaderboard.json").read_text())["boards"][0]
     found = {row["model"]: row for row in board["ranks"] if row["task"] == "better"}
     assert found["chances"]["place"] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -14,8 +15,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.report.bench import write_bench
-from heartfelt.report.leaderboard import write_leaderboard
 from heartfelt.scoring import Scores, score
+from heartfelt.site import write_leaderboard, write_site
 from heartfelt.snapshot import Snapshot
 from tests.report.bench.conftest import FEW, told
 from tests.report.test_browser import Watched
@@ -63,7 +64,8 @@ def test_the_site_opens_offline(site: Path, browser: Browser) -> None:
     for path in (site / "index.html", *sorted((site / "runs").iterdir())):
         watched = Watched(browser, path)
         assert watched.page.locator("svg[role=group]").count() > 0
-        watched.quiet(path)
+        assert watched.complaints == []
+        assert all(url.startswith(("data:", site.as_uri())) for url in watched.requests)
         watched.context.close()
 
 
@@ -72,6 +74,22 @@ def test_links_lead_somewhere(site: Path) -> None:
         for link in re.findall(r'href="([^"#]+)"', path.read_text()):
             if not link.startswith("data:"):
                 assert (path.parent / unquote(link)).resolve().is_file(), (path.name, link)
+
+
+def test_every_kind_of_task_has_pages_of_stimuli(runs: Path, worded: Path, tmp_path: Path) -> None:
+    home = tmp_path / "runs"
+    shutil.copytree(runs, home / "numbers", ignore=shutil.ignore_patterns("leaderboard"))
+    shutil.copytree(worded, home / "words")
+    site = write_site(home, tmp_path / "site")
+    named = len({path.name.casefold() for path in (site / "stimuli").iterdir()})
+    assert named == len(list((site / "stimuli").iterdir())) == 36 + 40 + 25 + 1
+    page = next((site / "stimuli").glob("c0*.html")).read_text()
+    assert "People: joy" in page or "People: fear" in page or "People: calm" in page
+    assert "a joy song number 0" in page
+    for path in site.rglob("*.html"):
+        for link in re.findall(r'(?:href|src)="([^"#]+)"', path.read_text()):
+            if not link.startswith("data:"):
+                assert (path.parent / unquote(unescape(link))).resolve().is_file(), (path.name, link)
 
 
 def test_it_can_be_built_again_and_elsewhere(runs: Path, site: Path, tmp_path: Path) -> None:

@@ -157,6 +157,17 @@ def with_adapters(
     return get_peft_model(model, made)
 
 
+def recompute_activations(model: Any) -> None:
+    """Keep only what goes into each layer and compute the rest again for the gradients; the numbers stay the same."""
+    base = model.get_base_model()
+    if not getattr(base, "supports_gradient_checkpointing", False):
+        raise InputError(
+            f"Models of the type '{base.config.model_type}' cannot compute activations again.",
+            "Leave out gradient_checkpointing; a smaller batch (--set accumulate=16) needs less memory too.",
+        )
+    base.gradient_checkpointing_enable({"use_reentrant": False})
+
+
 def adapters_from(folder: Path, model: Any) -> Any:
     """The model with untrained adapters of the form a folder describes."""
     from peft import LoraConfig, get_peft_model

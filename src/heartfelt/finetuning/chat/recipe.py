@@ -14,6 +14,7 @@ from heartfelt.finetuning.chat.model import (
     adapters_from,
     base_identity,
     language_model,
+    recompute_activations,
     with_adapters,
 )
 from heartfelt.finetuning.chat.task import CONFIG, ChatConfig, ChatTask
@@ -49,6 +50,12 @@ class ChatLoraSettings(Settings):
     everywhere: Annotated[
         bool,
         Field(description="adapters also where images or sound are encoded, not only in the language part"),
+    ] = False
+    gradient_checkpointing: Annotated[
+        bool,
+        Field(
+            description="compute activations again for the gradients: less memory, about a third more time"
+        ),
     ] = False
     levels: Annotated[
         int, Field(ge=0, le=101, description="numbers of a scale that are answers; 0 for its own points")
@@ -91,6 +98,8 @@ class ChatLoraRecipe:
             dropout=settings.dropout,
             everywhere=settings.everywhere,
         )
+        if settings.gradient_checkpointing:
+            recompute_activations(adapted)
         revision = getattr(model.config, "_commit_hash", None) or settings.revision
         config = ChatConfig(base, revision, identity, medium, settings.seconds, asked)
         labels = {

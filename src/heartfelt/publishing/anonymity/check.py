@@ -32,6 +32,10 @@ _LEAST = 6
 """A text shorter than this could be anywhere by chance."""
 
 
+_AT_ONCE = 2_000_000
+"""Texts that are searched together."""
+
+
 class PrivateDataError(HeartfeltError):
     """Something private in what was to be published."""
 
@@ -82,40 +86,44 @@ def private_texts(
 
 def check_files(folder: Path, private: PrivateTexts) -> int:
     """Search every file below ``folder``, and its name; return how many were searched, or raise with what is in which."""
-    searched = 0
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        _refuse(name, "the file's name", _first(pl.Series([name]), private.telling))
-        if path.is_file():
-            searched += 1
-            for where, texts in _texts(path):
-                _refuse(name, where, _first(texts, private.telling))
-                if where.rpartition(" ")[2] in _WHO:
-                    same = texts.filter(texts.is_in(list(private.ids)))
-                    _refuse(name, where, same[0] if same.len() else None)
-    return searched
+    paths = sorted(folder.rglob("*"))
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    waiting = [("", "the name of a file", pl.Series(names, dtype=pl.String))]
+    telling, ids = private.telling, list(private.ids)
+    for name, path in zip(names, paths, strict=True):
+        for where, texts in _texts(path) if path.is_file() else ():
+            if where.rpartition(" ")[2] in _WHO:
+                same = texts.filter(texts.is_in(ids))
+                if same.len():
+                    raise _private(name, where, same[0])
+            waiting.append((name, where, texts))
+            if sum(texts.len() for _, _, texts in waiting) > _AT_ONCE:
+                _search(waiting, telling)
+                waiting.clear()
+    _search(waiting, telling)
+    return sum(path.is_file() for path in paths)
 
 
-def _refuse(file: str, where: str, text: str | None) -> None:
-    if text is not None:
-        shown = text if len(text) <= 40 else f"{text[:37]}..."
-        raise PrivateDataError(
-            f"Nothing was published: {file} ({where}) holds '{shown}', which is private.",
-            "Leave the column out with --drop, decide about the text in quarantine.csv, or allow it with --allow.",
-        )
-
-
-def _first(texts: pl.Series, private: list[str]) -> str | None:
-    """A private text that is in one of the texts, not as part of a longer word."""
-    if not private or not texts.len():
-        return None
+def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: list[str]) -> None:
+    """Raise if one of the texts holds a private one that is not part of a longer word."""
+    if not private or not waiting:
+        return
+    texts = pl.concat([each.rename("text") for _, _, each in waiting]).unique()
     hits = texts.filter(texts.str.contains_any(private, ascii_case_insensitive=True).fill_null(False))
-    for text in hits:
-        inside = pl.Series([text]).str.extract_many(private, ascii_case_insensitive=True, overlapping=True)[0]
-        for each in inside:
+    inside = hits.str.extract_many(private, ascii_case_insensitive=True, overlapping=True)
+    for text, matches in zip(hits, inside, strict=True):
+        for each in matches:
             if re.search(rf"(?<![^\W_]){re.escape(each)}(?![^\W_])", text, re.IGNORECASE):
-                return str(each)
-    return None
+                file, where = next((file, where) for file, where, own in waiting if own.is_in([text]).any())
+                raise _private(file or text, where, str(each))
+
+
+def _private(file: str, where: str, text: str) -> PrivateDataError:
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    return PrivateDataError(
+        f"Nothing was published: {file} ({where}) holds '{shown}', which is private.",
+        "Leave the column out with --drop, decide about the text in quarantine.csv, or allow it with --allow.",
+    )
 
 
 def _texts(path: Path) -> Iterator[tuple[str, pl.Series]]:
@@ -170,7 +178,7 @@ def check_media(folder: Path) -> None:
             except UnknownMetadataError:
                 clean = False
             if not clean:
-                _refuse(path.relative_to(folder).as_posix(), "a media file", "metadata")
+                raise _private(path.relative_to(folder).as_posix(), "a media file", "metadata")
 
 
 # --- people -----------------------------------------------------------------------------------------------------------

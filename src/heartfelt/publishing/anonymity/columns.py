@@ -1,4 +1,4 @@
-"""Columns that are not published: those the researcher drops, those nothing is known of, and names that would collide."""
+"""Columns that are not published: those the researcher drops, unknown ones, and names that would collide."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def distinct_names(draft: Draft) -> Draft:
             if new != name:
                 renamed[name] = new
                 about = f"Renamed from '{name}': another column has the same name but for case or spaces."
-                steps.append(Step("columns", table, new, about, frame.height))
+                steps.append(Step("columns", table, new, about, frame.height, settings={"was": name}))
         tables[table] = frame.rename(renamed)
     return draft.changed(*steps, **tables)
 

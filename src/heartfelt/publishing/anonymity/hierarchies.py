@@ -48,7 +48,7 @@ def hierarchy(column: pl.Series, k: int, *, typed_freely: bool = False) -> Hiera
         levels = list(_numbers(plain, k, "as given" if column.dtype.is_numeric() else "as years"))
     else:
         levels = list(_categories(plain, k, typed_freely))
-    levels = [level for at, level in enumerate(levels) if at == 0 or level.values.n_unique() > 1]
+    levels = [level for at, level in enumerate(levels) if at == 0 or set(level.values) - {OTHER, None}]
     nothing = Level("left out", pl.Series(name, [None] * len(column), pl.String))
     return Hierarchy(name, column, tuple(_distinct([*levels, nothing])))
 
@@ -129,6 +129,8 @@ def _bands(column: pl.Series, width: float, k: int, *, whole: bool) -> pl.Series
     reached = np.cumsum(counts)
     low = int(np.searchsorted(reached, k))
     high = len(bands) - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), k))
+    if low >= high and (low > 0 or high < 0):
+        return pl.Series(column.name, [None] * len(column), pl.String)
     names: dict[float, str] = {}
     for place, band in enumerate(bands):
         names[float(band)] = _band_name(float(band), width, whole=whole)
@@ -137,8 +139,6 @@ def _bands(column: pl.Series, width: float, k: int, *, whole: bool) -> pl.Series
             names[float(band)] = f"{end} or less" if whole else f"below {end}"
         if place >= high and high < len(bands) - 1 and high > low:
             names[float(band)] = f"{float(bands[high]) * width:.12g} or more"
-    if low >= high and low > 0:
-        return pl.Series(column.name, [None] * len(column), pl.String)
     labels: list[str | None] = [None] * len(column)
     for at, band in zip(np.flatnonzero(given).tolist(), places.tolist(), strict=True):
         labels[at] = names[band]

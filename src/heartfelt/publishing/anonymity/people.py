@@ -51,8 +51,10 @@ def coarsen(draft: Draft, options: PublishOptions) -> Draft:
             f"There are {plural(raters.height, 'rater')}, fewer than k = {options.k}: their demographics cannot be published.",
             "Publish without demographics (--without-demographics), or collect more ratings.",
         )
+    raters, shared = _shared_values(raters, secret, options)
+    secret = [name for name in secret if name in raters.columns]
     raters, secret, gone = _diverse(raters, secret, options)
-    steps += gone
+    steps += [*shared, *gone]
     whens = _periods(draft, raters, options)
     columns = [hierarchy(raters[name], options.k, typed_freely=roles[name] == "typed") for name in facts]
     made = Generalised({}, 0, 0, True)
@@ -74,6 +76,21 @@ def facts_of(draft: Draft, options: PublishOptions) -> list[str]:
     """The published columns that a rater could be known by."""
     roles = rater_roles(draft, options)
     return [name for name, role in roles.items() if role in {"quasi-identifier", "typed"}]
+
+
+def _shared_values(
+    raters: pl.DataFrame, secret: Sequence[str], options: PublishOptions
+) -> tuple[pl.DataFrame, list[Step]]:
+    """Sensitive columns, coarsened until every value is that of ``k`` raters: a value of one person would be a name."""
+    steps: list[Step] = []
+    for name in secret:
+        made = generalise([hierarchy(raters[name], options.k)], [], options.k, 1).columns[name]
+        if made.about == "as given" and not made.suppressed:
+            continue
+        gone = made.values.null_count() == raters.height
+        raters = raters.drop(name) if gone else raters.with_columns(made.values)
+        steps.append(_step("raters", name, made, raters.height, options))
+    return raters, steps
 
 
 def _diverse(
@@ -177,7 +194,7 @@ def _undated(text: str) -> str:
     return dumps(replace(history, decisions=decisions), indent=None)
 
 
-# --- durations, and columns nothing is known of -----------------------------------------------------------------------
+# --- durations, and unknown columns ----------------------------------------------------------------------------------
 
 _DURATIONS: Mapping[str, tuple[str, ...]] = {
     "ratings": ("seconds", "first_play", "heard", "field_seconds"),

@@ -96,7 +96,8 @@ def quarantine_texts(
         )
     if options.texts != "drop":
         _write(private / QUARANTINE, texts)
-    return _applied(draft, cells, texts), tuple(texts)
+    reason = "texts are not published" if options.texts == "drop" else _WITHHELD
+    return _applied(draft, cells, texts, reason), tuple(texts)
 
 
 def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
@@ -163,7 +164,7 @@ def _searched(texts: pl.Series, known: Sequence[str]) -> dict[str, list[Finding]
     return {text: findings for text, findings in out.items() if findings}
 
 
-def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[QuarantinedText]) -> Draft:
+def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[QuarantinedText], reason: str) -> Draft:
     changed = {each.text: each.published for each in texts if each.published != each.text}
     if not changed:
         return draft
@@ -181,7 +182,7 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
         about = f"{plural(count, 'text')} with personal data or without a decision left out, or published without the data."
         if cell.table == "ratings" and cell.column == "answer":
             empty = pl.col("value").is_null() & pl.col("answer").is_null() & cell.rows
-            tables["ledger"] = draft.ledger_with(withheld(frame.filter(empty), _WITHHELD))
+            tables["ledger"] = draft.ledger_with(withheld(frame.filter(empty), reason))
             frame = frame.filter(~empty)
         tables[cell.table] = frame
         steps.append(Step("free-text", cell.table, cell.column, about, count))

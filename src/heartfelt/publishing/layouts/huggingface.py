@@ -88,10 +88,10 @@ class HuggingFace:
         written: list[PublishedFile] = []
         for done, table in enumerate(tables):
             progress("writing Parquet files", done, len(tables))
+            media = _files(release, folder) if self.embeds and table.name == "stimuli" else {}
             target = folder / FOLDER / table.name
             target.mkdir(parents=True, exist_ok=True)
             for part, count, frame in _parted(table, parts):
-                media = _files(release, folder, frame) if self.embeds and table.name == "stimuli" else {}
                 if media:
                     shards = _write_media(table, frame.collect(), media, target / part)
                 else:
@@ -138,22 +138,22 @@ def _write_plain(frame: pl.LazyFrame, rows: int, stem: Path) -> Iterable[tuple[P
         yield path, min(ROWS, rows - at * ROWS)
 
 
-def _files(release: Release, folder: Path, frame: pl.LazyFrame) -> dict[str, Path]:
-    names = frame.select("stimulus").collect()["stimulus"]
-    files = {name: file_of(release.media[name], folder) for name in names if name in release.media}
+def _files(release: Release, folder: Path) -> dict[str, Path]:
+    files = {name: file_of(medium, folder) for name, medium in release.media.items()}
     return {name: path for name, path in files.items() if path is not None}
 
 
 def _write_media(
     table: ReleaseTable, frame: pl.DataFrame, files: dict[str, Path], stem: Path
 ) -> list[tuple[Path, int, tuple[PublishedColumn, ...]]]:
-    """Write stimuli with their media, and return each file with its row count and columns."""
+    """Write stimuli with their media, and return each file with its row count and columns.
+
+    ``files`` are those of the whole release, so that all parts have the same columns.
+    """
     import pyarrow
     from pyarrow import parquet
 
-    kinds = {
-        name: "image" if path.suffix.lower() in IMAGES else "audio" for name, path in sorted(files.items())
-    }
+    kinds = {name: "image" if path.suffix.lower() in IMAGES else "audio" for name, path in files.items()}
     added = sorted(set(kinds.values()))
     frame = without_clash(frame.lazy(), added).collect()
     columns = (

@@ -22,6 +22,7 @@ from heartfelt.snapshot import Snapshot
 
 FOLDER = "layouts"
 _DATASETS = "heartfelt.datasets."
+_MEDIA = "The media are in the release's folder `media`; heartfelt reads them with `--map media=../../media`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,14 @@ class PublishedSystems:
         """Write the layouts that fit, and ``layouts/README.md`` with the reasons for the others."""
         names = systems()
         (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-        lines = ["# Layouts of published systems", "", "| system | written | why not |", "|---|---|---|"]
+        lines = [
+            "# Layouts of published systems",
+            "",
+            _MEDIA,
+            "",
+            "| system | written | why not |",
+            "|---|---|---|",
+        ]
         for done, system in enumerate(names):
             progress("writing the layouts of published systems", done, len(names))
             fit = write_system(release.snapshot, system, folder / FOLDER / system)

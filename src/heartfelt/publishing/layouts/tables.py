@@ -16,7 +16,7 @@ import polars as pl
 from heartfelt.labels.benchmark import Benchmark
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
 from heartfelt.publishing.release import PublishedColumn, Release
-from heartfelt.publishing.splits import placement, split_of
+from heartfelt.publishing.splits import UNASSIGNED, placement, split_of
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.study import Study
@@ -98,12 +98,10 @@ def release_tables(release: Release) -> tuple[ReleaseTable, ...]:
         table = snapshot.table(name)
         if table.height:
             frame = without_clash(table.lazy(), [SPLIT])
-            has_stimulus = "stimulus" in table.columns
-            frames[name] = (
-                frame.join(parts, on="stimulus", how="left", maintain_order="left")
-                if has_stimulus and name != "ledger"
-                else frame
-            )
+            if "stimulus" in table.columns and name != "ledger":
+                frame = frame.join(parts, on="stimulus", how="left", maintain_order="left")
+                frame = frame.with_columns(pl.col(SPLIT).fill_null(UNASSIGNED))
+            frames[name] = frame
     frames |= _study_tables(snapshot.study)
     return tuple(_described(name, frame, release) for name, frame in frames.items())
 

@@ -9,11 +9,13 @@ from heartfelt.publishing.layouts.huggingface import hub_configs
 from heartfelt.publishing.papers.citation import bibtex, citation_line
 from heartfelt.publishing.papers.codebook import questions_grid
 from heartfelt.publishing.papers.facts import (
+    answers_words,
     emotion_words,
     holders_of,
     languages_of,
     licence_of,
     media_licence_of,
+    privacy_words,
     size_words,
     stated,
     stimuli_words,
@@ -42,10 +44,21 @@ from heartfelt.publishing.papers.tables import (
     systems_grid,
 )
 from heartfelt.publishing.release import Release
+from heartfelt.report.charts import Chart, Charts
 from heartfelt.study.model import say
 from heartfelt.wording import listed, number, plural
 
 MOST_ROWS = 40
+FIGURES = (
+    "perceived-maps",
+    "system-ranking",
+    "strengths",
+    "category-map",
+    "ceiling",
+    "reliability-by-raters",
+)
+"""The figures that a card shows, as far as there are such."""
+MOST_FIGURES = 3
 SIZES = (
     (1_000, "n<1K"),
     (10_000, "1K<n<10K"),
@@ -92,10 +105,11 @@ def front_matter(release: Release) -> dict[str, object]:
     return out
 
 
-def card(release: Release) -> str:
-    """The text of README.md."""
+def card(release: Release, charts: Charts | None = None) -> str:
+    """The text of README.md; of the ``charts`` that are drawn into ``figures/`` it shows the main ones."""
     head = f"---\n{yaml_text(front_matter(release))}---\n"
-    parts = "\n\n".join(part.strip("\n") for part in _sections(release) if part.strip())
+    shown = [*_sections(release), *_figures(charts or {})]
+    parts = "\n\n".join(part.strip("\n") for part in shown if part.strip())
     return f"{head}\n{parts}\n"
 
 
@@ -145,6 +159,15 @@ def _sections(release: Release) -> Iterator[str]:
     yield from _files(release)
 
 
+def _figures(charts: Charts) -> Iterator[str]:
+    drawn = {name: chart for name in FIGURES if isinstance(chart := charts.get(name), Chart)}
+    if drawn:
+        yield heading(2, "Figures")
+    for name, chart in list(drawn.items())[:MOST_FIGURES]:
+        yield f"![{markdown(chart.title).replace(']', '')}](figures/{name}.png)"
+        yield markdown(chart.caption, 2000)
+
+
 def _table(grid: Grid) -> str:
     return grid_markdown(grid, caption=False, most=MOST_ROWS)
 
@@ -172,7 +195,7 @@ def _content(release: Release) -> Iterator[str]:
         )
     if counts["intents"]:
         facts.append(f"meant to convey {plural(counts['intents'], 'intent')}")
-    facts.append(f"{plural(counts['ratings'], 'answer')} to {plural(len(study.asked), 'question')}")
+    facts.append(f"{answers_words(release)} to {plural(len(study.asked), 'question')}")
     if counts["fields"]:
         facts.append(
             f"{plural(counts['fields'], 'value')} that a machine filled in, with what people decided"
@@ -259,11 +282,7 @@ def _labels(release: Release) -> Iterator[str]:
 
 def _anonymisation(release: Release) -> Iterator[str]:
     record = release.record
-    yield (
-        f"Every published combination of facts about raters is shared by at least {record.k} of them (k-anonymity), with at least"
-        f" {record.l} different values of every sensitive column among them (l-diversity), or was removed. `publication.json` holds"
-        " every step for machines."
-    )
+    yield f"{privacy_words(release)} `publication.json` holds every step for machines."
     yield _table(anonymisation_grid(release))
     yield f"Hash of the published snapshot: `{record.published_hash}`; made with heartfelt {markdown(record.version)}."
 
@@ -319,7 +338,8 @@ def _files(release: Release) -> Iterator[str]:
         yield _table(Grid("files", "Files", ("file", "layout", "table", "part", "rows"), rows))
     yield bullets(
         [
-            "`snapshot/` and `benchmark/`: what heartfelt reads",
+            "`snapshot/` and `benchmark/`: what heartfelt reads; `media.csv`: every media file with its hash",
+            "`publication.json`: every step before publishing",
             "`CODEBOOK.md`, `codebook.csv`: every column of every table",
             "`croissant.json`: the same for machines",
             "`tables/`, `figures/`: for a paper, with the numbers behind each figure as CSV",

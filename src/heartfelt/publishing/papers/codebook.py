@@ -44,6 +44,11 @@ UNITS: Mapping[str, str] = {
     "arrived": "UTC",
     "last_seen": "UTC",
     "drafted_at": "UTC",
+    "crop_start": "seconds",
+    "gain_db": "dB",
+    "loudness": "LUFS",
+    "loudness_before": "LUFS",
+    "true_peak_db": "dBTP",
     "share": "from 0 to 1",
     "confidence": "from 0 to 1",
     "heard": "from 0 to 1",
@@ -61,6 +66,15 @@ EMPTY: Mapping[str, str] = {
     "why_missing": "nothing is missing",
     "media_problem": "the media could be read",
     "split": "the stimulus is in no part",
+    "link": "no link is known",
+    "why_absent": "the media file is published",
+    "at": "not dated, or the date was removed so that nobody can be identified",
+    "share": "the label is a number, not a category",
+    "model": "no model is recorded",
+    "revision": "no version is recorded",
+    "headphones_correct": "no headphone check was made",
+    "headphones_passed": "no headphone check was made",
+    "reason": "the rater was not left out",
 }
 TYPES = (
     ("list", "list of numbers"),
@@ -265,8 +279,20 @@ def _values(table: str, name: str, facts: _Facts, study: Study) -> str:
 # --- questions and scales ---------------------------------------------------------------------------------------------
 
 
+SET_CODES: Mapping[str, str] = {
+    "choice": "1 = chosen; 0 = not chosen; 0.5 = tie",
+    "preference": "positive = in its favour; negative = against it; 0 = about the same",
+    "rank": "1 = best",
+    "best-worst": "1 = best; -1 = worst; 0 = neither",
+    "trace": "the mean over the clip; the samples are in the table traces",
+}
+"""What the value of a stimulus means that was judged with others, or over time, by the type of scale."""
+
+
 def codes_words(scale: Scale) -> str:
     """The codes of a scale's categories or points with their labels: ``0 = no; 1 = yes``."""
+    if own := SET_CODES.get(getattr(scale, "type", "")):
+        return own
     texts: dict[float, str] = {}
     for each in getattr(scale, "categories", ()):
         name = each if isinstance(each, str) else each.id
@@ -320,7 +346,8 @@ def codebook_text(release: Release, entries: tuple[Entry, ...]) -> str:
         heading(1, f"Codebook: {title_of(release)}"),
         "",
         "Every column of every published table. `codebook.csv` holds the same as a table. Counts are those of the published"
-        " files; a table that several layouts contain is described once.",
+        " files; a table that several layouts contain is described once. Files below `layouts/` have the form of"
+        " other published systems and the columns that those describe.",
         "",
         heading(2, "Questions and scales"),
         "",

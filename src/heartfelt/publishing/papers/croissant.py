@@ -22,16 +22,17 @@ from heartfelt.publishing.papers.facts import (
     languages_of,
     left_out,
     licence_of,
+    privacy_words,
     published_tables,
     rater_facts,
     size_words,
     slug,
     stated,
-    step_words,
     title_of,
 )
 from heartfelt.publishing.papers.markup import plain
 from heartfelt.publishing.papers.tables import reliability_grid
+from heartfelt.publishing.record import sentences
 from heartfelt.publishing.release import PublishedFile, Release
 from heartfelt.report.tables import cell_text
 from heartfelt.serialization import Json
@@ -118,7 +119,7 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
         "version": details.version or f"{NO_VERSION}+{release.snapshot.hash[:12]}",
         "citeAs": bibtex(release),
         "creator": [_creator(author) for author in details.authors],
-        "license": (own.url or own.spdx) if own is not None else "LICENSE: not stated by the authors",
+        "license": (own.url or own.spdx) if own is not None else "Not stated by the authors; see LICENSE",
         "distribution": [_file_object(file, objects, folder) for table in tables for file in table.files],
         "recordSet": [],
     }
@@ -222,11 +223,15 @@ def _media(release: Release, taken: set[str]) -> Json:
 def _record_set(table: _Table, source: Mapping[str, Json], taken: set[str], release: Release) -> Json:
     name = _unique(table.name, taken)
     columns = {column.name: column for file in table.files for column in file.columns}
+    parquet = table.files[0].path.endswith(".parquet")
     fields: list[Json] = []
     for column in columns.values():
+        many = type_words(column.dtype) == "list of numbers"
         kind = KINDS.get(type_words(column.dtype))
         if kind is None:
             continue
+        if many and not parquet:  # a CSV cell holds all of them
+            kind = KINDS["text"]
         field: dict[str, Json] = {
             "@type": "cr:Field",
             "@id": _unique(f"{name}/{column.name}", taken),
@@ -235,7 +240,7 @@ def _record_set(table: _Table, source: Mapping[str, Json], taken: set[str], rele
             "dataType": kind,
             "source": {**source, "extract": {"column": column.name}},
         }
-        if type_words(column.dtype) == "list of numbers" and table.files[0].path.endswith(".parquet"):
+        if many and parquet:
             field["repeated"] = True
         fields.append(field)
     rows = sum(file.rows for file in table.files)
@@ -277,10 +282,8 @@ def responsible(release: Release) -> dict[str, Json]:
         "rai:dataAnnotationAnalysis": _reliability(release),
         "rai:annotationsPerItem": _per_item(release),
         "rai:annotatorDemographics": _demographics(release),
-        "rai:dataPreprocessingProtocol": list(step_words(release)) or ["No step is recorded."],
-        "rai:personalSensitiveInformation": [
-            f"Facts about raters are {release.record.k}-anonymous and {release.record.l}-diverse; identifiers are keyed pseudonyms."
-        ],
+        "rai:dataPreprocessingProtocol": [*sentences(release.record)] or ["No step is recorded."],
+        "rai:personalSensitiveInformation": [privacy_words(release)],
         "rai:dataUseCases": [stated(details.uses or details.purpose), f"Not for: {stated(details.not_for)}"],
         "rai:dataLimitations": [stated(details.limits)],
         "rai:dataBiases": [stated(details.biases)],

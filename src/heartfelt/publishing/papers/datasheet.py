@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from heartfelt.analysis.methods_section import methods_section
+from heartfelt.analysis.methods_section import collected_here, methods_section
 from heartfelt.publishing.papers.citation import citation_line
 from heartfelt.publishing.papers.facts import (
     NOT_STATED,
@@ -16,10 +16,11 @@ from heartfelt.publishing.papers.facts import (
     left_out,
     licence_of,
     media_licence_of,
+    privacy_words,
     rater_facts,
     size_words,
     stated,
-    step_words,
+    steps_words,
     stimuli_words,
     title_of,
 )
@@ -103,7 +104,7 @@ def _sample(release: Release) -> str:
     text = f"{number(counts['rated'])} of {number(counts['stimuli'])} stimuli were rated."
     if release.hold_out:
         text += f" What people said about the part '{release.hold_out}' is held out."
-    return f"{text} Whether the stimuli are a sample of a larger set is for the authors to say: {stated(release.details.biases)}"
+    return f"{text} Whether the stimuli stand for a larger set is for the authors to say, under purpose and biases."
 
 
 DATA = (
@@ -125,7 +126,9 @@ def _missing(release: Release) -> str:
     if not counted:
         return "Nothing was left out."
     total = sum(count for *_, count in counted)
-    reasons = [f"{why.rstrip('.')} ({plural(count, what)})" for _, what, why, count in counted[:MOST_REASONS]]
+    reasons = [
+        f"{what}: {why.rstrip('.')} ({number(count)})" for _, what, why, count in counted[:MOST_REASONS]
+    ]
     more = (
         f"; and {plural(len(counted) - MOST_REASONS, 'more reason')}" if len(counted) > MOST_REASONS else ""
     )
@@ -181,14 +184,6 @@ def _people(release: Release) -> str:
     return f"The ratings are of people. Published about them, after generalisation: {names}. tables/raters.md counts every answer."
 
 
-def _identify(release: Release) -> str:
-    record = release.record
-    return (
-        f"Every published combination of facts about raters is shared by at least {record.k} of them, with at least {record.l}"
-        " values of every sensitive column, or was removed; identifiers are keyed pseudonyms whose key is not published."
-    )
-
-
 def _collected(release: Release) -> str:
     if release.analysis is None:
         return stated(release.details.recruitment)
@@ -197,18 +192,11 @@ def _collected(release: Release) -> str:
     return " ".join(parts[title] for title in wanted if title in parts)
 
 
-def _who(release: Release) -> str:
-    return f"Raters: {stated(release.details.recruitment)} Pay: {stated(release.details.pay)}"
-
-
 def _consent(release: Release) -> str:
     consent = release.snapshot.study.consent
-    asked = (
-        f"Raters read a statement of consent (version {consent.version}) before they began. "
-        if consent
-        else ""
-    )
-    return f"{asked}{stated(release.details.ethics)}"
+    if consent is None or not collected_here(release.snapshot):
+        return stated(None)
+    return f"Raters read a statement of consent (version {consent.version}) before they began."
 
 
 def _withdrawn(release: Release) -> str:
@@ -221,7 +209,10 @@ def _withdrawn(release: Release) -> str:
 
 
 def _processed(release: Release) -> str:
-    return " ".join(step_words(release)) or "No step is recorded."
+    steps = f"{steps_words(release)} tables/anonymisation.md lists every step with its rows and cost.".strip()
+    return (
+        f"{steps} Labels were made from the ratings as METHODS.md describes." if release.benchmark else steps
+    )
 
 
 def _raw(release: Release) -> str:
@@ -269,14 +260,16 @@ QUESTIONS: Mapping[str, Asked] = {
         "Are there errors, noise or redundancies?": _errors,
         "Is it complete in itself, or does it depend on other resources?": _self_contained,
         "Does it concern people, and which groups?": _people,
-        "Can people be identified?": _identify,
+        "Can people be identified?": privacy_words,
         "Could any of it offend or upset?": lambda release: stated(release.details.content),
     },
     "Collection": {
         "How were the data collected?": _collected,
-        "Who was involved, and how were they paid?": _who,
+        "Who rated, and how were they found?": lambda release: stated(release.details.recruitment),
+        "What were they paid?": lambda release: stated(release.details.pay),
         "Over which period?": lambda release: stated(release.details.collected),
-        "Was there an ethical review, and consent?": _consent,
+        "Was there an ethical review?": lambda release: stated(release.details.ethics),
+        "Did people consent?": _consent,
         "Could people withdraw, and did they?": _withdrawn,
     },
     "Processing": {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
@@ -120,8 +121,13 @@ QUESTIONS: Mapping[str, tuple[str, str]] = {
 }
 """What each key asks for, and an example."""
 LISTS = frozenset({"language", "keywords"})
-OPTIONAL = frozenset({"version", "released", "url", "doi", "keywords", "columns", "media_may_be_shared"})
-"""Keys whose absence needs no remark."""
+OPTIONAL = frozenset(
+    {
+        *("title", "version", "released", "url", "doi", "citation", "language", "keywords", "columns"),
+        "media_may_be_shared",
+    }
+)
+"""Keys whose absence needs no remark, or that are made up for by the study."""
 
 
 def not_stated(details: Details) -> tuple[str, ...]:
@@ -149,10 +155,12 @@ def details_template(details: Details | None = None) -> str:
         elif key == "columns":
             lines += ["columns:", "#  stimuli.theme: the theme of the prompt, chosen by the authors"]
         else:
-            given = title if key == "title" else None
-            lines.append(
-                yaml.safe_dump({key: given or None}, allow_unicode=True).replace(" null", "").rstrip()
+            given = (
+                yaml.safe_dump({key: title}, allow_unicode=True).rstrip()
+                if key == "title" and title
+                else f"{key}:"
             )
+            lines.append(given)
     return "\n".join(lines) + "\n"
 
 
@@ -249,9 +257,25 @@ def _checked(key: str, text: str) -> str | None:
         return match[1]
     if key == "url" and not re.match(r"^https?://\S+$", text):
         raise InputError(f"'{text[:80]}' is not a web address.", "Write it as https://…")
-    if key == "released" and not _DAY.match(text):
+    if key == "released" and not _is_day(text):
         raise InputError(f"'{text[:80]}' is not a day.", "Write it as 2026-11-16.")
     return text
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(_DAY.match(text)) and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _checks_out(orcid: str) -> bool:
+    """Whether the last character of an ORCID is its check digit (ISO 7064, MOD 11-2)."""
+    total = 0
+    for digit in orcid.replace("-", "")[:-1]:
+        total = (total + int(digit)) * 2
+    check = (12 - total % 11) % 11
+    return orcid[-1] == ("X" if check == 10 else str(check))
 
 
 def _text(given: object) -> str:
@@ -273,7 +297,7 @@ def _author(given: object) -> Author:
         raise InputError("an author without a name.", "Add 'name: Family, Given'.")
     if orcid := parts.get("orcid"):
         match = _ORCID.match(orcid)
-        if match is None:
+        if match is None or not _checks_out(match[1]):
             raise InputError(f"'{orcid[:40]}' is not an ORCID.", "Write it as 0000-0002-1825-0097.")
         parts["orcid"] = match[1]
     return Author(**parts)

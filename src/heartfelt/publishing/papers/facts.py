@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.licences import Licence, licence
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
+from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, Step, StepKind
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
-from heartfelt.wording import number, percent, plural
+from heartfelt.wording import listed, number, percent, plural
 
 NOT_STATED = "Not stated by the authors."
-TECHNICAL = frozenset({"rater", "study_version", "attention_asked", "attention_right", "headphones_correct"})
+TECHNICAL = frozenset(
+    {
+        "rater",
+        "study_version",
+        "excluded",
+        "agreed",
+        "attention_asked",
+        "attention_right",
+        "headphones_correct",
+    }
+)
 """Columns of the raters that describe the session rather than the person."""
+STEPS: Mapping[StepKind, str] = {
+    "wishes": "What raters asked not to be shared was left out.",
+    "columns": "Columns were left out or renamed: {columns}.",
+    "free-text": "Texts were searched for personal data, and those with any were left out or redacted: {columns}.",
+    "pseudonyms": "Identifiers of people were replaced by keyed pseudonyms.",
+    "media": "Metadata was removed from media files.",
+    "hold-out": "Ratings and labels of the part {part} were held out ({rows} rows).",
+    "demographics": "Facts about raters were generalised, and left out for raters who would have stood out: {columns}.",
+    "times": "Times were made coarser: {columns}.",
+}
+"""What a kind of step did, in the past tense."""
 MOST_VALUES = 12
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
 
@@ -79,12 +101,20 @@ def size_words(release: Release) -> str:
     parts = []
     if counts["ratings"]:
         who = f" by {plural(len(snapshot.survey.raters), 'rater')}" if snapshot.survey.raters else ""
-        parts.append(f"{plural(counts['ratings'], 'answer')}{who}")
+        parts.append(f"{answers_words(release)}{who}")
     if counts["means"]:
         parts.append(plural(counts["means"], "published mean"))
     what = " and ".join(parts) or "no ratings"
     rated = "" if counts["rated"] == counts["stimuli"] else f" ({number(counts['rated'])} of them rated)"
     return f"{what} about {stimuli_words(snapshot.study, counts['stimuli'])}{rated}"
+
+
+def answers_words(release: Release) -> str:
+    """``480 answers``; where stimuli were judged together, the comparisons and how many rows they take."""
+    rows, analysis = release.snapshot.counts["ratings"], release.analysis
+    if analysis is None or release.snapshot.study.sets is None:
+        return plural(rows, "answer")
+    return f"{plural(analysis.summary.counts.ratings, noun(analysis.summary))} ({plural(rows, 'row')})"
 
 
 def counts_words(estimate: Estimate) -> str:
@@ -130,13 +160,17 @@ def rater_facts(release: Release) -> tuple[RaterFact, ...]:
                 words = f"{low} to {high}, median {middle}"
             out.append(RaterFact(name, about, (), column.null_count(), words))
             continue
-        counted = known.cast(pl.String).value_counts(sort=True, name="count")
-        pairs = sorted(counted.iter_rows(), key=lambda row: (-int(row[1]), str(row[0])))
-        out.append(RaterFact(name, about, tuple((str(a), int(n)) for a, n in pairs), column.null_count()))
+        pairs = sorted(
+            known.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0]))
+        )
+        answers = tuple((_short(a) if isinstance(a, int | float) else str(a), int(n)) for a, n in pairs)
+        out.append(RaterFact(name, about, answers, column.null_count()))
     return tuple(out)
 
 
 def _short(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     figure = float(str(value))
     return number(figure, 0 if figure.is_integer() else 1)
 
@@ -153,31 +187,59 @@ def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
     return tuple((str(stage), str(what), str(why), int(n)) for stage, what, why, n in ordered.iter_rows())
 
 
-def step_words(release: Release) -> Iterator[str]:
-    """The steps before publishing, as sentences with rows and cost."""
-    for step in release.record.steps:
-        text = step.about.strip().rstrip(".")
-        facts = [plural(step.rows, "row")] if step.rows else []
-        facts += [f"{percent(step.lost, 1)} of the information"] if step.lost is not None else []
-        yield f"{text} ({'; '.join(facts)})." if facts else f"{text}."
+def steps_words(release: Release) -> str:
+    """What was done to the data before publishing, as sentences in the past tense; tables/anonymisation.md has every step."""
+    out = []
+    for kind, words in STEPS.items():
+        steps = [step for step in release.record.steps if step.kind == kind]
+        if steps:
+            names = dict.fromkeys(_column_words(step) for step in steps if step.column is not None)
+            rows = number(max(step.rows for step in steps))
+            out.append(words.format(columns=listed(list(names), 20), rows=rows, part=release.hold_out or ""))
+    return " ".join(out)
+
+
+def _column_words(step: Step) -> str:
+    name = f"{step.table}.{step.column}"
+    if step.lost is None or step.lost in (0.0, 1.0):
+        return name
+    return f"{name} ({percent(step.lost)} of its information lost)"
+
+
+def privacy_words(release: Release) -> str:
+    """What protects the raters from being identified, as a sentence."""
+    if not rater_facts(release):
+        return "Nothing but a keyed pseudonym is published about raters; its key is not published."
+    record = release.record
+    return (
+        f"Every published combination of facts about raters is shared by at least {record.k} of them (k-anonymity), with at least"
+        f" {record.l} different values of every sensitive column among them (l-diversity), or was removed. Identifiers are keyed"
+        " pseudonyms whose key is not published."
+    )
 
 
 def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...]:
-    """Every file that holds a table: those that layouts wrote, and those of the snapshot and the benchmark."""
+    """Every file that holds a table: those that layouts wrote, those of snapshot and benchmark, and the list of media."""
     study, details, out = release.snapshot.study, release.details, list(release.files)
     written = {file.path for file in release.files}
-    for place in ("snapshot", "benchmark"):
-        for path in sorted((folder / place).glob("*.parquet")):
-            if path.relative_to(folder).as_posix() in written:
-                continue
-            table = "benchmark items" if (place, path.stem) == ("benchmark", "items") else path.stem
-            frame = pl.scan_parquet(path)
-            columns = tuple(
-                PublishedColumn(name, str(dtype), about_column(table, name, study, details))
-                for name, dtype in frame.collect_schema().items()
-            )
-            rows = int(frame.select(pl.len()).collect().item())
-            out.append(PublishedFile(path.relative_to(folder).as_posix(), place, table, None, rows, columns))
+    paths = [
+        path for place in ("snapshot", "benchmark") for path in sorted((folder / place).glob("*.parquet"))
+    ]
+    for path in (*paths, folder / "media.csv"):
+        name = path.relative_to(folder).as_posix()
+        if name in written or not path.is_file():
+            continue
+        place = name.partition("/")[0].removesuffix(".csv")
+        table = "benchmark items" if name == "benchmark/items.parquet" else path.stem
+        frame = (
+            pl.scan_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.scan_parquet(path)
+        )
+        columns = tuple(
+            PublishedColumn(column, str(dtype), about_column(table, column, study, details))
+            for column, dtype in frame.collect_schema().items()
+        )
+        rows = int(frame.select(pl.len()).collect().item())
+        out.append(PublishedFile(name, place, table, None, rows, columns))
     return tuple(out)
 
 

@@ -16,13 +16,12 @@ OWN = "LicenseRef-"
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """One licence; ``shares`` says whether others may be given copies, ``hub`` is the id of the Hugging Face Hub."""
+    """One licence; ``hub`` is its id on the Hugging Face Hub."""
 
     spdx: str
     name: str
     url: str
     about: str
-    shares: bool = True
     hub: str = "other"
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import yaml
 
 from heartfelt.report.tables import CellValue, cell_text
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval
 
 LONGEST = 400
 """Characters of a cell or a name that are shown."""
@@ -112,6 +114,12 @@ class Grid:
     rows: tuple[tuple[CellValue, ...], ...]
     notes: tuple[str, ...] = ()
     why_empty: str = "there is nothing to show"
+    places: int | None = None
+    """Decimals of estimates; as many as each needs if left out."""
+
+    def text(self, value: CellValue) -> str:
+        """A cell as text."""
+        return interval(value, self.places) if isinstance(value, Estimate) else cell_text(value)
 
 
 def _numeric(grid: Grid, place: int) -> bool:
@@ -127,7 +135,7 @@ def grid_markdown(grid: Grid, *, caption: bool = True, most: int | None = None) 
     rows = grid.rows[:most]
     align = ["---:" if _numeric(grid, place) else "---" for place in range(len(grid.columns))]
     lines = [[markdown(name) for name in grid.columns], align]
-    lines += [[markdown(cell_text(value)) for value in row] for row in rows]
+    lines += [[markdown(grid.text(value)) for value in row] for row in rows]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     notes = list(grid.notes)
     if len(rows) < len(grid.rows):
@@ -143,7 +151,7 @@ def grid_latex(grid: Grid) -> str:
     title = latex(grid.caption) + (f". {notes}" if notes else "")
     head = f"{' & '.join(latex(name) for name in grid.columns)} \\\\"
     width = len(grid.columns)
-    body = [f"{' & '.join(latex(cell_text(value)) for value in row)} \\\\" for row in grid.rows]
+    body = [f"{' & '.join(latex(grid.text(value)) for value in row)} \\\\" for row in grid.rows]
     if not body:
         body = [f"\\multicolumn{{{width}}}{{l}}{{{latex(f'None: {grid.why_empty}.')}}} \\\\"]
     lines = [
@@ -169,7 +177,7 @@ def _alignment(grid: Grid, place: int) -> str:
     """Right for numbers, left for words, a paragraph for sentences."""
     if _numeric(grid, place):
         return "r"
-    longest = max((len(cell_text(row[place])) for row in grid.rows), default=0)
+    longest = max((len(grid.text(row[place])) for row in grid.rows), default=0)
     return "l" if longest <= WIDE else f"p{{{WIDE_COLUMN}\\linewidth}}"
 
 

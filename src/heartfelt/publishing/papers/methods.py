@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heartfelt.analysis.methods_section import Paragraph, methods_section, references
 from heartfelt.publishing.papers.citation import citation_line
-from heartfelt.publishing.papers.facts import NOT_STATED, size_words, step_words, title_of
+from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, steps_words, title_of
 from heartfelt.publishing.papers.markup import bullets, heading, markdown
 from heartfelt.publishing.release import Release
 
@@ -26,13 +26,14 @@ def methods_paragraphs(release: Release) -> tuple[Paragraph, ...]:
         ("Ethics", details.ethics),
     )
     authors = [Paragraph(title, text or NOT_STATED) for title, text in stated]
-    steps = " ".join(step_words(release)) or "No step is recorded."
-    more = [Paragraph("Anonymisation", f"{_privacy(release)} {steps}")]
+    more = [Paragraph("Anonymisation", f"{_privacy(release)} {steps_words(release)}".strip())]
     more.append(Paragraph("Data availability", f"The data are available as: {citation_line(release)}"))
     return (own[0], *authors, *own[1:], *more)
 
 
 def _privacy(release: Release) -> str:
+    if not rater_facts(release):
+        return "Before publication, identifiers of raters were replaced by keyed pseudonyms."
     return (
         f"Before publication, facts about raters were generalised until every combination of them was shared by at least"
         f" {release.record.k} raters (k-anonymity; Sweeney, 2002), with at least {release.record.l} values of every sensitive"
@@ -61,6 +62,7 @@ def methods_file(release: Release) -> str:
         lines += [f"**{markdown(paragraph.title)}.** {markdown(paragraph.text, 20_000)}", ""]
     if release.analysis is not None and release.analysis.summary.results:
         lines += [heading(2, "Results"), "", markdown(release.analysis.summary.results, 20_000), ""]
-    sources = sorted((*references(paragraphs), *PRIVACY_REFERENCES))
+    privacy = PRIVACY_REFERENCES if rater_facts(release) else ()
+    sources = sorted((*references(paragraphs), *privacy))
     lines += [heading(2, "References"), "", bullets([markdown(source, 1000) for source in sources])]
     return "\n".join(lines) + "\n"

@@ -91,7 +91,8 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
             chosen = tuple(each for each in names if each in MAIN) if brief else names
             rows += _estimate_rows(spaced(name), _named(part, chosen))
         for name, agreed in _agreement(analysis).items():
-            known = {key: each for key, each in _named(agreed, AGREED).items() if not each.is_missing}
+            chosen = AGREED[1:2] if brief else AGREED
+            known = {key: each for key, each in _named(agreed, chosen).items() if not each.is_missing}
             rows += _estimate_rows(spaced(name), known)
         for each in summary.comparisons or ():
             if each.agreement is not None:
@@ -111,11 +112,12 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
 
 
 def _unique(rows: list[tuple[CellValue, ...]]) -> tuple[tuple[CellValue, ...], ...]:
-    """The rows, without a coefficient that an earlier row gave for the same question."""
+    """The rows question by question, without a coefficient that an earlier row gave for the same question."""
     first: dict[tuple[CellValue, ...], tuple[CellValue, ...]] = {}
     for row in rows:
         first.setdefault(row[:2], row)
-    return tuple(first.values())
+    order = list(dict.fromkeys(row[0] for row in rows))
+    return tuple(sorted(first.values(), key=lambda row: order.index(row[0])))
 
 
 def _agreement(analysis: Analysis) -> Mapping[str, Agreement]:
@@ -132,7 +134,7 @@ def ceiling_grid(release: Release) -> Grid:
         for name, part in reliability_parts(analysis).items():
             rows += _estimate_rows(spaced(name), _ceilings(part.ceiling))
         for each in analysis.summary.comparisons or ():
-            limits = {f"ceiling of {spaced(name)}": limit for name, limit in each.ceilings.items()}
+            limits = {f"best {spaced(name)} to expect": limit for name, limit in each.ceilings.items()}
             rows += _estimate_rows(spaced(each.question), limits)
         for trace in analysis.summary.traces or ():
             courses = {
@@ -158,16 +160,24 @@ def _ceilings(part: Ceilings) -> Mapping[str, Estimate]:
 def systems_grid(release: Release) -> Grid:
     """Systems under every question: mean, deviation from what was intended, rank or strength."""
     rows: list[tuple[CellValue, ...]] = []
-    analysis, why, notes = release.analysis, NO_ANALYSIS, ("Intervals take raters and stimuli as samples.",)
+    analysis, why, notes = release.analysis, NO_ANALYSIS, ["Intervals take raters and stimuli as samples."]
     if analysis is not None:
         why = why_missing(analysis, "systems", "the stimuli are not of several systems")
         names = system_names(analysis.snapshot)
         for row in analysis.summary.systems or ():
             own = row.means
+            if own.mean.is_missing:
+                reason = f"{spaced(row.question)}: {own.mean.why_missing}."
+                notes += [reason] if reason not in notes else []
+                continue
             deviation = None if own.deviation.is_missing else own.deviation
             absolute = None if own.absolute_deviation.is_missing else own.absolute_deviation
             mean = (own.n_stimuli, own.n_ratings, own.mean, None, deviation, absolute, row.rank)
             rows.append((spaced(row.question), names[row.system], *mean))
+        ranked = dict.fromkeys(
+            row.ranked_by for row in analysis.summary.systems or () if row.rank is not None
+        )
+        notes += [f"Ranked by {listed([spaced(name) for name in ranked])}."] if ranked else []
         for each in analysis.summary.comparisons or ():
             for contestant in each.contestants if each.of == "system" else ():
                 strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
@@ -191,14 +201,16 @@ def systems_grid(release: Release) -> Grid:
         "Systems, with 95% intervals",
         tuple(columns[place] for place in used),
         tuple(tuple(row[place] for place in used) for row in rows),
-        notes if rows else (),
+        tuple(notes) if rows else (),
         why_empty=why,
+        places=2,
     )
 
 
 def labels_grid(release: Release) -> Grid:
     """The labels of every question: how many, how they were made, and how many ratings are behind each."""
-    made, rows = release.benchmark, []
+    made = release.benchmark
+    rows: list[tuple[CellValue, ...]] = []
     if made is not None:
         table = made.items.group_by("question", maintain_order=True).agg(
             pl.len().alias("labels"),
@@ -215,9 +227,14 @@ def labels_grid(release: Release) -> Grid:
                 spread = number(row["low"]) if row["low"] == row["high"] else spread
             error = None if row["error"] is None else round(row["error"], 3)
             rows.append((spaced(row["question"]), row["labels"], row["method"], spread, error))
+        compared = made.choices.group_by("question", maintain_order=True).len("n")
+        rows += [
+            (spaced(name), count, "comparison of two stimuli", "1", None)
+            for name, count in compared.iter_rows()
+        ]
     return Grid(
         "labels",
-        "Labels: one per stimulus and question",
+        "Labels: one per stimulus and question, or per comparison",
         ("question", "labels", "method", "ratings per label", "median standard error"),
         tuple(rows),
         why_empty=release.why_no_benchmark or "no label could be made",
@@ -227,7 +244,12 @@ def labels_grid(release: Release) -> Grid:
 def splits_grid(release: Release) -> Grid:
     """The parts of the release, with what decided them and the hash of the assignment."""
     split, placed, made = split_of(release), placement(release), release.benchmark
-    labelled = {} if made is None else dict(made.items.group_by("split").len("n").iter_rows())
+    split_column = (
+        pl.concat([made.items["split"], made.choices["split"]])
+        if made is not None
+        else pl.Series("split", [""])
+    )
+    labelled = dict(split_column.drop_nulls().value_counts(name="n").iter_rows())
     rows: list[tuple[CellValue, ...]] = []
     for part in parts_of(placed, split):
         own = placed.filter(pl.col("split") == part)
@@ -310,7 +332,7 @@ def anonymisation_grid(release: Release) -> Grid:
     for step in release.record.steps:
         where = f"{step.table}.{step.column}" if step.column else step.table
         lost = None if step.lost is None else percent(step.lost, 1)
-        rows.append((step.about, where, step.rows, lost))
+        rows.append((step.about, where, step.rows or None, lost))
     return Grid(
         "anonymisation",
         "Steps before publishing",

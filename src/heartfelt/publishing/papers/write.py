@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,16 @@ from heartfelt.publishing.papers.codebook import undescribed, write_codebook
 from heartfelt.publishing.papers.croissant import croissant
 from heartfelt.publishing.papers.datasheet import datasheet_file
 from heartfelt.publishing.papers.details import not_stated
-from heartfelt.publishing.papers.facts import holders_of, licence_of
+from heartfelt.publishing.papers.facts import holders_of, licence_of, title_of
 from heartfelt.publishing.papers.licences import licence_file
+from heartfelt.publishing.papers.markup import plain
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.tables import write_tables
 from heartfelt.publishing.release import Release
+from heartfelt.report.analysis import charts_of
+from heartfelt.report.charts import Charts
 from heartfelt.serialization import write_json
+from heartfelt.wording import listed
 
 CROISSANT = "croissant.json"
 
@@ -41,33 +46,43 @@ def write_papers(
     Without ``figures`` none are drawn, which takes most of the time.
     """
     details, own = release.details, licence_of(release)
+    charts = charts_of(release.analysis) if figures and release.analysis is not None else {}
     holders, contact = holders_of(details), details.contact
     texts = {
-        "README.md": card(release),
+        "README.md": card(release, charts),
         "DATASHEET.md": datasheet_file(release),
         "METHODS.md": methods_file(release),
         "CITATION.cff": citation_file(release),
+        "NOTICE": notice(release),
         "LICENSE": licence_file(
             own.spdx if own else None, "the ratings, labels and documentation", holders, contact
         ),
         "LICENSE-MEDIA": licence_file(details.media_licence, "the media", holders, contact),
     }
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    write_tables(release, folder)
-    entries = write_codebook(release, folder)
-    write_json(folder / CROISSANT, croissant(release, folder))
-    if figures:
-        write_figures(release, folder, progress)
+    with _drawing(charts, folder / "figures", progress):
+        for name, text in texts.items():
+            write_text(folder / name, text)
+        write_tables(release, folder)
+        entries = write_codebook(release, folder)
+        write_json(folder / CROISSANT, croissant(release, folder))
     return Papers(not_stated(details), undescribed(entries))
 
 
-def write_figures(release: Release, folder: Path, progress: Progress | None = None) -> None:
-    """Draw the figures of the analysis into ``figures/``, each as PDF, SVG and PNG with its data as CSV."""
-    if release.analysis is None:
-        return
-    from heartfelt.report.analysis import charts_of
+def _drawing(charts: Charts, folder: Path, progress: Progress | None) -> AbstractContextManager[None]:
+    """Draws while the block runs; nothing is loaded where there is nothing to draw."""
+    if not charts:
+        return nullcontext()
     from heartfelt.report.drawing.files import drawing
 
-    with drawing(charts_of(release.analysis), folder / "figures", progress):
-        pass
+    return drawing(charts, folder, progress)
+
+
+def notice(release: Release) -> str:
+    """The text of NOTICE: whose work the dataset is and builds on."""
+    study = release.snapshot.study
+    systems = [system.name or system.id for system in study.systems]
+    lines = [plain(title_of(release)), f"Rights holders: {plain(holders_of(release.details), 2000)}"]
+    lines += [f"Builds on: {plain(text, 2000)}" for text in (release.details.sources, study.credit) if text]
+    lines += [f"Stimuli were made by: {plain(listed(systems, 50), 2000)}"] if systems else []
+    lines.append(f"Published with heartfelt {plain(release.record.version)}")
+    return "\n".join(lines) + "\n"

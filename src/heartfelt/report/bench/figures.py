@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -64,8 +64,12 @@ def _labelled(rank: Rank) -> str:
     return rank.model + (f" ({NO_CHANCE})" if rank.below_chance else "")
 
 
-def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
-    """Models in order of the headline, below the ceiling; those next to one bar do not differ significantly."""
+def leaderboard(scores: Scores, task: Task, colours: Mapping[str, str] | None = None) -> Chart | Absent:
+    """Models in order of the headline, below the ceiling; those next to one bar do not differ significantly.
+
+    ``colours`` of models, by name, are by default in the order of the scores.
+    """
+    colours = colours or {model: colour(place) for place, model in enumerate(scores.models)}
     items, ties = [], {}
     for rank in scores.ranked(task.id):
         estimate = scores.headline(task.id, rank.model)
@@ -76,7 +80,7 @@ def leaderboard(scores: Scores, task: Task) -> Chart | Absent:
         note = f"rank {rank_text(rank)}" if rank.place else f"not ranked: {rank.why_none}"
         note += f"\nanswered {number(done)} of {number(count)} items"
         note += f"\ndoes not differ significantly from {', '.join(tied)} (Holm)" if tied else ""
-        shade, cells = colour(scores.models.index(rank.model)), {"model": rank.model, "rank": rank_text(rank)}
+        shade, cells = colours[rank.model], {"model": rank.model, "rank": rank_text(rank)}
         items.append(Item(_labelled(rank), estimate, shade, cells, note, {"answered": done, "items": count}))
     levels = (
         ("chance", scores.chance(task.id)),

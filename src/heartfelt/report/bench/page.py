@@ -192,8 +192,10 @@ def leaderboards(scores: Scores, charts: Charts) -> Section:
     return Section("leaderboard", "Leaderboard", lead, joined(*parts))
 
 
-def leaderboard_table(scores: Scores, task: Task) -> Markup:
-    """The headline of every model of a task, with further metrics."""
+def leaderboard_table(
+    scores: Scores, task: Task, model: Callable[[str], CellValue] = lambda name: name
+) -> Markup:
+    """The headline of every model of a task, with further metrics; ``model`` is how a model is shown."""
 
     def answers(row: _Ranked) -> str:
         done, items = scores.answered(task.id, row[0].model)
@@ -208,15 +210,16 @@ def leaderboard_table(scores: Scores, task: Task) -> Markup:
         return score.with_failures if score else None
 
     columns: dict[str, Callable[[_Ranked], CellValue]] = {
-        "model": lambda row: row[0].model,
+        "model": lambda row: model(row[0].model),
         "rank": lambda row: rank_text(row[0]),
-        "rank for other systems": lambda row: _range(row[0].over_systems),
         scores.metric_title(task.headline): lambda row: row[1].with_failures,
+        "chance": lambda row: row[1].chance,
+        "ceiling": lambda row: row[1].ceiling,
+        SHARE: lambda row: rank_text(row[0]) if row[0].below_chance else row[1].of_ceiling,
         "answered": answers,
         "on answered items only": answered_only,
         "over systems": lambda row: row[1].over_systems,
-        "chance": lambda row: row[1].chance,
-        SHARE: lambda row: rank_text(row[0]) if row[0].below_chance else row[1].of_ceiling,
+        "rank for other systems": lambda row: _range(row[0].over_systems),
     }
     if task.kind in ("choices", "traces"):
         # A pair lies between systems, and courses are compared stimulus by stimulus.

@@ -150,7 +150,7 @@ def files(analysis: Analysis, charts: Charts) -> Section:
 def stimuli(_analysis: Analysis, _charts: Charts) -> Section:
     """The list of stimuli, which the script fills."""
     html = Markup(
-        '<div id="stimuli-list"><noscript><p>The list is made by the page\'s own script;'
+        '<div id="stimuli-list" data-list="stimuli"><noscript><p>The list is made by the page\'s own script;'
         ' <a href="labels.csv">labels.csv</a> has it too.</p></noscript></div>\n'
         '<p class="files">File: <a href="labels.csv" download>labels.csv</a></p>'
     )

@@ -1,0 +1,1 @@
+"""Hidden labels: submissions scored over HTTP, with a ladder that does not give the labels away."""

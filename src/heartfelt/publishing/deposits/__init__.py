@@ -1,0 +1,5 @@
+"""Sending a release to where others find it: the Hugging Face hub and Zenodo."""
+
+from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit, DepositOptions, check_target, send
+
+__all__ = ["DEPOSITS", "Deposit", "DepositOptions", "check_target", "send"]

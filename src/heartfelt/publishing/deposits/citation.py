@@ -1,0 +1,52 @@
+"""What a release says about itself in CITATION.cff, for services that ask for title, authors and licence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from heartfelt.errors import InputError
+from heartfelt.publishing.papers.citation import NO_AUTHORS
+from heartfelt.publishing.papers.details import Author, Details
+
+FILE = "CITATION.cff"
+
+
+def cited_details(folder: Path) -> Details:
+    """Title, authors, version, day, licence, keywords and address as CITATION.cff states them; none without the file."""
+    path = folder / FILE
+    if not path.is_file():
+        return Details()
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read.", "Publish again, or give --details.") from error
+    if not isinstance(data, dict):
+        return Details()
+    authors = [_author(each) for each in data.get("authors") or () if isinstance(each, dict)]
+
+    def text(key: str) -> str | None:
+        return str(data[key]) if data.get(key) else None
+
+    return Details(
+        title=text("title"),
+        authors=tuple(author for author in authors if author.name not in {"", NO_AUTHORS}),
+        version=text("version"),
+        released=text("date-released"),
+        licence=text("license"),
+        url=text("url"),
+        purpose=text("abstract"),
+        keywords=tuple(str(word) for word in data.get("keywords") or ()),
+    )
+
+
+def _author(given: dict[str, object]) -> Author:
+    family, first = given.get("family-names"), given.get("given-names")
+    name = f"{family}, {first}" if family and first else str(given.get("name") or family or first or "")
+    affiliation, orcid = given.get("affiliation"), given.get("orcid")
+    return Author(
+        name,
+        str(affiliation) if affiliation else None,
+        str(orcid).removeprefix("https://orcid.org/") if orcid else None,
+    )

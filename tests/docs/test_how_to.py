@@ -1,0 +1,47 @@
+"""The how-to pages: what can run here runs as printed; every other command and option in them exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from heartfelt.cli.app import app
+
+PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "how-to").glob("*.md"))
+BLOCK = re.compile(r"^```(bash|csv|python)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for language, name, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if name:
+            (tmp_path / name).write_text(block, encoding="utf-8")
+            continue
+        assert language == "bash", "a table or a module names its file"
+        for line in block.splitlines():
+            program, *words = shlex.split(line)
+            assert program == "heartfelt"
+            done = CliRunner().invoke(app, words, catch_exceptions=False)
+            assert done.exit_code == 0, f"{line}\n{done.output}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_option_in_a_page_is_one_of_its_command(page: Path) -> None:
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in re.findall(r"heartfelt ([a-z][^`\n|]*)", text):
+        command, *words = line.split()
+        if command not in COMMANDS:
+            continue
+        known = {option for each in COMMANDS[command].params for option in each.opts}
+        for word in words:
+            if word.startswith("--"):
+                assert word.split("=")[0] in known, f"{page.name}: heartfelt {command} {word}"

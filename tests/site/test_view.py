@@ -1,0 +1,175 @@
+"""The viewer of a run: what was sent, what came back, retries and labels, from real requests to servers; and in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from heartfelt.benchmark import BenchOptions
+from heartfelt.errors import InputError
+from heartfelt.predictors import Retry, RunOptions
+from heartfelt.report.bench.write import run_bench
+from heartfelt.scoring import ScoreOptions
+from heartfelt.site.viewer import View, ViewOptions, read_run_folder, write_view
+from tests.predictors.servers import Reply, good, serving
+from tests.report.test_browser import Watched, until
+from tests.site.conftest import HOSTILE, SECRET, Made
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.slow  # a bench with two servers takes seconds
+
+
+def chatting(request: dict[str, Any], count: int) -> Reply:
+    """Too busy at first; then in turn an answer, an answer with markup in it, and one that is no JSON and repeats the key."""
+    if count == 1:
+        return Reply(429, b"busy", {"Retry-After": "0"})
+    answer = {"reason": HOSTILE if count % 3 == 1 else "it sounds so", "answer": 1 + count % 9}
+    content = json.dumps({"q1": answer, "q2": answer})
+    if count % 3 == 2:
+        content = f"no JSON {HOSTILE} {SECRET}"
+    whole = {
+        "choices": [{"message": {"content": content}, "finish_reason": "stop"}],
+        "model": "tiny",
+        "usage": {"prompt_tokens": 9, "completion_tokens": 4},
+    }
+    return Reply(body=json.dumps(whole).encode())
+
+
+@pytest.fixture(scope="module")
+def run(study: Made) -> Path:
+    """A bench of a chat model and of a server of similarities."""
+    folder = study.folder / "asked"
+    options = BenchOptions(
+        ScoreOptions(resamples=100, ceilings=False), RunOptions(at_once=1, retry=Retry(first_wait=0.0))
+    )
+    with pytest.MonkeyPatch.context() as patch, serving(chatting) as chat, serving(good) as endpoint:
+        patch.setenv("HEARTFELT_CHAT_KEY", SECRET)
+        models = [f"tiny=chat:tiny@{chat.url}", f"endpoint:{endpoint.url}"]
+        run_bench(study.snapshot, models, folder, options)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def view(run: Path) -> View:
+    return read_run_folder(run)
+
+
+@pytest.fixture(scope="module")
+def folder(run: Path, study: Made) -> Path:
+    return write_view(run, options=ViewOptions(study.folder / "snapshot"))
+
+
+def test_everything_that_was_sent_and_answered_is_there(run: Path, view: View, study: Made) -> None:
+    assert len(view.samples) == 2 * 2 * 36
+    mine = [sample for sample in view.samples if sample.model == "tiny"]
+    first = mine[0]
+    assert (first.attempts, len(first.errors)) == (2, 1)
+    assert "429" in first.errors[0]
+    calls = [view.exchanges[sample.exchanges[0]] for sample in mine]
+    assert all(
+        call.prompt and "How valence?" in call.prompt and "[input_audio]" in call.prompt for call in calls
+    )
+    failed = [sample for sample in mine if sample.problem]
+    assert len(failed) == 24
+    assert "no JSON" in str(view.exchanges[failed[0].exchanges[0]].completion)
+    # Errors are in percent of the range of labels and answers, the label is that of the study.
+    sample = next(each for each in mine if not each.problem)
+    items = pl.read_parquet(run / "items.parquet").filter(pl.col("question") == sample.question)
+    low, high = min(items["truth"].min(), items["code"].min()), max(items["truth"].max(), items["code"].max())  # type: ignore[type-var]  # numbers
+    assert sample.value is not None
+    assert sample.truth is not None
+    assert sample.error == pytest.approx(100 * abs(sample.value - sample.truth) / (high - low), abs=0.01)  # type: ignore[operator]  # numbers
+    asked = [sample for sample in view.samples if sample.model != "tiny"]
+    call = view.exchanges[asked[0].exchanges[0]]
+    assert "similarit" in str(call.completion)
+    assert asked[0].stimulus in str(call.prompt)
+    summary = json.loads(next((run / "runs").glob("endpoint*/run.json")).read_text())
+    assert "usage" not in summary
+
+
+def test_the_key_is_nowhere_and_text_is_escaped(run: Path, folder: Path) -> None:
+    for path in (each for each in run.rglob("*") if each.is_file()):
+        assert SECRET.encode() not in path.read_bytes(), path
+    for path in (folder / "index.html", *(folder / "data").iterdir()):
+        assert "<img src=x" not in path.read_text()
+        assert path.suffix == ".html" or "</script" not in path.read_text()
+
+
+def test_runs_of_earlier_versions_can_be_seen(run: Path, tmp_path: Path) -> None:
+    """Without what was sent, without errors of attempts, or one model's folder alone."""
+    (home,) = (run / "runs").glob("*chat*")
+    for name in ("predictions.parquet", "calls.parquet"):
+        table = pl.read_parquet(home / name)
+        table.drop("prompt", "errors", strict=False).write_parquet(tmp_path / name)
+    old = read_run_folder(tmp_path)
+    assert len(old.samples) == 72
+    assert {each.prompt for each in old.exchanges.values()} == {None}
+    assert all(sample.truth is None for sample in old.samples)
+    assert write_view(tmp_path, tmp_path / "out").is_dir()
+    with pytest.raises(InputError, match="not a finished run"):
+        read_run_folder(run / "runs")
+    with pytest.raises(InputError, match="There is no folder"):
+        read_run_folder(tmp_path / "nowhere")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("x")
+    with pytest.raises(InputError, match="is not a viewer"):
+        write_view(tmp_path, tmp_path / "taken")
+
+
+@pytest.mark.browser
+def test_in_a_browser(folder: Path, study: Made, browser: Browser) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    watched = Watched(browser, folder / "index.html", 320)
+    page = watched.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.set_viewport_size({"width": 1280, "height": 900})
+    # The largest error is first; the keyboard moves through the list and opens samples.
+    errors = [
+        float(text) for text in page.locator("tbody tr td:nth-child(6)").all_text_contents() if text != "–"
+    ]
+    assert errors == sorted(errors, reverse=True)
+    page.locator("tbody .choose").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#detail .exchange")
+    first = page.locator("#detail h3").first.text_content()
+    page.locator("tbody .choose").first.focus()
+    page.keyboard.press("ArrowDown")
+    until(page, "() => document.activeElement.closest('tr').classList.contains('playing')")
+    assert first in [name.strip() for name in study.snapshot.stimuli["stimulus"]]
+    # Failures: the raw answer is text, directions are marked.
+    page.locator("[data-filter=outcome]").select_option("failed")
+    assert (page.locator("[role=search] [role=status]").text_content() or "").startswith("24 of 144")
+    page.locator("tbody .choose").first.click()
+    until(
+        page,
+        "() => [...document.querySelectorAll('.raw')].some((part) => part.textContent.includes('no JSON'))",
+    )
+    raw = page.locator("#detail .raw").last.text_content() or ""
+    assert "<img src=x onerror=alert(1)>" in raw
+    assert "⟨U+202E⟩" in raw
+    assert page.locator("#detail img").count() == 0
+    assert page.locator("#detail audio").evaluate("audio => audio.error") is None
+    address = page.url
+    assert re.search(r"#sample-\d+$", address)
+    assert watched.complaints == []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        results = Axe().run(page)
+        assert results.violations_count == 0, (scheme, results.generate_report())
+    page.emulate_media(media="print")
+    assert page.locator("#detail").evaluate("part => getComputedStyle(part).position") == "static"
+    inside = (folder.parent.parent / "media").as_uri()
+    assert all(url.startswith(("data:", folder.as_uri(), inside)) for url in watched.requests)
+    # An address leads to its sample.
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("#detail .exchange")
+    watched.context.close()
