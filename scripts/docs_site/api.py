@@ -73,7 +73,7 @@ def _first(value: Any) -> str:
 
 def _methods() -> dict[str, str]:
     """The section of the methods pages that each statistic has, as a link."""
-    result = {}
+    result: dict[str, str] = {}
     for page in sorted((DOCS / "methods").glob("*.md")):
         for part in re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
             heading, _, text = part.partition("\n")

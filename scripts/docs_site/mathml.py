@@ -32,7 +32,7 @@ class Formula:
 
     def __init__(self, latex: str) -> None:
         self.latex = latex
-        self.tokens = [token for token in TOKEN.findall(latex) if not token.isspace()]
+        self.tokens: list[str] = [token for token in TOKEN.findall(latex) if not token.isspace()]
         self.place = 0
 
     def peek(self) -> str:

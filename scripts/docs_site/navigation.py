@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from links import DOCS, ROOT, ROOT_PAGES
-
-# Pages that belong to a section but live next to the others.
-PUBLISHING = ("publishing", "layouts", "papers", "site", "challenge", "deployment")
-GENERATED = set(ROOT_PAGES.values()) - {"index.md"}
+from links import DOCS, ROOT
 
 
 class _Loader(yaml.SafeLoader):
@@ -26,12 +22,11 @@ def read_nav() -> list[Any]:
     return expanded(config["nav"], {})
 
 
-def expanded(nav: list[Any], generated: dict[str, list[str]]) -> list[Any]:
+def expanded(nav: list[Any], generated: dict[str, list[dict[str, str]]]) -> list[Any]:
     """``nav`` with its wildcards filled in. Pages nobody named come last, under "More"."""
     pages = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
     named = set(_strings(nav))
     here = [page for page in pages if page not in named]
-    publishing = [f"{name}.md" for name in PUBLISHING if f"{name}.md" in here]
 
     def fill(item: Any) -> list[Any]:
         if isinstance(item, dict):
@@ -41,8 +36,6 @@ def expanded(nav: list[Any], generated: dict[str, list[str]]) -> list[Any]:
         if not item.endswith("/*"):
             return [item]
         folder = item.removesuffix("/*")
-        if folder == "publish":
-            return list(publishing)
         return generated.get(folder, []) or [page for page in here if page.startswith(f"{folder}/")]
 
     result = [filled for item in nav for filled in fill(item)]

@@ -141,6 +141,10 @@ def test_labels_come_from_the_benchmark_and_rows_of_other_items_are_counted(tmp_
     assert everything.answers.unused.height == (benchmark().items["split"] == "train").sum()
     with pytest.raises(InputError, match="no part 'tset'"):
         Scorer.of(benchmark(), ScoreOptions(part="tset"))
+    public = replace(benchmark(), items=benchmark().part("train"))
+    with pytest.raises(InputError, match="has no labels") as error:
+        Scorer.of(public, ScoreOptions(part="test"))
+    assert "held out" in error.value.fix
 
 
 def test_numbers_are_rounded_to_significant_digits_and_differences_are_named() -> None:

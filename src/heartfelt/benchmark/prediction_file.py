@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.predictors import cases, run
 from heartfelt.predictors.file import File
@@ -59,6 +60,16 @@ class Scorer:
         """Prepare a benchmark, its rows in the order of their names."""
         options = options or ScoreOptions()
         ordered = in_order(benchmark)
+        part = options.part
+        if (
+            part is not None
+            and not benchmark.part(part).height
+            and part not in set(benchmark.choices["split"])
+        ):
+            raise InputError(
+                f"The part '{part}' of '{benchmark.study.name}' has no labels.",
+                "They may be held out: submit to the server of the benchmark, or score against the private benchmark.",
+            )
         truth = truth_of(ordered, options)
         items = truth.items.select(ITEM)
         asked = {compares: cases(ordered, items=items, compares=compares) for compares in (False, True)}

@@ -1,4 +1,4 @@
-"""Columns that are not published: those the researcher drops, those nothing is known of, and names that would collide."""
+"""Columns that are not published: those the researcher drops, unknown ones, and names that would collide."""
 
 from __future__ import annotations
 

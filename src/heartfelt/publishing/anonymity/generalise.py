@@ -24,6 +24,7 @@ from heartfelt.publishing.anonymity.hierarchies import Hierarchy
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 MOST_TRIED = 4096
+_MOST_JOINED = 20
 _MOST_ROWS_TRIED = 4_000_000
 _SHARED = 0.1
 """What a column is worth in which all values are the same, in nats."""
@@ -193,14 +194,52 @@ def _suppressed(
             return out
         out[small, place] = _ABSENT
         small = _too_small(_groups(out), secrets, k, l)
+    out[small] = matrix[small]
     while small.any():
-        # Those who have nothing left are still too few: the smallest of the other groups joins them.
+        # Too few are left to make a group of their own: they join another group, which loses the same values.
         groups = _groups(out)
         counts = np.bincount(groups)
-        empty = (out == _ABSENT).all(axis=1)
-        counts[groups[empty]] = np.iinfo(np.int64).max
-        out[groups == counts.argmin()] = _ABSENT
+        sizes = np.where(np.bincount(groups, weights=small) > 0, counts, out.shape[0] + 1)
+        out = _joined(out, groups, int(sizes.argmin()), order, secrets, k, l)
         small = _too_small(_groups(out), secrets, k, l)
+    return out
+
+
+def _joined(
+    matrix: Codes,
+    groups: Codes,
+    number: int,
+    order: Sequence[int],
+    secrets: Sequence[Codes],
+    k: int,
+    l: int,  # noqa: E741  # the literature's letter
+) -> Codes:
+    """The codes with one group joined to another, whichever costs the fewest values."""
+    counts = np.bincount(groups)
+    first = np.unique(groups, return_index=True)[1]
+    own, others = matrix[first[number]], matrix[first]
+    best: tuple[int, int, list[int]] | None = None
+    for length in range(1, len(order) + 1):
+        gone, rest = list(order[:length]), list(order[length:])
+        alike = (others[:, rest] == own[rest]).all(axis=1)
+        alike[number] = False
+        costs = counts * (others[:, gone] != _ABSENT).sum(axis=1)
+        for other in sorted(np.flatnonzero(alike).tolist(), key=lambda each: (costs[each], each))[
+            :_MOST_JOINED
+        ]:
+            cost = int(costs[other] + counts[number] * (own[gone] != _ABSENT).sum())
+            if best is not None and cost >= best[0]:
+                break
+            both = (groups == number) | (groups == other)
+            if both.sum() >= k and all(np.unique(codes[both]).size >= l for codes in secrets):
+                best = (cost, other, gone)
+                break
+    out = matrix.copy()
+    if best is None:
+        counts[number] = out.shape[0] + 1
+        best = (0, int(counts.argmin()), list(order))
+    rows = np.flatnonzero((groups == number) | (groups == best[1]))
+    out[rows[:, None], np.array(best[2])] = _ABSENT
     return out
 
 

@@ -194,7 +194,7 @@ def _undated(text: str) -> str:
     return dumps(replace(history, decisions=decisions), indent=None)
 
 
-# --- durations, and columns nothing is known of -----------------------------------------------------------------------
+# --- durations, and unknown columns ----------------------------------------------------------------------------------
 
 _DURATIONS: Mapping[str, tuple[str, ...]] = {
     "ratings": ("seconds", "first_play", "heard", "field_seconds"),

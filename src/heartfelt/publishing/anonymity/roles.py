@@ -101,7 +101,7 @@ def _is_long(column: pl.Series) -> bool:
 
 
 def unknown_columns(draft: Draft, table: str, options: PublishOptions) -> list[str]:
-    """Columns of a table about people's answers that nothing is known of, and that the researcher did not open."""
+    """Unknown columns of a table about people's answers that the researcher did not open."""
     known = {contract.name: contract.names for contract in CONTRACTS}[table]
     columns = draft.tables[table].columns
     opened = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in options.open)]

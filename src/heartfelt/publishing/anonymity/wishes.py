@@ -83,7 +83,8 @@ def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> 
     about = f"{plural(len(people), 'rater')} asked that their comments not be shared."
     steps: list[Step] = []
     raters, ratings = draft.tables["raters"], draft.tables["ratings"]
-    texts = [name for name, role in rater_roles(draft, options).items() if role == "text"]
+    roles = rater_roles(draft, options)
+    texts = [name for name, role in roles.items() if role == "text" and name != "reason"]
     for name in texts:
         raters = raters.with_columns(pl.when(~theirs).then(name).alias(name))
         steps.append(Step("wishes", "raters", name, about, len(people)))
