@@ -123,6 +123,14 @@ def test_what_is_held_out_appears_nowhere(study: Made) -> None:
         re.search(r"(?<![\d.])(?:1,?777|1,?888|111)\.", path.read_text()) for path in again.rglob("*.html")
     )
     assert "People:" not in text_of(again / "stimuli" / f"{name}.html")
+    # A bench of the hidden part alone has scores, and not a single item to show.
+    items.filter(hidden).write_parquet(source)
+    alone = write_site(
+        study.folder / "private", study.folder / "alone", SiteOptions(release=study.folder / "release")
+    )
+    assert "have hidden labels" in text_of(alone / "submit.html")
+    assert "no answers" not in text_of(alone / "stimuli" / f"{name}.html")
+    assert "People:" in text_of(alone / "stimuli" / f"{shown}.html")
     items.write_parquet(source)
 
 

@@ -21,6 +21,7 @@ from heartfelt.site.secrets import shown_spec, without_secrets
 K = TypeVar("K")
 LEAST_ITEMS = 10
 """Where items are hidden, scores of fewer items than this are not shown: they would give labels away."""
+EXAMPLES = 4
 _ITEMS: dict[str, type[pl.DataType]] = {
     "task": pl.String,
     "model": pl.String,
@@ -50,6 +51,8 @@ class SiteBoard:
     """Items of which neither label nor answers are shown."""
     hidden_stimuli: frozenset[str]
     """Stimuli all of whose items are hidden."""
+    examples: tuple[tuple[str, str], ...]
+    """A few items (stimulus and question) that are scored."""
     runs: Mapping[str, str]
     """The run of each model, by display name."""
 
@@ -97,17 +100,19 @@ def _site_board(board: Board, runs: Sequence[ScoredRun], published: Published) -
     rows = published.public(every)
     rows = rows.with_columns(pl.col("answered").fill_null(pl.col("said").is_not_null()))
     hidden = every.select("stimulus", "question").n_unique() - rows.select("stimulus", "question").n_unique()
-    gone = set(_members(every)) - set(_members(rows))
+    gone = set(members(every)) - set(members(rows))
     if hidden:
         slices = [each for each in slices if each.items >= LEAST_ITEMS]
+    asked = every.select("stimulus", "question").unique().sort("stimulus", "question").head(EXAMPLES)
+    examples = tuple((stimulus, question) for stimulus, question in asked.iter_rows())
     plain = renamed(board.scores, unique({model: shown_spec(model) for model in board.scores.models}))
     scores = renamed(board.scores, names)
     scores = replace(scores, scores=tuple(every_score), rows=rows, slices=tuple(slices))
     runs_of = {names[model]: run for model, (run, _) in board.origin.items()}
-    return SiteBoard(scores, plain, board.notes, hidden, frozenset(gone), runs_of)
+    return SiteBoard(scores, plain, board.notes, hidden, frozenset(gone), examples, runs_of)
 
 
-def _members(rows: pl.DataFrame) -> list[str]:
+def members(rows: pl.DataFrame) -> list[str]:
     """The stimuli of some items, those of sets one by one as well."""
     names = rows["stimulus"].unique()
     return [*names, *names.str.split(SEPARATOR).explode()]

@@ -76,18 +76,21 @@ def _task(
         if each.value is not None
     ]
     share = scores.headline(task.id, model, "of_ceiling")
-    lines += [f"{'; '.join(levels)}."] if levels else []
-    lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None else []
+    below = any(rank.below_chance for rank in scores.ranks if (rank.task, rank.model) == (task.id, model))
+    lines += ["It does not beat chance."] if below else []
+    lines += [f"{capital('; '.join(levels))}."] if levels else []
+    lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None and not below else []
     columns: Columns[Score] = {
         "metric": lambda row: scores.metric_title(row.metric),
         "level": lambda row: row.aggregation,
-        "decided by": lambda row: row.at,
         "score, failures counted": lambda row: row.with_failures,
         "on answered items only": lambda row: row.estimate,
         "chance": lambda row: row.chance,
         "ceiling": lambda row: row.ceiling,
     }
     mine = [score for score in scores.scores if (score.task, score.model) == (task.id, model)]
+    if any(score.at for score in mine):
+        columns = {"metric": columns["metric"], "decided by": lambda row: row.at, **columns}
     figures = []
     for column in SLICED_BY:
         chart = _slice_chart(scores, task, model, column, site.colours[model])

@@ -17,12 +17,12 @@ from heartfelt.report.page import Page, Section, bullets, figure_block, joined, 
 from heartfelt.report.tables import CellValue, Columns, table, table_of
 from heartfelt.scoring.leaderboard import ScoredRun
 from heartfelt.site.boards import Site, SiteBoard, display_names, renamed
+from heartfelt.site.models import capital
 from heartfelt.site.runs import folder_of
 from heartfelt.site.secrets import shown_spec
 from heartfelt.wording import interval, number, plural, spaced
 
 MODEL = Markup('<span class="swatch" style="background:{}"></span><a href="{}">{}</a>')
-_EXAMPLE = 3
 
 
 def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> Page:
@@ -154,16 +154,6 @@ def submit_page(site: Site) -> Page:
 def _file(site: Site, board: SiteBoard) -> Markup:
     scores = board.scores
     kinds = {task.kind for task in scores.tasks}
-    examples = site.published.items if site.published.study is not None else scores.rows
-    questions = {question for task in scores.tasks for question in task.questions}
-    rows = [
-        (stimulus, question)
-        for stimulus, question in examples.select("stimulus", "question")
-        .unique(maintain_order=True)
-        .head(200)
-        .iter_rows()
-        if question in questions
-    ][:_EXAMPLE]
     worded = {question: task.kind for task in reversed(scores.tasks) for question in task.questions}
     given = {
         "numbers": "4.2",
@@ -173,7 +163,9 @@ def _file(site: Site, board: SiteBoard) -> Markup:
         "text": "a calm piano piece",
     }
     column = {"binary": "score", "categories": "answer", "ordinal": "answer", "text": "answer"}
-    used = list(dict.fromkeys(column.get(worded[question], "value") for _, question in rows)) or ["value"]
+    used = list(dict.fromkeys(column.get(worded[question], "value") for _, question in board.examples)) or [
+        "value"
+    ]
     lines = [
         ["stimulus", "question", *used],
         *(
@@ -185,7 +177,7 @@ def _file(site: Site, board: SiteBoard) -> Markup:
                     for name in used
                 ),
             ]
-            for stimulus, question in rows
+            for stimulus, question in board.examples
         ),
     ]
     text = "\n".join(
@@ -194,19 +186,26 @@ def _file(site: Site, board: SiteBoard) -> Markup:
     about = [
         "One row per stimulus and question, as CSV, Parquet or JSON lines, in UTF-8.",
         "stimulus and question: the ids of the stimulus and the question.",
-        "value: a number on the question's scale. For yes or no, score may be any number that rises with yes.",
+        "value: a number on the question's scale.",
     ]
+    if "binary" in kinds:
+        about.append("score: for yes or no, any number that rises with yes.")
     if kinds & {"categories", "ordinal", "text"}:
         about.append(
             "answer: the category in words, or the text. shares (optional): probabilities by category, as JSON."
         )
-    about.append("An item without a row counts as a failure; so does a number that is not finite.")
-    about += [f"{spaced(task.id)}: {task.failures}." for task in scores.tasks if task.failures]
-    hidden = f" {plural(board.hidden, 'item')} of them have hidden labels." if board.hidden else ""
-    counted = f"{plural(_items(board), 'item')} are scored.{hidden}"
+    if site.submit_to is None:
+        about.append("An item without a row counts as a failure; so does a number that is not finite.")
+    failures = dict.fromkeys(task.failures for task in scores.tasks if task.failures)
+    about += [f"{capital(words)}." for words in failures]
+    items = _items(board)
+    hidden = "All" if board.hidden == items else f"{number(board.hidden)} of them"
+    counted = f"{plural(items, 'item')} are scored." + (
+        f" {hidden} have hidden labels." if board.hidden else ""
+    )
     example = Markup(
-        '<pre class="paper" id="example" tabindex="0" role="region" aria-label="Example of the file">{}</pre>'
-    ).format(text)
+        '<pre class="paper" tabindex="0" role="region" aria-label="Example of the file for {}">{}</pre>'
+    ).format(scores.title, text)
     return joined(paragraph(counted), bullets(about), Markup("<h3>Example</h3>"), example)
 
 
@@ -230,13 +229,20 @@ def _sending(site: Site) -> Markup:
                 text
             ),
         )
-    address = shown_spec(site.submit_to)
-    parts = [Markup('<p>Send the file to <a href="{0}">{0}</a>.</p>').format(address)]
-    if site.submit_to.startswith(("http://", "https://")):
-        parts.append(
-            paragraph(
-                "The server checks the file, scores it against labels it does not show, and answers with the score. It limits how"
-                " often each submitter may ask."
-            )
-        )
-    return joined(*parts)
+    address = shown_spec(site.submit_to).rstrip("/").removesuffix("/submissions")
+    link = Markup('<a href="{0}">{0}</a>').format(address)
+    if not address.startswith("http"):
+        return Markup("<p>Send the file to {}.</p>").format(link)
+    command = (
+        "curl -H 'Authorization: Bearer TOKEN' --data-binary @predictions.csv \\\n"
+        f"  '{address}/submissions?name=my-model&wait=30'"
+    )
+    return joined(
+        Markup("<p>Ask whoever runs {} for a token, then send the file:</p>").format(link),
+        Markup('<pre class="paper" tabindex="0" role="region" aria-label="Command">{}</pre>').format(command),
+        paragraph(
+            "The server checks the file, scores it against labels it does not show, and answers with the score. It limits how"
+            " often each submitter may send one. Every item needs a prediction: a file that lacks any is refused."
+        ),
+        Markup('<p>Items to predict: <a href="{0}/items.csv">{0}/items.csv</a></p>').format(address),
+    )

@@ -9,7 +9,7 @@ from heartfelt.errors import InputError
 from heartfelt.files import whole_folder
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
-from heartfelt.site.boards import Site, file_names, site_of
+from heartfelt.site.boards import Site, file_names, members, site_of
 from heartfelt.site.frame import Frame, render_page, write_assets
 from heartfelt.site.models import model_page
 from heartfelt.site.pages import index_page, models_page, run_page, submit_page
@@ -66,9 +66,10 @@ def write_site(
     runs = find_runs(home, target)
     published = Published() if options.release is None else read_published(options.release, options.hold_out)
     site = site_of(runs, published, options.title, options.submit_to)
-    if options.release is not None and not any(board.scores.rows.height for board in site.boards):
+    known = set(published.stimuli["stimulus"])
+    if options.release is not None and known.isdisjoint(name for run in runs for name in members(run.items)):
         raise InputError(
-            f"{options.release} has answers about none of the items below {home}.",
+            f"{options.release} has none of the stimuli that the benches below {home} are about.",
             "Give the release that the benches were scored on.",
         )
     with whole_folder(target, replace=True) as folder:

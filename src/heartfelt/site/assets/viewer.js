@@ -129,7 +129,7 @@
   };
 
   host.addEventListener("chosen", (event) => open(event.detail, document.activeElement?.closest("[data-list]") !== host || innerWidth <= 960));
-  const wanted = /^#sample-(\d+)$/.exec(location.hash), found = /^#find=(.+)$/.exec(location.hash);
+  const wanted = /^#sample-(\d+)$/.exec(location.hash), search = /^#find=(.+)$/.exec(location.hash);
   if (wanted && rows[Number(wanted[1])]) open(Number(wanted[1]), false);
-  if (found) { const input = host.querySelector("input[type=search]"); input.value = decodeURIComponent(found[1]); input.dispatchEvent(new Event("input")); }
+  if (search) { const input = host.querySelector("input[type=search]"); input.value = decodeURIComponent(search[1]); input.dispatchEvent(new Event("input")); }
 })(window.heartfelt);
