@@ -104,6 +104,9 @@ def _every_command_option_and_name_has_its_place(html: dict[str, str]) -> None:
             if parameter.name != "help" and parameter.param_type_name == "option" and not parameter.hidden:
                 for flag in [*parameter.opts, *parameter.secondary_opts]:
                     assert re.search(rf"<code>{flag}\b", page), f"heartfelt {name} {flag}"
+    assert "<strong>Parameters</strong>" in html["api/heartfelt.html"], (
+        "sections of docstrings are lists, not headings"
+    )
     for name in stats.__all__:
         assert f'<h2 id="{name.lower()}"' in html["api/heartfelt.stats.html"], name
 
