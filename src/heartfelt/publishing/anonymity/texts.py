@@ -54,8 +54,8 @@ class QuarantinedText:
 
     @property
     def private(self) -> list[str]:
-        """What must not be anywhere in what is published: the data, and the text as a whole."""
-        if self.decision == "publish":
+        """What must not be anywhere in what is published: personal data, and the text that holds them."""
+        if self.decision == "publish" or not self.findings:
             return []
         return [self.text, *(self.text[each.start : each.stop] for each in self.findings)]
 
