@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, StudyError
 from heartfelt.publishing.anonymity.check import PrivateDataError, PrivateTexts, check_files
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.details import Details
@@ -24,7 +24,7 @@ from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study import parse_study
+from heartfelt.study import parse_study, study_text
 from tests.media.metadata.tagged import SOUNDS
 
 STUDY = """
@@ -307,3 +307,15 @@ def test_a_sensitive_column_without_variety_is_left_out(tmp_path: Path) -> None:
     assert "only me" not in public.raters["rare"].to_list()
     assert min(public.raters["rare"].value_counts()["count"].to_list()) >= 5
     assert set(public.raters["born"]) == {1990}
+
+
+@pytest.mark.parametrize("where", ["questions", "after"])
+def test_a_wish_is_a_yes_or_no_question_about_the_rater(where: str) -> None:
+    scale, lines = ("yn", STUDY) if where == "questions" else ("v", STUDY + "after:\n")
+    wish = f"  - {{id: keep, text: Keep it, scale: {scale}, wish: answers}}\n"
+    with pytest.raises(StudyError, match="a wish is a question with a yes/no scale"):
+        parse_study(lines.replace("scales:", "scales:\n  yn: {type: yes-no}") + wish)
+    valid = STUDY.replace("scales:", "scales:\n  yn: {type: yes-no}") + "after:\n"
+    asked = parse_study(valid + wish.replace("scale: v", "scale: yn"))
+    assert asked.after[0].wish == "answers"
+    assert "wish" not in study_text(parse_study(STUDY))
