@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Every command by its full name, such as ``models fetch``, in the order of the help."""
     from typer.main import get_command
