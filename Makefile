@@ -42,7 +42,7 @@ $(VENV)/dev: pyproject.toml constraints.txt scripts/install-for-tests | $(VENV)/
 
 # The modules are compiled once, where each worker would begin by compiling all of them. Errors are left to the tests.
 $(VENV)/compiled: $(VENV)/dev
-	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true
+	@$(BIN)/python -m pytest -p no:schemathesis --collect-only -qq >/dev/null 2>&1 || true
 	@touch $@
 
 demo: $(VENV)/base
@@ -56,7 +56,7 @@ check: $(VENV)/dev
 	@$(MAKE) --no-print-directory -j2 lint quick-tests
 
 all-tests: $(VENV)/compiled
-	@$(BIN)/python scripts/run_tests.py -n $(WORKERS) --dist worksteal
+	@$(BIN)/python scripts/run_tests.py -p no:schemathesis -n $(WORKERS) --dist worksteal
 
 quick-tests: $(VENV)/dev
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -p no:schemathesis --ignore tests/web -m "not (browser or server or slow or data or peer)"

@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
 
-PATIENCE = 120_000
+PATIENCE = 60_000
 """Milliseconds that a test with a browser waits for anything: a busy machine is slow, not wrong."""
 REQUIRE_ALL = bool(os.environ.get("REQUIRE_ALL"))
 
 # CI tries the same examples every time and is not hurried by a busy machine; elsewhere each run looks for new ones.
-settings.register_profile("heartfelt", derandomize=REQUIRE_ALL, deadline=None)
+settings.register_profile(
+    "heartfelt", derandomize=REQUIRE_ALL, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("heartfelt")
 
 

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib
-import matplotlib.pyplot as plt
 import polars as pl
 import pytest
 
@@ -33,6 +31,9 @@ def table() -> pl.DataFrame:
 def folder(table: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     table.write_csv(tmp_path / "ratings.csv")
     monkeypatch.chdir(tmp_path)
+    import matplotlib
+    import matplotlib.pyplot as plt
+
     backend = matplotlib.get_backend()
     matplotlib.use("agg")
     yield tmp_path

@@ -8,6 +8,7 @@ import re
 from types import ModuleType
 from typing import Any
 
+from docstrings import first_paragraph, markdown_of
 from links import DOCS
 
 PACKAGES = (
@@ -58,17 +59,12 @@ def documented() -> dict[str, dict[str, Any]]:
 def pages() -> dict[str, str]:
     """The Markdown of each page by its path below ``api/``."""
     packages = documented()
-    rows = [f"| [`{package}`]({package}.md) | {_first(importlib.import_module(package))} |" for package in packages]
+    rows = [f"| [`{package}`]({package}.md) | {first_paragraph(importlib.import_module(package))} |" for package in packages]
     overview = (
         "# Python API\n\nThe public names of each package, generated from the code. `import heartfelt` is quick: what a name needs "
         "is loaded when it is first used.\n\n| package | what it holds |\n|---|---|\n" + "\n".join(rows) + "\n"
     )
     return {"index.md": overview} | {f"{package}.md": _page(package, names) for package, names in packages.items()}
-
-
-def _first(value: Any) -> str:
-    text = markdown(inspect.getdoc(value) or "").split("\n\n")[0]
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _methods() -> dict[str, str]:
@@ -86,7 +82,7 @@ def _methods() -> dict[str, str]:
 def _page(package: str, names: dict[str, Any]) -> str:
     module = importlib.import_module(package)
     methods = _methods() if package == "heartfelt.stats" else {}
-    parts = [f"# {package}\n", _source(package, module), markdown(inspect.getdoc(module) or "") + "\n"]
+    parts = [f"# {package}\n", _source(package, module), markdown_of(module) + "\n"]
     for name, value in names.items():
         parts.append(_entry(name, value))
         if name in methods:
@@ -104,11 +100,11 @@ def _entry(name: str, value: Any) -> str:
     parts = [f"## {name}\n"]
     if inspect.isclass(value):
         parts.append(_code(f"class {name}{_signature(value)}"))
-        parts.append(_own_doc(value) + "\n")
+        parts.append(markdown_of(value) + "\n")
         parts += _members(value)
     elif callable(value) and (inspect.isfunction(value) or hasattr(value, "__wrapped__")):
         parts.append(_code(f"{name}{_signature(value)}"))
-        parts.append(_own_doc(value) + "\n")
+        parts.append(markdown_of(value) + "\n")
     else:
         parts.append(_constant(value))
     return "\n".join(parts)
@@ -122,14 +118,6 @@ def _constant(value: Any) -> str:
     return f"`{type(value).__name__}`" + (f": `{value!r}`" if len(repr(value)) < 80 else "") + "\n"
 
 
-def _own_doc(value: Any) -> str:
-    """The docstring; not the constructor that Python writes for a dataclass without one."""
-    text = inspect.getdoc(value) or ""
-    if inspect.isclass(value) and (not value.__doc__ or text.startswith(f"{value.__name__}(")):
-        return ""
-    return markdown(text)
-
-
 def _members(value: type) -> list[str]:
     """Public methods and properties of the class itself, with the first paragraph of what they say."""
     rows = []
@@ -138,10 +126,10 @@ def _members(value: type) -> list[str]:
             continue
         inner = getattr(member, "__func__", getattr(member, "func", member))
         if isinstance(inner, property):
-            rows.append(f"| `{name}` | {_first(inner)} |")
+            rows.append(f"| `{name}` | {first_paragraph(inner)} |")
         elif inspect.isfunction(inner):
             shown = name if inner is not member and hasattr(member, "func") else f"{name}{_signature(inner, short=True)}"
-            rows.append(f"| `{shown}` | {_first(inner)} |".replace("||", "|"))
+            rows.append(f"| `{shown}` | {first_paragraph(inner)} |".replace("||", "|"))
     if not rows:
         return []
     return ["| member | what it gives |\n|---|---|\n" + "\n".join(row.replace(" | None", " or None") for row in rows) + "\n"]
@@ -212,10 +200,3 @@ def _broken(text: str) -> str:
             end = place
             break
     return text[:start] + "\n" + "".join(f"    {part},\n" for part in parts if part) + text[end:]
-
-
-def markdown(text: str) -> str:
-    """A docstring as Markdown: roles become code, double back-ticks single ones."""
-    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)
-    text = re.sub(r"``(.+?)``", r"`\1`", text, flags=re.DOTALL)
-    return re.sub(r"::\n", ":\n", text)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Every command by its full name, such as ``models fetch``, in the order of the help."""
     from typer.main import get_command
@@ -57,9 +59,12 @@ def _page(name: str, command: Any) -> str:
     if arguments:
         rows = [f"| `{_metavar(each)}` | {_cell(each.help or '')} |" for each in arguments]
         parts.append("## Arguments\n\n| argument | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
-    if options:
-        rows = [f"| {_flags(each)} | {_meaning(each)} | {_default(each)} |" for each in options]
-        parts.append("## Options\n\n| option | meaning | default |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+    panels: dict[str, list[Any]] = {}
+    for each in options:
+        panels.setdefault(getattr(each, "rich_help_panel", None) or "Options", []).append(each)
+    for title, inside in panels.items():
+        rows = [f"| {_flags(each)} | {_meaning(each)} | {_default(each)} |" for each in inside]
+        parts.append(f"## {title}\n\n| option | meaning | default |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 

@@ -43,8 +43,9 @@ def on_config(config: Any) -> Any:
 
 def _entry(folder: str, name: str) -> dict[str, str]:
     """A page of a reference with its title in the navigation: the command or package alone."""
-    title = "Overview" if name == "index.md" else name.removesuffix(".md")
-    return {title: f"{folder}/{name}"}
+    page = name.removesuffix(".md")
+    titles = {each.replace(" ", "-"): each for each in commands.commands()} | {"index": "Overview"}
+    return {titles.get(page, page): f"{folder}/{name}"}
 
 
 def on_files(files: Files, config: Any) -> Files:

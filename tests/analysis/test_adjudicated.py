@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 from scipy import stats as scipy_stats
-from statsmodels.stats.proportion import proportion_confint
 
 from heartfelt.analysis import analyze
 from heartfelt.analysis.adjudicated import adjudicated_items
@@ -93,6 +92,8 @@ def test_shares_and_differences_are_those_counted_by_hand(snapshot: Snapshot) ->
     assert (emotion.with_majority.value, emotion.with_majority.counts["items"]) == (0.5, 4), (
         "the tie is no majority"
     )
+    from statsmodels.stats.proportion import proportion_confint
+
     low, high = proportion_confint(2, 4, method="wilson")
     assert [emotion.with_majority.low, emotion.with_majority.high] == pytest.approx([low, high])
     assert emotion.with_nobody.value == 0.2

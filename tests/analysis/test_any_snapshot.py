@@ -177,7 +177,7 @@ def check(found: Analysis) -> None:
 
 @pytest.mark.slow
 @settings(
-    max_examples=25,
+    max_examples=16,
     deadline=None,
     suppress_health_check=[
         HealthCheck.too_slow,

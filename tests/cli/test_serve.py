@@ -21,21 +21,15 @@ from typer.main import get_command
 
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
+from tests.ports import free_port
 from tests.web.studies import write_study
 
-PATIENCE = 90.0
+PATIENCE = 240.0
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study(tmp_path_factory.mktemp("served") / "study")
-
-
-def free_port() -> int:
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        port: int = trial.getsockname()[1]
-        return port
 
 
 @dataclass
@@ -67,7 +61,7 @@ class Running:
         while time.monotonic() < deadline:
             assert self.process.poll() is None, "".join(self.err)
             try:
-                if httpx.get(f"{self.address}/study/login", timeout=5).status_code == 200:
+                if httpx.get(f"{self.address}/study/login", timeout=60).status_code == 200:
                     return
             except httpx.TransportError:
                 time.sleep(0.1)

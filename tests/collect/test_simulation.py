@@ -36,7 +36,6 @@ def aimoclips(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_aimoclips_at_the_same_cost(aimoclips: Path) -> None:
     """SOURCE: Go et al. (2025): 1,008 clips, 111 raters x 56 trials; 17 clips were lost to uneven assignment."""
     outcome = simulate_collection(aimoclips, SimulationOptions(raters=111, trials=56, dropout=0.25, seed=2))

@@ -218,7 +218,6 @@ def test_a_closed_collection_says_so(make_study: Make, opened: Open) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_the_database_goes_away_and_comes_back(make_study: Make, postgres_server: PostgresServer) -> None:
     """Raters are told to try again; nothing is half stored; it works again without a restart."""
     folder = make_study(5)
@@ -243,7 +242,6 @@ def test_the_database_goes_away_and_comes_back(make_study: Make, postgres_server
         assert sorted(collection.ratings()["value"]) == [5.0, 8.0]
 
 
-@pytest.mark.timeout(180)
 def test_a_server_that_was_started_again_in_the_meantime(
     make_study: Make, postgres_server: PostgresServer
 ) -> None:

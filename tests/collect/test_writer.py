@@ -36,13 +36,13 @@ def test_what_waits_together_is_committed_together(
     def slow(jobs: list[writer.Job]) -> None:
         sizes.append(len(jobs))
         entered.set()
-        assert go.wait(10)
+        assert go.wait(120)
         original(jobs)
 
     monkeypatch.setattr(collection._writer, "_transaction", slow)
     people = [threading.Thread(target=collection.do, args=(Arrive(),)) for _ in range(8)]
     people[0].start()
-    assert entered.wait(10)
+    assert entered.wait(120)
     for person in people[1:]:
         person.start()
     while collection._writer._waiting.qsize() < 7:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import httpx
 import pytest
 
 from heartfelt.formats import FORMATS
+from tests.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -110,7 +110,7 @@ def _demo_shows_every_step_and_what_was_planted(folder: Path) -> None:
 
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env=environment, timeout=400, check=False
+        command, cwd=folder, capture_output=True, text=True, env=environment, timeout=800, check=False
     )
 
 
@@ -118,9 +118,7 @@ def _serve(text: str, before: list[str], folder: Path, environment: dict[str, st
     """Start the server as printed but for its port, which may be taken; see it answer; stop it."""
     match = SERVE.fullmatch(text)
     assert match is not None
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = text.replace(match[2], str(port))
     with subprocess.Popen(
         ["bash", "-ec", "\n".join([*before, f"exec {command}"])],
@@ -136,8 +134,8 @@ def _serve(text: str, before: list[str], folder: Path, environment: dict[str, st
 
 
 def _answers(url: str) -> bool:
-    deadline = time.monotonic() + 90
-    with httpx.Client(follow_redirects=True, trust_env=False, timeout=10) as client:
+    deadline = time.monotonic() + 240
+    with httpx.Client(follow_redirects=True, trust_env=False, timeout=60) as client:
         while time.monotonic() < deadline:
             try:
                 return client.get(url).status_code == 200

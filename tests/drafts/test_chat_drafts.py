@@ -226,11 +226,11 @@ def test_busy_servers_and_slow_ones_are_asked_again(folder: Path) -> None:
         first = stimulus not in seen
         seen.add(stimulus)
         if first:
-            return Reply(status=429) if stimulus == "p0" else Reply(wait=1.6 if stimulus == "p1" else 0)
+            return Reply(status=429) if stimulus == "p0" else Reply(wait=60 if stimulus == "p1" else 0)
         return completion(filled(request))
 
     with chat_server(folder, late) as served:
-        done = draft(folder, options(chat_spec(served, "timeout=1")))
+        done = draft(folder, options(chat_spec(served, "timeout=5")))
     assert {stimulus for stimulus, *_ in done.ledger.select("stimulus").iter_rows()} == {"p2", "p3"}
     assert set(values(folder, "light")) == {"p0", "p1"}
 

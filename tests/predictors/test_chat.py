@@ -325,7 +325,7 @@ def test_the_time_to_wait_is_the_servers(tmp_path: Path) -> None:
 
 def test_an_answer_that_does_not_come_is_bad_weather(tmp_path: Path) -> None:
     with (
-        serving(lambda *_: Reply(wait=1.0)) as served,
+        serving(lambda *_: Reply(wait=60.0)) as served,
         pytest.raises(TransientError, match=r"did not answer within 0\.1 s"),
     ):
         chat(served, timeout="0.1").predict([Case("a", asks("mood"), picture(tmp_path))])

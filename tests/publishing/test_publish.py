@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tarfile
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,15 +14,17 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, StudyError
+from heartfelt.publishing.anonymity.check import PrivateDataError, PrivateTexts, check_files
 from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.publish import publish
 from heartfelt.publishing.read_back import read_back
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study import parse_study
+from heartfelt.study import parse_study, study_text
 from tests.media.metadata.tagged import SOUNDS
 
 STUDY = """
@@ -101,7 +106,15 @@ def test_four_people_are_refused_or_published_without_demographics(tmp_path: Pat
 
 @pytest.mark.slow
 def test_columns_that_may_say_something_about_a_person_are_left_out(tmp_path: Path) -> None:
-    facts = pl.DataFrame({"Age": [30] * 12, "age": [31] * 12, "wish_answers": ["yes"] + ["no"] * 11})
+    facts = pl.DataFrame(
+        {
+            "Age": [30] * 12,
+            "age": [31] * 12,
+            "wish_answers": ["yes"] + ["no"] * 11,
+            "at": ["home"] * 12,
+            "id": ["x"] * 12,
+        }
+    ).with_columns(pseudonym=pl.lit("y"))
     source = with_raters(
         facts,
         ip=pl.lit("192.0.2.7"),
@@ -112,7 +125,7 @@ def test_columns_that_may_say_something_about_a_person_are_left_out(tmp_path: Pa
     published = publish(source, tmp_path / "out", replace(QUICK, open=("remark",), drop=("ip",)))
     public = published.release.snapshot
     assert set(public.ratings.columns) == {"rater", "stimulus", "question", "value", "loud", "remark"}
-    assert public.raters.columns == ["rater", "Age", "age_2"]
+    assert public.raters.columns == ["rater", "Age", "age_2", "at", "id", "pseudonym"]
     assert public.raters.height == 11
     assert set(public.ratings["remark"]) == {"fine", None}
     assert published.undecided == 1
@@ -243,3 +256,74 @@ def test_aimoclips_is_read_back_as_it_was(shared_data: Path, tmp_path: Path) -> 
     both = theirs.join(ours, on=["stimulus", "question"])
     assert both.height == theirs.height == ours.height
     assert (both["value"] - both["value_right"]).abs().max() < 1e-12  # type: ignore[operator]  # there are labels
+
+
+@pytest.mark.slow
+def test_what_the_authors_say_themselves_is_not_private(tmp_path: Path) -> None:
+    words = (
+        pl.when(pl.col("rater") == "person-001")
+        .then(pl.lit("I wrote to lab@example.org"))
+        .otherwise(pl.lit("bright"))
+    )
+    source = with_raters(pl.DataFrame({"language": ["en"] * 12}), comment=words)
+    details = Details(title="Small", contact="lab@example.org", limits="bright")
+    reviewed = publish(source, tmp_path / "out", replace(QUICK, texts="review"), details)
+    assert reviewed.undecided == 2
+    assert not reviewed.release.snapshot.ratings["comment"].count()
+    assert "lab@example.org" in (reviewed.folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_private_texts_are_found_in_every_kind_of_file(tmp_path: Path) -> None:
+    private = PrivateTexts(("17", "worker-0042"), ("worker-0042", "call 0170 1234567"))
+    (tmp_path / "fine.md").write_text("17 clips, coworker-00421 and the number 0170 1234", encoding="utf-8")
+    assert check_files(tmp_path, private) == 1
+    frame = pl.DataFrame({"note": ["x", "Call 0170 1234567!"], "list": [["a"], ["worker-0042"]]})
+    writers: dict[str, Callable[[Path], object]] = {
+        "a.parquet": lambda path: frame.select("note").write_parquet(path),
+        "b.parquet": lambda path: frame.select("list").write_parquet(path),
+        "c.parquet": lambda path: frame.select(pl.struct("note")).write_parquet(path),
+        "d.parquet": lambda path: pl.DataFrame({"rater": ["17"]}).write_parquet(path),
+        "e.csv": lambda path: frame.select("note").write_csv(path),
+        "f.csv": lambda path: pl.DataFrame({"verified_by": ["17"]}).write_csv(path),
+        "g.json": lambda path: path.write_text('{"by": "worker-0042"}', encoding="utf-8"),
+        "h.tar": _archive,
+        "worker-0042.txt": lambda path: path.write_text("", encoding="utf-8"),
+    }
+    for name, write in writers.items():
+        write(tmp_path / name)
+        with pytest.raises(PrivateDataError, match="which is private"):
+            check_files(tmp_path, private)
+        (tmp_path / name).unlink()
+
+
+def _archive(path: Path) -> None:
+    with tarfile.open(path, "w") as archive:
+        content = b'{"comment": "call 0170 1234567"}'
+        member = tarfile.TarInfo("s1.json")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+
+
+@pytest.mark.slow
+def test_a_sensitive_column_without_variety_is_left_out(tmp_path: Path) -> None:
+    facts = pl.DataFrame(
+        {"ill": ["no"] * 12, "rare": ["a"] * 6 + ["b"] * 5 + ["only me"], "born": ["1990-01-02"] * 12}
+    )
+    source = with_raters(facts)
+    public = publish(source, tmp_path / "out", replace(QUICK, sensitive=("ill", "rare"))).release.snapshot
+    assert public.raters.columns == ["rater", "rare", "born"]
+    assert "only me" not in public.raters["rare"].to_list()
+    assert min(public.raters["rare"].value_counts()["count"].to_list()) >= 5
+    assert set(public.raters["born"]) == {1990}
+
+
+@pytest.mark.parametrize("where", ["questions", "after"])
+def test_a_wish_is_a_yes_or_no_question_about_the_rater(where: str) -> None:
+    scale, lines = ("yn", STUDY) if where == "questions" else ("v", STUDY + "after:\n")
+    wish = f"  - {{id: keep, text: Keep it, scale: {scale}, wish: answers}}\n"
+    with pytest.raises(StudyError, match="a wish is a question with a yes/no scale"):
+        parse_study(lines.replace("scales:", "scales:\n  yn: {type: yes-no}") + wish)
+    valid = STUDY.replace("scales:", "scales:\n  yn: {type: yes-no}") + "after:\n"
+    asked = parse_study(valid + wish.replace("scale: v", "scale: yn"))
+    assert asked.after[0].wish == "answers"
+    assert "wish" not in study_text(parse_study(STUDY))

@@ -16,7 +16,6 @@ from heartfelt.report.page import render
 from tests.analysis.made import summary_of
 from tests.conftest import PATIENCE
 
-pytest.importorskip("playwright.sync_api")
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

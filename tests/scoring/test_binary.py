@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from sklearn import metrics
 
 from heartfelt.labels import buckets
 from heartfelt.scoring import ScoreOptions, Scores, score
@@ -13,7 +12,10 @@ from heartfelt.scoring.binary import best_threshold
 from heartfelt.scoring.details import BinaryDetails, NoCalibration
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.probability import Calibration
+from tests.lazily import Lazily
 from tests.scoring import made
+
+metrics = Lazily("sklearn.metrics")
 
 SOURCE = "sklearn.metrics, scipy.spatial.distance and scipy.stats on the same pairs"
 FEW = ScoreOptions(resamples=300, ceilings=False)

@@ -9,14 +9,16 @@ import polars as pl
 import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import spearmanr
-from sklearn import metrics
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.scoring.details import CategoryDetails, TextDetails
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.text import bleu, cider, rouge_l
+from tests.lazily import Lazily
 from tests.scoring import made
+
+metrics = Lazily("sklearn.metrics")
 
 SOURCE = "sklearn.metrics, scipy.spatial.distance and scipy.stats on the same pairs"
 FEW = ScoreOptions(resamples=300, ceilings=False)

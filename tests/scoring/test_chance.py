@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, mean_squared_error
 
 from heartfelt.labels import buckets, labels
 from heartfelt.report.bench.page import sentences
@@ -101,6 +99,9 @@ def test_alone_it_is_not_called_best_either(both: Scores) -> None:
 
 @pytest.mark.slow
 def test_chance_is_what_constant_answers_score() -> None:
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, mean_squared_error
+
     draw = stream(4, "tests", "chance")
     x = draw.choice([0.0, 1.0, 2.0], 200, p=[0.5, 0.3, 0.2])
     blind = np.zeros((200, 1))

@@ -7,13 +7,15 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 from scipy import stats
-from sklearn import metrics
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.scoring.scores import Score
 from heartfelt.snapshot import Snapshot
+from tests.lazily import Lazily
 from tests.scoring import made
+
+metrics = Lazily("sklearn.metrics")
 
 SOURCE = "scipy.stats and sklearn.metrics on the same pairs"
 FEW = ScoreOptions(resamples=300)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
 
 from heartfelt.predictors.trained.embeddings import Block
 from heartfelt.predictors.trained.model import KINDS, Head
@@ -29,6 +28,8 @@ def test_ridge_is_the_textbook_one() -> None:
     """SOURCE: scikit-learn's Ridge with sample weights on the same scaled columns."""
     data = rows()
     view = View(data)
+    from sklearn.linear_model import Ridge
+
     theirs = Ridge(alpha=3.0).fit(view.z, data.y, sample_weight=data.weight)
     ours = fit("ridge", view, (3.0,))
     assert ours.answer(data.x) == pytest.approx(theirs.predict(view.z), abs=1e-6)

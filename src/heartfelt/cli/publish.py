@@ -151,7 +151,7 @@ def publish(
         decisions=decisions,
         private=private,
         key=key,
-        private_texts=_recruiters_ids(source),
+        private_texts=(str(source.resolve()), *_recruiters_ids(source)),
         allow=tuple(allow or ()),
         share_media=share_media,
         split=parse_map(split, "--split by=prompt"),

@@ -27,6 +27,7 @@ from heartfelt.publishing.anonymity.key import private_folder, secret_key
 from heartfelt.publishing.anonymity.media import media_table, publish_media
 from heartfelt.publishing.anonymity.people import coarsen, facts_of, round_durations
 from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
+from heartfelt.publishing.anonymity.roles import check_named_columns
 from heartfelt.publishing.anonymity.texts import QUARANTINE, QuarantinedText, quarantine_texts
 from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
 from heartfelt.publishing.hold_out import hold_out
@@ -89,15 +90,14 @@ def publish(
     private = private_folder(out, options.private)
     key = secret_key(out, private, options.key)
     source = Draft.of(snapshot)
+    check_named_columns(source, options)
     everybody = people_of(source)
     with whole_folder(out) as folder:
         report("removing what is private", 0, 5)
         draft = honour_wishes(source, options)
         draft = leave_out_columns(draft, options)
         report("removing what is private", 1, 5)
-        draft, quarantined = quarantine_texts(
-            draft, options, key, [*everybody, *options.private_texts], private
-        )
+        draft, quarantined = quarantine_texts(draft, options, [*everybody, *options.private_texts], private)
         report("removing what is private", 2, 5)
         draft, people = pseudonymise(draft, key)
         draft = draft.changed(*gone_since(private, people))
@@ -111,10 +111,9 @@ def publish(
         draft = round_durations(coarsen(draft, options), options.seconds)
         public = draft.snapshot()
         report("removing what is private", 4, 5)
-        secret = private_texts(
-            source, everybody, [text for each in quarantined for text in each.private], options
-        )
-        groups = check_groups(public, facts_of(draft, options), options)
+        typed = [text for each in quarantined for text in each.private]
+        secret = private_texts(source, everybody, typed, details, options)
+        groups = check_groups(public, *facts_of(draft, options), options)
         made = record(snapshot.hash, public, draft.steps, options)
         release = Release(public, benchmark, why, None, None, made, details, media, options.hold_out)
         release = _analysed(release, options, report)

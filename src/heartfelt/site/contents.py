@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 import polars as pl
@@ -17,7 +18,7 @@ from heartfelt.site.published import ITEM
 from heartfelt.site.secrets import without_secrets
 from heartfelt.study import Study
 from heartfelt.study.model import say
-from heartfelt.wording import number, plural, spaced
+from heartfelt.wording import number, percent, plural, spaced
 
 LONGEST = 400
 MOST_BARS = 12
@@ -193,9 +194,7 @@ class Contents:
             text = label["answer"] or names.get(middle) or number(middle, 2)
             if label["low"] is not None and not names:
                 text += f" [{number(label['low'], 2)}, {number(label['high'], 2)}]"
-            share = "" if label["share"] is None else f"{number(100 * label['share'], 0)}% of "
-            note = "" if label["n"] is None else f"{share}{plural(label['n'], 'rating')}"
-            note += ", 95% interval" if "[" in text else ""
+            note = self._note(label, "[" in text)
         elif rows and rows[0].truth is not None:
             middle = rows[0].truth
             text = _side(middle) if kind == "binary" else names.get(middle) or number(middle, 2)
@@ -214,6 +213,17 @@ class Contents:
             shown = None
         bars = self._bars(name, question, names)
         return QuestionShown(spaced(question), words, text, note, bars, tuple(answers), shown, at, band)
+
+    def _note(self, label: Mapping[str, Any], bounded: bool) -> str:
+        """How many people a label is from, how many of them agree with it, and what its interval is."""
+        counted = "" if label["n"] is None else plural(label["n"], "rating")
+        share, method = label["share"], str(label["method"])
+        if share is not None and method == "mode":
+            counted = f"{number(100 * share, 0)}% of {counted}"
+        elif share is not None:
+            counted += f", probability {number(share, 2)} ({method})"
+        level = self.site.published.confidence
+        return counted + (f", {percent(level)} interval" if level else ", interval") * bounded
 
     def _bars(self, name: str, question: str, names: Mapping[float, str]) -> tuple[Bar, ...]:
         """How many people gave each answer; numbers are put into bins where there are many."""

@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Te
 from markupsafe import Markup
 
 from heartfelt import __version__
+from heartfelt.errors import InputError
 from heartfelt.report.page import SCRIPTS, Page, asset, script_json
 
 ASSETS = "assets"
@@ -35,6 +36,14 @@ def template(name: str) -> Template:
 def own_asset(name: str) -> str:
     """The text of a file of the site's own."""
     return files(_OWN).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def must_be_ours(target: Path, mark: str, what: str) -> None:
+    """Raise where a folder that is to be replaced holds anything but an earlier site; ``mark`` is a file that every site has."""
+    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / mark).is_file())):
+        raise InputError(
+            f"{target} already exists and is not {what}.", "Choose another folder, or remove this one first."
+        )
 
 
 def write_assets(folder: Path, *scripts: str) -> None:

@@ -91,6 +91,8 @@ def _task(
     mine = [score for score in scores.scores if (score.task, score.model) == (task.id, model)]
     if any(score.at for score in mine):
         columns = {"metric": columns["metric"], "decided by": lambda row: row.at, **columns}
+    items = [score for score in mine if score.aggregation == "item"]
+    others = [score for score in mine if score.aggregation != "item"]
     figures = []
     for column in SLICED_BY:
         chart = _slice_chart(scores, task, model, column, site.colours[model])
@@ -101,7 +103,11 @@ def _task(
     return joined(
         Markup("<h3>{}</h3>").format(spaced(task.id)),
         bullets(lines, "verdict"),
-        table_of(f"{spaced(task.id)}: every score of {model}", mine, columns),
+        table_of(f"{spaced(task.id)}: scores by item", items, columns),
+        folded(
+            f"{len(others)} scores by system and within cells",
+            table_of(f"{spaced(task.id)}: scores by system and within cells", others, columns),
+        ),
         side_by_side(*figures) if len(figures) > 1 else joined(*figures),
         _extremes(board, place, task, model, addresses),
     )

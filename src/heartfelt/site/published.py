@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.labels import Benchmark, first_answers, labels, load_benchmark
+from heartfelt.labels import Benchmark, LabelOptions, first_answers, labels, load_benchmark
 from heartfelt.labels.splits import assigned, groups_of
 from heartfelt.predictors.sets import SEPARATOR
 from heartfelt.report.media import media_paths
@@ -23,7 +23,7 @@ from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.study import Study
 
 ITEM = ["stimulus", "question"]
-_LABEL = ("label", "low", "high", "n", "answer", "share")
+_LABEL = ("label", "low", "high", "n", "answer", "share", "method")
 LABELS = {
     "stimulus": pl.String,
     "question": pl.String,
@@ -33,6 +33,7 @@ LABELS = {
     "n": pl.Int64,
     "answer": pl.String,
     "share": pl.Float64,
+    "method": pl.String,
 }
 COUNTS = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64, "votes": pl.Int64}
 
@@ -50,7 +51,8 @@ class Published:
     items: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=dict.fromkeys(ITEM, pl.String)))
     """Every item that people's answers are public of."""
     media: Mapping[str, Path] = field(default_factory=dict)
-    hold_out: str | None = None
+    confidence: float | None = None
+    """That of the labels' intervals; None for a benchmark, which does not say."""
 
     def public(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows (with stimulus and question) whose people's answers are public; all where only benches are known.
@@ -79,11 +81,12 @@ def read_published(folder: Path, hold_out: str | None = None) -> Published:
         study, stimuli, root = snapshot.study, snapshot.stimuli, snapshot.source.media_root
     hidden = _hidden(stimuli, benchmark, hold_out, folder)
     visible = ~pl.col("stimulus").is_in(hidden)
-    counts = pl.DataFrame(schema=COUNTS)
+    counts, confidence = pl.DataFrame(schema=COUNTS), None
     if benchmark is not None:
         table = benchmark.items
     elif snapshot is not None:
-        table = labels(snapshot).table.rename({"value": "label"})
+        options = LabelOptions()
+        table, confidence = labels(snapshot, options).table.rename({"value": "label"}), options.confidence
     table = table.filter(visible & pl.col("label").is_finite()).select(*ITEM, *_LABEL)
     items = [table.select(ITEM)]
     if snapshot is not None:
@@ -103,7 +106,7 @@ def read_published(folder: Path, hold_out: str | None = None) -> Published:
         counts,
         pl.concat(items).unique(maintain_order=True),
         media_paths(stimuli, root),
-        hold_out,
+        confidence,
     )
 
 

@@ -10,7 +10,7 @@ from heartfelt.files import whole_folder
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
 from heartfelt.site.boards import Site, file_names, members, site_of
-from heartfelt.site.frame import Frame, render_page, write_assets
+from heartfelt.site.frame import Frame, must_be_ours, render_page, write_assets
 from heartfelt.site.models import model_page
 from heartfelt.site.pages import index_page, models_page, run_page, submit_page
 from heartfelt.site.published import Published, read_published
@@ -56,13 +56,7 @@ def write_site(
     """Make a site of every bench below ``source``; return its folder, which is either complete or absent."""
     options = options or SiteOptions()
     home, target = Path(source), Path(out)
-    if target.exists() and (
-        not target.is_dir() or (any(target.iterdir()) and not (target / "index.html").is_file())
-    ):
-        raise InputError(
-            f"{target} already exists and is not a leaderboard or a site.",
-            "Choose another folder, or remove this one first.",
-        )
+    must_be_ours(target, "leaderboard.json", "a leaderboard or a site")
     runs = find_runs(home, target)
     published = Published() if options.release is None else read_published(options.release, options.hold_out)
     site = site_of(runs, published, options.title, options.submit_to)

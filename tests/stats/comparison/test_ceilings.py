@@ -194,7 +194,6 @@ def test_where_strengths_have_no_ceiling() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 def test_bounds_of_ceilings_cover() -> None:
     """Of choices for pairs drawn anew, of strengths for the contestants as they are."""
     repeats = 12

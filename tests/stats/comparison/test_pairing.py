@@ -129,7 +129,6 @@ def test_what_cannot_be_compared_is_refused(call: object, message: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("systems", "spread", "repeats"), [(10, 1.5, 40), (40, 1.5, 3)])
 def test_adaptive_pairing_saves_and_its_intervals_cover(systems: int, spread: float, repeats: int) -> None:
     from benchmarks.comparisons import simulate

@@ -15,11 +15,12 @@ from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.access import Tokens
+from tests.lazily import Lazily
 from tests.web.conftest import SECRET
 from tests.web.studies import fill
 
-schemathesis = pytest.importorskip("schemathesis")
-EXAMPLES = 6
+schemathesis = Lazily("schemathesis")
+EXAMPLES = 4
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -33,6 +34,7 @@ def described(
     small_study: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Any, dict[str, str]]]:
     """The description of a running application, and a token."""
+    pytest.importorskip("schemathesis")
     folder = Path(shutil.copytree(small_study, tmp_path_factory.mktemp("described") / "study"))
     with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
         fill(collection, ["a", "b"])

@@ -425,47 +425,34 @@ def test_recruiters_links_and_the_way_back(visit: Callable[..., Visitor], browse
 
 
 @pytest.mark.slow
-def test_it_works_under_a_path_and_stays_light(visit: Callable[..., Visitor]) -> None:
-    visitor = visit("emolia-emo", count=3, prefix="/studies/one", design={"practice": 0})
+def test_a_visit_under_a_path_is_light_fetched_ahead_and_tells_nothing_of_what_made_a_stimulus(
+    visit: Callable[..., Visitor],
+) -> None:
+    visitor = visit(count=3, prefix="/studies/one", design={"practice": 0})
     page = visitor.page
-    with page.expect_response(lambda one: "/media/" in one.url):
-        visitor.enter()
-    page.wait_for_selector(".play:enabled")
+    clips: list[str] = []
+    bodies: list[str] = []
+    page.on("requestfinished", lambda one: clips.append(one.url) if "/media/" in one.url else None)
+    page.on(
+        "response",
+        lambda one: bodies.append(one.text()) if "/rate" in one.url and one.status == 200 else None,
+    )
+    visitor.enter()
+    visitor.listen()
+    visitor.fetched(3)
+    assert len(set(clips)) == len(clips) == 3
     weight = page.evaluate(
         "() => [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
         ".filter(one => !one.name.includes('/media/')).reduce((sum, one) => sum + one.encodedBodySize, 0)"
     )
     assert 20_000 < weight < BUDGET
-    visitor.finish()
-    assert page.url == f"{visitor.served.url}/rate"
-
-
-@pytest.mark.slow
-def test_the_next_clips_are_fetched_ahead(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=3, design={"practice": 0})
-    clips: list[str] = []
-    visitor.page.on("requestfinished", lambda one: clips.append(one.url) if "/media/" in one.url else None)
-    visitor.enter()
-    visitor.listen()
-    visitor.fetched(3)
-    assert len(set(clips)) == len(clips) == 3
     visitor.context.set_offline(True)
-    visitor.page.wait_for_selector("#banner:not([hidden])")
+    page.wait_for_selector("#banner:not([hidden])")
     visitor.context.set_offline(False)
     visitor.finish()
+    assert page.url == f"{visitor.served.url}/rate"
     assert len(clips) == 3, "a clip that was fetched ahead is not fetched again"
-
-
-@pytest.mark.slow
-def test_nothing_tells_raters_what_made_a_stimulus(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=2, design={"practice": 0})
-    bodies: list[str] = []
-    visitor.page.on(
-        "response",
-        lambda one: bodies.append(one.text()) if "/rate" in one.url and one.status == 200 else None,
-    )
-    visitor.enter()
-    visitor.finish()
+    assert len(bodies) >= 4
     stimuli = visitor.served.collection.opened.stimuli
     message = "\n".join([*bodies, *visitor.asked])
     for name in [*stimuli["stimulus"].to_list(), *stimuli["system"].to_list(), *stimuli["path"].to_list()]:

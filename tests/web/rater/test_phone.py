@@ -161,6 +161,15 @@ def test_going_on_is_offered_not_imposed(visit: Callable[..., Visitor]) -> None:
     other.page.click("#tools [data-does=menu]")
     assert other.page.locator("#dialog-menu input[name=advance]:visible").count() == 0, "two questions"
     other.page.keyboard.press("Escape")
+    page = other.page
+    page.wait_for_selector("form.trial:not([data-locked])")
+    page.keyboard.press("5")
+    page.keyboard.press("5")
+    reached: list[str] = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("() => document.activeElement.dataset.does ?? ''"))
+    assert reached.index("submit") < reached.index("comment"), "Tab reaches Continue before Comment"
 
 
 @pytest.mark.slow
@@ -216,21 +225,6 @@ def test_a_digit_sets_a_slider_to_that_tenth(visit: Callable[..., Visitor]) -> N
     page.keyboard.press("Enter")
     page.wait_for_selector(".code output")
     assert visitor.sent[0]["values"] == {"calm": 0.31, "years": 0}
-
-
-@pytest.mark.slow
-def test_tab_reaches_continue_before_comment(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(hand="keyboard", count=1, design={"practice": 0, "listening": "free"})
-    visitor.enter()
-    page = visitor.page
-    page.wait_for_selector("form.trial:not([data-locked])")
-    page.keyboard.press("5")
-    page.keyboard.press("5")
-    seen: list[str] = []
-    for _ in range(8):
-        page.keyboard.press("Tab")
-        seen.append(page.evaluate("() => document.activeElement.dataset.does ?? ''"))
-    assert seen.index("submit") < seen.index("comment")
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def rate_one(visitor: Visitor, turn: int = 0) -> None:
 
 
 @pytest.mark.slow
-def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visitor]) -> None:
+def test_a_reload_in_the_middle_and_another_day_go_on_where_it_was(visit: Callable[..., Visitor]) -> None:
     visitor = visit(count=2)
     visitor.enter()
     rate_one(visitor)
@@ -63,23 +63,14 @@ def test_a_reload_in_the_middle_goes_on_where_it_was(visit: Callable[..., Visito
     visitor.page.keyboard.press("Enter")
     trial.wait_for_element_state("hidden")
     assert visitor.sent[-1]["values"] == {"valence": 7, "arousal": 4}
-    visitor.finish()
-    stored_as_sent(visitor.served, visitor)
-
-
-@pytest.mark.slow
-def test_another_day_in_the_same_browser(visit: Callable[..., Visitor]) -> None:
-    visitor = visit(count=2)
-    visitor.enter()
-    rate_one(visitor)
     visitor.page.wait_for_selector("form.trial")
-    trial = visitor.number()
+    before = visitor.number()
     visitor.page.close()
     visitor.served.clock.ahead = 26 * 3600.0
     visitor.page = visitor.tab()
     visitor.arrive()
     visitor.page.wait_for_selector("form.trial")
-    assert visitor.number() == trial
+    assert visitor.number() == before, "the next day, in a new tab"
     visitor.finish()
     assert visitor.served.collection.raters()["state"].to_list() == ["complete"]
     stored_as_sent(visitor.served, visitor)
@@ -114,13 +105,13 @@ def test_whoever_is_offline_finishes_what_was_fetched_ahead(
     visit: Callable[..., Visitor], away: float
 ) -> None:
     """Three trials without a connection, for a moment or until every lease has run out; each is stored once."""
-    visitor = visit(count=5, design={"practice": 0})
+    visitor = visit(count=4, design={"practice": 0})
     visitor.enter()
     visitor.listen()
     visitor.fetched(3)
     visitor.context.set_offline(True)
     for turn in range(3):
-        assert visitor.number() == f"{turn + 1} of 5"
+        assert visitor.number() == f"{turn + 1} of 4"
         rate_one(visitor, turn)
     visitor.page.wait_for_selector(".wait")
     assert visitor.page.evaluate(QUEUED) == 3
@@ -129,13 +120,13 @@ def test_whoever_is_offline_finishes_what_was_fetched_ahead(
     visitor.context.set_offline(False)
     visitor.page.wait_for_selector("form.trial")
     assert visitor.page.evaluate(QUEUED) == 0
-    assert visitor.number() == "4 of 5"
+    assert visitor.number() == "4 of 4"
     visitor.finish()
     stored_as_sent(visitor.served, visitor)
     ratings = visitor.served.collection.ratings()
-    assert ratings["trial"].n_unique() == 5
-    assert ratings["stimulus"].n_unique() == 5
-    assert sorted(set(ratings["position"].to_list())) == [1, 2, 3, 4, 5]
+    assert ratings["trial"].n_unique() == 4
+    assert ratings["stimulus"].n_unique() == 4
+    assert sorted(set(ratings["position"].to_list())) == [1, 2, 3, 4]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Verifying drafts: twenty images by keyboard alone, ten by touch, and everything they did as it is in the store."""
+"""Verifying drafts: twelve images by keyboard alone, seven by touch, and everything they did as it is in the store."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ class Expert:
 
 
 @pytest.mark.slow
-def test_twenty_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
-    served = drafted(tmp_path / "study", 20)
+def test_twelve_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
+    served = drafted(tmp_path / "study", 12)
     visitor = Visitor(browser, served, controlled=True)
     visitor.enter()
     page, expert = visitor.page, Expert(visitor)
     keys: dict[int, int] = {}
-    for turn in range(20):
-        assert visitor.number() == f"{turn + 1} of 20"
+    for turn in range(12):
+        assert visitor.number() == f"{turn + 1} of 12"
         visitor.run(5)  # what was sent can no longer be taken back; the next images are fetched
         expert.judge(turn)
         if turn == 0:
@@ -162,34 +162,34 @@ def test_twenty_images_by_keyboard_alone(browser: Browser, tmp_path: Path) -> No
         keys[turn] = expert.count
         if turn == 8:  # sent by mistake: for a moment the whole image can be taken back
             before.wait_for_element_state("hidden")
-            assert visitor.number() == "10 of 20"
+            assert visitor.number() == "10 of 12"
             page.keyboard.press("u")
-            page.wait_for_selector("#count:has-text('9 of 20')")
+            page.wait_for_selector("#count:has-text('9 of 12')")
             assert expert.verdicts() == ["accepted"] * 7
             expert.press("u", "4", "Escape", "a")
             before = page.wait_for_selector("form.trial")
             assert before is not None
             expert.press("Enter")
             visitor.context.set_offline(False)
-        if turn < 19:
+        if turn < 11:
             before.wait_for_element_state("hidden")
     visitor.wait_for(".code output")
     assert page.evaluate(QUEUED) == 0
-    assert {turn: keys[turn] for turn in (0, 6, 9, 19)} == {0: 2, 6: 2, 9: 2, 19: 2}, (
+    assert {turn: keys[turn] for turn in (0, 6, 9, 11)} == {0: 2, 6: 2, 9: 2, 11: 2}, (
         "seven drafts in two keys"
     )
     assert keys[1] <= 8
     assert keys[4] <= 8
-    assert len(visitor.sent) == 20
+    assert len(visitor.sent) == 12
     stored_as_sent(served, visitor)
     _as_logged(served, visitor)
     fields = served.collection.snapshot().fields
-    assert fields.height == 140
+    assert fields.height == 84
     assert set(fields["source"]) == {"painter"}
     assert set(fields["version"]) == {"1.5"}
     assert set(fields["confidence"]) == {0.75}
     kinds = fields["verdict"].value_counts()
-    assert dict(kinds.iter_rows()) == {"accepted": 134, "fixed": 4, "rejected": 2}
+    assert dict(kinds.iter_rows()) == {"accepted": 78, "fixed": 4, "rejected": 2}
     fixed = fields.filter(verdict="fixed").sort("at")
     assert fixed["final"][0] == f"{fixed['machine'][0]} au"
     assert fixed["final"].to_list()[1:] == ["0.25", f"{fixed['machine'][2]};cloud", NONE]
@@ -224,16 +224,16 @@ def _as_logged(served: Served, visitor: Visitor) -> None:
 
 
 @pytest.mark.slow
-def test_ten_images_by_touch(browser: Browser, tmp_path: Path) -> None:
+def test_seven_images_by_touch(browser: Browser, tmp_path: Path) -> None:
     """Most drafts are shown, some are withheld and some are planted; whoever taps verifies all of them."""
-    served = drafted(tmp_path / "study", 10, hidden=0.1, planted=0.1)
+    served = drafted(tmp_path / "study", 7, hidden=0.1, planted=0.1)
     visitor = Visitor(browser, served, "touch", controlled=True)
     visitor.enter()
     page, expert = visitor.page, Expert(visitor)
     taps: dict[int, int] = {}
-    for turn in range(10):
+    for turn in range(7):
         visitor.run(5)
-        if turn < 8:
+        if turn < 5:
             visitor.fetched(turn + 3)
         expert.judge(turn)
         visitor.still()
@@ -270,7 +270,7 @@ def test_ten_images_by_touch(browser: Browser, tmp_path: Path) -> None:
         if turn == 2:  # the next image shows Undo for a moment
             before.wait_for_element_state("hidden")
             page.locator("[data-does=undo]").tap()
-            page.wait_for_selector("#count:has-text('3 of 10')")
+            page.wait_for_selector("#count:has-text('3 of 7')")
             before = page.wait_for_selector("form.trial")
             assert before is not None
             expert.judge(turn)
@@ -278,14 +278,14 @@ def test_ten_images_by_touch(browser: Browser, tmp_path: Path) -> None:
         taps[turn] = expert.count
         before.wait_for_element_state("hidden")
     visitor.wait_for(".code output")
-    assert len(visitor.sent) == 10
+    assert len(visitor.sent) == 7
     taken = [count for turn, count in taps.items() if turn not in {1, 2}]
     assert set(taken) <= {1, 2}, "one tap accepts all drafts of a page and goes on; a withheld one takes room"
-    assert taken.count(1) >= 4
+    assert taken.count(1) >= 2
     stored_as_sent(served, visitor)
     _as_logged(served, visitor)
     fields = served.collection.snapshot().fields
-    assert fields.height == 70
+    assert fields.height == 49
     assert set(fields["shown"]) == {"true", "hidden", "planted"}
     truth = pl.read_parquet(served.folder / "drafts.parquet").select(
         "stimulus", pl.col("question").alias("field"), "value"

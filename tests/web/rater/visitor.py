@@ -43,6 +43,9 @@ WATCH = """(() => {
 """What the test has to know of the page's media: a clip is started before its button shows it, and media are fetched and
 decoded before the trial that shows them."""
 WAITS = "() => document.querySelector('form.trial[data-locked]') !== null && window.started === null"
+NEXT = """(answered) => [...document.querySelectorAll('fieldset.question')].filter((each) => each.checkVisibility())
+  .map((each) => each.dataset.form).find((form) => !answered.includes(form)) ?? null"""
+"""The first question on the page that has not been answered."""
 LAID_OUT = """() => new Promise((done) => new ResizeObserver((_, own) => {
   own.disconnect();
   done();
@@ -163,10 +166,12 @@ class Visitor:
     def accessible(self) -> None:
         """Axe finds nothing serious."""
         axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-        if self.clock is None:
-            result = axe.Axe().run(self.page).response["violations"]
-        else:  # Axe uses timers
+        if not self.page.evaluate("() => Boolean(window.axe)"):
             self.page.evaluate(axe.Axe().axe_script)
+        if self.clock is None:
+            options = "{ resultTypes: ['violations'] }"
+            result = self.page.evaluate(f"async () => (await axe.run({options})).violations")
+        else:  # Axe uses timers
             self.page.evaluate(
                 "() => { axe.run({ resultTypes: ['violations'] }).then((all) => (window.axed = all)); }"
             )
@@ -247,14 +252,12 @@ class Visitor:
         """Answer every question that is shown and go on; whether that sent the trial."""
         self.page.wait_for_selector("form.trial:not([data-locked])")
         self.still()
-        answered: set[str | None] = set()
-        while left := [
-            question
-            for question in self.open_questions()
-            if question.get_attribute("data-form") not in answered
-        ]:
-            self._answer_one(left[0], turn + len(answered))
-            answered.add(left[0].get_attribute("data-form"))
+        answered: list[str] = []
+        while (form := self.page.evaluate(NEXT, answered)) is not None:
+            question = self.page.query_selector(f"fieldset.question[data-form='{form}']")
+            assert question is not None
+            self._answer_one(question, turn + len(answered))
+            answered.append(form)
             self.still()
         last = self.page.query_selector("form.trial[data-last]") is not None
         if self.hand == "keyboard" and self.page.query_selector("form.trial.verifying") is not None:
@@ -321,11 +324,13 @@ class Visitor:
 
     def _leave(self, field: ElementHandle) -> None:
         """Enter moves on from a field, unless it is the last: there it would send."""
-        left = [
-            question for question in self.open_questions() if question.query_selector("input:checked") is None
-        ]
-        entry = field.evaluate_handle("node => node.closest('fieldset')")
-        if left and left[-1].evaluate("(node, other) => node !== other", entry):
+        if field.evaluate(
+            """node => {
+              const open = [...document.querySelectorAll('fieldset.question')].filter((each) => each.checkVisibility());
+              const last = open.filter((each) => !each.querySelector('input:checked')).at(-1);
+              return last !== undefined && last !== node.closest('fieldset');
+            }"""
+        ):
             field.press("Enter")
 
     def finish(self, most: int = 20) -> str:

@@ -37,7 +37,6 @@ def own_process(collection: Collection) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_it_sees_what_is_stored_and_is_another_process(
     collection: Collection, reader: BackgroundReader
 ) -> None:
@@ -53,14 +52,12 @@ def test_it_sees_what_is_stored_and_is_another_process(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_errors_come_back_as_they_are(reader: BackgroundReader) -> None:
     with pytest.raises(UnknownRater, match="No rater is called"):
         reader.call(effect_of, "nobody")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
     first = reader.call(own_process)
     assert reader._worker is not None
@@ -75,7 +72,6 @@ def test_it_is_started_again_after_it_died(reader: BackgroundReader) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_the_api_is_the_same(collection: Collection, options: WebOptions, folder: Path) -> None:
     fill(collection, ["a", "b", "c"])
     paths = ("raters", "stimuli", "reliability", "systems", "ratings", "machine", "coverage")

@@ -21,7 +21,6 @@ from tests.conftest import PATIENCE
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.studies import fill, rate, write_study
 
-pytest.importorskip("playwright.sync_api")
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 

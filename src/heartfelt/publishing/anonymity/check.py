@@ -16,8 +16,11 @@ from heartfelt.media.metadata import UnknownMetadataError, without_metadata
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
 from heartfelt.publishing.anonymity.personal_data import is_telling
 from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.release import Step
+from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import study_text
 from heartfelt.wording import plural
 
 _WHO = frozenset(column for _, column in PERSON_COLUMNS)
@@ -28,7 +31,7 @@ _BINARY = frozenset(
         *("png", "jpg", "jpeg", "gif", "webp", "bmp", "pdf", "woff2", "npy"),
     )
 )
-_LEAST = 6
+_LEAST = 5
 """A text shorter than this could be anywhere by chance."""
 
 
@@ -45,39 +48,38 @@ class PrivateTexts:
     """What must not be in any published file."""
 
     ids: tuple[str, ...]
-    """Of people, as the source knows them."""
+    """Of people, as the source knows them; not to be in a column that says who."""
     texts: tuple[str, ...]
-    """Quarantined texts, recruiters' ids, paths and names of machines."""
-
-    @property
-    def telling(self) -> list[str]:
-        """Those that are searched for anywhere; short ids only as the value of a column that says who."""
-        long = (text for text in self.texts if len(text) >= _LEAST)
-        return sorted({*(name for name in self.ids if is_telling(name)), *long})
+    """Not to be anywhere: ids that could not be there by chance, quarantined texts, recruiters' ids, paths, names of machines."""
 
 
 def private_texts(
-    draft: Draft, people: Iterable[str], quarantined: Iterable[str], options: PublishOptions
+    draft: Draft, people: Sequence[str], quarantined: Iterable[str], details: Details, options: PublishOptions
 ) -> PrivateTexts:
-    """Everything of a source that no file may hold. Ids that are also names of stimuli or in the study are not secret."""
+    """Everything of a source that no file may hold.
+
+    What the study, its stimuli or the authors' own statements say is public, even if a rater typed it too.
+    """
+    stimuli = [draft.tables[name].select(pl.col(pl.String)) for name in ("stimuli", "items")]
     public = {
-        text
-        for name in ("stimuli", "items")
-        for column, dtype in draft.tables[name].schema.items()
-        if dtype == pl.String
-        for text in draft.tables[name][column].drop_nulls().unique().to_list()
+        text for frame in stimuli for column in frame for text in column.drop_nulls().unique().to_list()
     }
-    study = draft.study
-    public |= {each.id for each in study.systems} | {each.id for each in study.intents}
+    stated = study_text(draft.study) + dumps(details)
+    root, host = draft.source.media_root, socket.gethostname()
+    machine = [
+        str(Path.home()),
+        *([] if root is None else [str(root.resolve())]),
+        *([host] if is_telling(host) else []),
+    ]
+    texts = [*filter(is_telling, people), *options.private_texts, *quarantined, *machine]
     allowed = public | set(options.allow)
-    root = draft.source.media_root
-    machine = [str(Path.home()), *([] if root is None else [str(root.resolve())])]
-    host = socket.gethostname()
-    machine += [host] if is_telling(host) else []
-    texts = [*options.private_texts, *quarantined, *machine]
     return PrivateTexts(
-        tuple(name for name in people if name not in allowed),
-        tuple(text for text in dict.fromkeys(texts) if text not in allowed and text != "/root"),
+        tuple(people),
+        tuple(
+            text
+            for text in dict.fromkeys(texts)
+            if len(text) >= _LEAST and text not in allowed and text not in stated
+        ),
     )
 
 
@@ -89,7 +91,7 @@ def check_files(folder: Path, private: PrivateTexts) -> int:
     paths = sorted(folder.rglob("*"))
     names = [path.relative_to(folder).as_posix() for path in paths]
     waiting = [("", "the name of a file", pl.Series(names, dtype=pl.String))]
-    telling, ids = private.telling, list(private.ids)
+    texts_to_find, ids = list(private.texts), list(private.ids)
     for name, path in zip(names, paths, strict=True):
         for where, texts in _texts(path) if path.is_file() else ():
             if where.rpartition(" ")[2] in _WHO:
@@ -98,9 +100,9 @@ def check_files(folder: Path, private: PrivateTexts) -> int:
                     raise _private(name, where, same[0])
             waiting.append((name, where, texts))
             if sum(texts.len() for _, _, texts in waiting) > _AT_ONCE:
-                _search(waiting, telling)
+                _search(waiting, texts_to_find)
                 waiting.clear()
-    _search(waiting, telling)
+    _search(waiting, texts_to_find)
     return sum(path.is_file() for path in paths)
 
 
@@ -190,32 +192,45 @@ class Groups:
 
     count: int
     smallest: int
+    """The raters in the smallest group; 0 where raters are unknown."""
+    diversity: int | None
+    """The fewest values of a sensitive column in a group; None where there is no such column."""
 
 
-def groups_of_raters(snapshot: Snapshot, facts: Sequence[str]) -> Groups:
+def groups_of_raters(snapshot: Snapshot, facts: Sequence[str], sensitive: Sequence[str]) -> Groups:
     """Count raters by the published ``facts`` and the periods in which their answers are dated."""
-    raters = snapshot.raters.select("rater", *facts)
+    raters = snapshot.raters.select("rater", *facts, *sensitive)
     dated = []
     if "at" in snapshot.scan_ratings().collect_schema():
         dated.append(snapshot.scan_ratings().select("rater", "at").unique().collect())
     if {"at", "verified_by"} <= set(snapshot.fields.columns):
         dated.append(snapshot.fields.select(pl.col("verified_by").alias("rater"), "at").unique())
+    names = list(facts)
     if dated:
         periods = pl.concat(dated).drop_nulls().unique().sort("at")
         texts = periods.group_by("rater").agg(pl.col("at").cast(pl.String).str.join(" ").alias("_when"))
-        raters = raters.join(texts, on="rater", how="left")
-    sizes = raters.group_by([name for name in raters.columns if name != "rater"] or pl.lit(0)).len()["len"]
-    smallest = sizes.min()
-    return Groups(sizes.len(), int(smallest) if isinstance(smallest, int) else 0)
+        raters, names = raters.join(texts, on="rater", how="left"), [*names, "_when"]
+    if not raters.height:
+        return Groups(0, 0, None)
+    groups = raters.group_by(names or pl.lit(0)).agg(
+        pl.len(), pl.col(sensitive).n_unique().name.prefix("_n_")
+    )
+    fewest = [min(groups[f"_n_{name}"].to_list()) for name in sensitive]
+    return Groups(groups.height, min(groups["len"].to_list()), min(fewest, default=None))
 
 
-def check_groups(snapshot: Snapshot, facts: Sequence[str], options: PublishOptions) -> Groups:
-    """Raise if fewer than ``k`` raters share a combination of facts and dates."""
-    groups = groups_of_raters(snapshot, facts)
-    if groups.count > 1 and groups.smallest < options.k:
+def check_groups(
+    snapshot: Snapshot, facts: Sequence[str], sensitive: Sequence[str], options: PublishOptions
+) -> Groups:
+    """Raise if fewer than ``k`` raters share a combination of facts and dates, or have fewer than ``l`` sensitive values."""
+    groups = groups_of_raters(snapshot, facts, sensitive)
+    alike = groups.count > 1 and groups.smallest < options.k
+    if alike or (groups.diversity is not None and groups.diversity < options.l):
+        what = f"only {plural(groups.smallest, 'rater')} share a combination of facts, fewer than k = {options.k}"
+        if not alike:
+            what = f"a group of raters has fewer than l = {options.l} values of a sensitive column"
         raise PrivateDataError(
-            f"Nothing was published: only {plural(groups.smallest, 'rater')} share a combination of facts, fewer than"
-            f" k = {options.k}.",
+            f"Nothing was published: {what}.",
             "Leave a column out with --drop, or publish without demographics.",
         )
     return groups
@@ -224,9 +239,13 @@ def check_groups(snapshot: Snapshot, facts: Sequence[str], options: PublishOptio
 def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -> Step:
     """What is checked, as a step: a release that fails it is not written."""
     about = (
-        f"Every file was searched for {plural(len(private.ids), 'id')} of people and {plural(len(private.texts), 'other text')}"
-        f" that must not be published, and none was there. The smallest of {plural(groups.count, 'group')} of raters with the same"
-        f" published facts and dates has {plural(groups.smallest, 'rater')}."
+        f"Every file was searched for {plural(len(private.ids), 'id')} of people, and for {plural(len(private.texts), 'text')}"
+        " that must not be published anywhere; none was there."
     )
+    if groups.count:
+        about += (
+            f" The smallest of {plural(groups.count, 'group')} of raters with the same published facts and dates has"
+            f" {plural(groups.smallest, 'rater')}."
+        )
     settings = {"k": str(options.k), "smallest": str(groups.smallest), "groups": str(groups.count)}
     return Step("check", "raters", None, about, 0, None, settings)

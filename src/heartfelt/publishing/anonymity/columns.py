@@ -16,22 +16,13 @@ _ABOUT_PEOPLE = ("ratings", "traces", "fields", "adjudications", "ledger")
 def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
     """Without columns that may not or need not be published."""
     required = {(each.name, column.name) for each in CONTRACTS for column in each.columns if column.required}
-    own = sorted(
-        {
-            name
-            for table, frame in draft.tables.items()
-            for name in frame.columns
-            if (table, name) not in required
-        }
-    )
-    chosen = set(matching(options.drop, own, "drop"))
     steps: list[Step] = []
     tables: dict[str, pl.DataFrame] = {}
     for table, frame in draft.tables.items():
         gone = {
             name: "Left out as asked."
-            for name in frame.columns
-            if name in chosen and (table, name) not in required
+            for name in matching(options.drop, frame.columns)
+            if (table, name) not in required
         }
         if table == "ratings" and "device" in frame.columns:
             gone["device"] = "What is known of the person's machine is left out."

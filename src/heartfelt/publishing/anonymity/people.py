@@ -18,7 +18,7 @@ from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.wording import plural
 
-WHEN = "at"
+WHEN = "(when)"
 """The name of the periods in which a rater took part, among the facts that are coarsened together."""
 _EVERY = {"day": "1d", "week": "1w", "month": "1mo"}
 _DATED = (("ratings", "rater"), ("fields", "verified_by"))
@@ -72,10 +72,11 @@ def coarsen(draft: Draft, options: PublishOptions) -> Draft:
     return _dated(draft, whens, made.columns.get(WHEN), options)
 
 
-def facts_of(draft: Draft, options: PublishOptions) -> list[str]:
-    """The published columns that a rater could be known by."""
+def facts_of(draft: Draft, options: PublishOptions) -> tuple[list[str], list[str]]:
+    """The published columns that a rater could be known by, and the sensitive ones."""
     roles = rater_roles(draft, options)
-    return [name for name, role in roles.items() if role in {"quasi-identifier", "typed"}]
+    facts = [name for name, role in roles.items() if role in {"quasi-identifier", "typed"}]
+    return facts, [name for name, role in roles.items() if role == "sensitive"]
 
 
 def _shared_values(

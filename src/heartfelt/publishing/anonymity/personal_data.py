@@ -82,7 +82,9 @@ def _is_phone(text: str) -> bool:
         return True
     if len(groups) == 1:
         return text[0] == "0" or len(digits) in (10, 11)
-    return max(map(len, groups)) >= 3 and min(map(len, groups)) >= 2 and len(groups) <= 6
+    if (len(groups[0]) == 1 and len(digits) < 10) or re.fullmatch(r"\d+[.,]\d+", text):
+        return False
+    return max(map(len, groups)) >= 3 and min(map(len, groups[1:])) >= 2 and len(groups) <= 6
 
 
 def _always(_text: str) -> bool:
@@ -141,7 +143,7 @@ _PATTERNS = (
     _Pattern(
         "e-mail",
         re.compile(
-            r"(?i)\b[\w.+-]+\s*(?:\(at\)|\[at\]|\{at\}|\sat\s)\s*[\w-]+\s*(?:\(dot\)|\[dot\]|\{dot\}|\sdot\s|\.)\s*"
+            r"(?i)\b[\w.+-]+\s*(?:[(\[{]at[)\]}]\s*[\w-]+\s*(?:[(\[{]dot[)\]}]|\sdot\s|\.)|\sat\s[\w-]+\s*(?:[(\[{]dot[)\]}]|\sdot\s))\s*"
             rf"(?:{_MAIL_DOMAINS})\b"
         ),
     ),

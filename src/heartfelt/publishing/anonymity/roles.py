@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
@@ -32,17 +32,31 @@ WISHES = {"comments": "wish_comments", "answers": "wish_answers"}
 _LONG_TEXT = 60
 
 
-def matching(patterns: Iterable[str], columns: Sequence[str], option: str) -> list[str]:
-    """The columns that the patterns name, such as ``about_age`` or ``before_*``; an unknown name is an error."""
-    out: list[str] = []
-    for pattern in patterns:
-        named = [name for name in columns if fnmatchcase(name, pattern)]
-        if not named:
-            raise InputError(
-                f"{option}: there is no column '{pattern}'.", suggestion(pattern, columns, "Columns")
-            )
-        out += named
-    return out
+def matching(patterns: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """The columns that the patterns name, such as ``about_age`` or ``before_*``."""
+    return [name for name in columns if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def check_named_columns(draft: Draft, options: PublishOptions) -> None:
+    """Refuse a column that no table of the source has, or that cannot be left out."""
+    required = {(each.name, column.name) for each in CONTRACTS for column in each.columns if column.required}
+    columns = {
+        name
+        for table, frame in draft.tables.items()
+        for name in frame.columns
+        if (table, name) not in required
+    }
+    about_raters = [name for name in draft.tables["raters"].columns if name != "rater"]
+    for option, patterns, names in (
+        ("open", options.open, sorted(columns)),
+        ("drop", options.drop, sorted(columns)),
+        ("sensitive", options.sensitive, about_raters),
+    ):
+        for pattern in patterns:
+            if not matching([pattern], names):
+                raise InputError(
+                    f"{option}: there is no column '{pattern}'.", suggestion(pattern, names, "Columns")
+                )
 
 
 def text_questions(study: Study, where: str) -> list[str]:
@@ -85,13 +99,9 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
             roles[name] = "text"
         elif name in typed:
             roles[name] = "typed"
-    everything = [name for table in draft.tables.values() for name in table.columns]
     about_raters = [name for name in raters.columns if name != "rater"]
-    for name in matching(options.open, everything, "open"):
-        if name in about_raters:
-            roles[name] = "open"
-    for name in matching(options.sensitive, about_raters, "sensitive"):
-        roles[name] = "sensitive"
+    roles |= dict.fromkeys(matching(options.open, about_raters), "open")
+    roles |= dict.fromkeys(matching(options.sensitive, about_raters), "sensitive")
     return roles
 
 
@@ -104,6 +114,6 @@ def unknown_columns(draft: Draft, table: str, options: PublishOptions) -> list[s
     """Unknown columns of a table about people's answers that the researcher did not open."""
     known = {contract.name: contract.names for contract in CONTRACTS}[table]
     columns = draft.tables[table].columns
-    opened = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in options.open)]
+    opened = matching(options.open, columns)
     extra = [name for name in columns if name not in known and name not in opened]
     return [name for name in extra if name not in COLLECTED] if table == "ratings" else extra

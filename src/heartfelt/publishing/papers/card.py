@@ -195,7 +195,10 @@ def _content(release: Release) -> Iterator[str]:
         )
     if counts["intents"]:
         facts.append(f"meant to convey {plural(counts['intents'], 'intent')}")
-    facts.append(f"{answers_words(release)} to {plural(len(study.asked), 'question')}")
+    if counts["ratings"]:
+        facts.append(f"{answers_words(release)} to {plural(len(study.asked), 'question')}")
+    if counts["means"]:
+        facts.append(f"{plural(counts['means'], 'published mean')} of {plural(len(study.asked), 'question')}")
     if counts["fields"]:
         facts.append(
             f"{plural(counts['fields'], 'value')} that a machine filled in, with what people decided"
@@ -230,15 +233,19 @@ def _collection(release: Release) -> Iterator[str]:
 
 def _raters(release: Release) -> Iterator[str]:
     survey = release.snapshot.survey
-    listed_only = release.snapshot.raters.height - len(survey.raters)
-    text = f"{plural(len(survey.raters), 'rater')} gave at least one answer"
+    known, unknown = len(survey.raters), survey.unknown_raters
+    if not known:
+        yield (
+            f"The source does not name the raters of its {plural(unknown, 'answer')}."
+            if unknown
+            else "No rater is known."
+        )
+        return
+    listed_only = release.snapshot.raters.height - known
+    text = f"{plural(known, 'rater')} gave at least one answer"
     text += f"; {number(listed_only)} more are listed and gave none" if listed_only > 0 else ""
-    unknown = survey.unknown_raters
-    yield (
-        f"{text}; {plural(unknown, 'answer')} are of raters whom the source does not name."
-        if unknown
-        else f"{text}."
-    )
+    text += f"; the source does not name the raters of {plural(unknown, 'more answer')}" if unknown else ""
+    yield f"{text}."
     yield _table(raters_grid(release))
 
 

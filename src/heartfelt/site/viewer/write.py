@@ -18,7 +18,7 @@ from heartfelt.report.page import Page, Section, script_json
 from heartfelt.report.palette import distinct
 from heartfelt.report.tables import table
 from heartfelt.site.boards import file_names
-from heartfelt.site.frame import Frame, render_page, write_assets
+from heartfelt.site.frame import Frame, must_be_ours, render_page, write_assets
 from heartfelt.site.published import Published, read_published
 from heartfelt.site.secrets import shown_spec
 from heartfelt.site.viewer.read import Sample, View, read_run_folder
@@ -64,13 +64,7 @@ def write_view(
     options = options or ViewOptions()
     home = Path(run)
     target = Path(out) if out is not None else home / FOLDER
-    if target.exists() and (
-        not target.is_dir() or (any(target.iterdir()) and not (target / "index.html").is_file())
-    ):
-        raise InputError(
-            f"{target} already exists and is not a viewer.",
-            "Choose another folder, or remove this one first.",
-        )
+    must_be_ours(target, "assets/viewer.js", "a viewer")
     view = read_run_folder(home)
     published = Published() if options.release is None else read_published(options.release)
     with whole_folder(target, replace=True) as folder:
