@@ -198,7 +198,7 @@ def _undated(text: str) -> str:
 # --- durations, and unknown columns ----------------------------------------------------------------------------------
 
 _DURATIONS: Mapping[str, tuple[str, ...]] = {
-    "ratings": ("seconds", "first_play", "heard", "field_seconds"),
+    "ratings": ("seconds", "first_play", "field_seconds"),
     "traces": ("away",),
     "fields": ("seconds",),
 }
