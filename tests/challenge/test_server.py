@@ -19,6 +19,7 @@ import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -54,7 +55,7 @@ class Site:
             self.tokens[who] = self.challenge.ledger.add_submitter(who)
         return {"authorization": f"Bearer {self.tokens[who]}"}
 
-    def send(self, content: bytes, who: str = "lab", name: str = "m") -> tuple[int, dict[str, object]]:
+    def send(self, content: bytes, who: str = "lab", name: str = "m") -> tuple[int, dict[str, Any]]:
         address = f"/submissions?wait=30&name={name}"
         answer = self.client.post(address, content=content, headers=self.head(who))
         return answer.status_code, answer.json()
@@ -92,7 +93,7 @@ def test_a_score_is_the_best_so_far_rounded_down(site: Site) -> None:
     worse = site.send(published(0.1), name="worse")
     assert (worse[1]["published"], worse[1]["raised"]) == (first[1]["published"], [])
     better = site.send(published(0.95), name="better")
-    assert set(better[1]["raised"]) == {rung.task for rung in site.challenge.rungs}  # type: ignore[call-overload]  # JSON
+    assert set(better[1]["raised"]) == {rung.task for rung in site.challenge.rungs}
     # The answer has what the ladder publishes, and nothing else that depends on labels.
     assert set(better[1]) == {
         "id", "status", "name", "received", "sha256", "left_in_24_hours", "left_in_all", "published", "raised",
@@ -329,11 +330,11 @@ def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(tmp_path: P
     token = re.split(r"\s", made.output.strip())[-1]
     assert token.encode() not in (folder / "challenge.sqlite").read_bytes()
 
-    def call(path: str, body: bytes | None = None) -> dict[str, object]:
+    def call(path: str, body: bytes | None = None) -> dict[str, Any]:
         headers = {"authorization": f"Bearer {token}", "content-type": "text/csv"}
         request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
         with urllib.request.urlopen(request, timeout=60) as answer:
-            answered: dict[str, object] = json.load(answer)
+            answered: dict[str, Any] = json.load(answer)
         return answered
 
     def started() -> subprocess.Popen[bytes]:
@@ -359,7 +360,7 @@ def test_nothing_that_was_answered_is_lost_when_the_server_is_killed(tmp_path: P
         assert [each["status"] for each in results] == ["scored"] * 3
         assert results[1]["published"] == results[2]["published"]
         assert results[2]["raised"] == []
-        assert call("/leaderboard.json")["leaderboards"][0]["places"][0]["submissions"] == 3  # type: ignore[index]  # JSON
+        assert call("/leaderboard.json")["leaderboards"][0]["places"][0]["submissions"] == 3
     finally:
         server.kill()
         server.wait()

@@ -185,6 +185,9 @@ def test_decisions_about_texts_are_read_back(case: Case, tmp_path: Path) -> None
     assert "call me on [phone number]" in public.ratings["answer"].to_list()
     assert f"write to {MAIL} please" in public.ratings["comment"].to_list()
     assert set(public.raters["rater"]) == set(case.public.raters["rater"])
+    decided.with_columns(pl.lit("q_0").alias("id")).write_csv(tmp_path / "other.csv")
+    with pytest.raises(InputError, match="decides about no text"):
+        publish(case.source, tmp_path / "third", case.options(decisions=tmp_path / "other.csv"))
     decided.with_columns(pl.lit("maybe").alias("decision")).write_csv(tmp_path / "wrong.csv")
     with pytest.raises(InputError, match="line 2: 'maybe' is not a decision"):
         publish(case.source, tmp_path / "third", case.options(decisions=tmp_path / "wrong.csv"))

@@ -106,7 +106,15 @@ def test_four_people_are_refused_or_published_without_demographics(tmp_path: Pat
 
 @pytest.mark.slow
 def test_columns_that_may_say_something_about_a_person_are_left_out(tmp_path: Path) -> None:
-    facts = pl.DataFrame({"Age": [30] * 12, "age": [31] * 12, "wish_answers": ["yes"] + ["no"] * 11})
+    facts = pl.DataFrame(
+        {
+            "Age": [30] * 12,
+            "age": [31] * 12,
+            "wish_answers": ["yes"] + ["no"] * 11,
+            "at": ["home"] * 12,
+            "id": ["x"] * 12,
+        }
+    ).with_columns(pseudonym=pl.lit("y"))
     source = with_raters(
         facts,
         ip=pl.lit("192.0.2.7"),
@@ -117,7 +125,7 @@ def test_columns_that_may_say_something_about_a_person_are_left_out(tmp_path: Pa
     published = publish(source, tmp_path / "out", replace(QUICK, open=("remark",), drop=("ip",)))
     public = published.release.snapshot
     assert set(public.ratings.columns) == {"rater", "stimulus", "question", "value", "loud", "remark"}
-    assert public.raters.columns == ["rater", "Age", "age_2"]
+    assert public.raters.columns == ["rater", "Age", "age_2", "at", "id", "pseudonym"]
     assert public.raters.height == 11
     assert set(public.ratings["remark"]) == {"fine", None}
     assert published.undecided == 1

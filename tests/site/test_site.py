@@ -205,7 +205,8 @@ def test_in_a_browser(site: Path, browser: Browser) -> None:
             assert results.violations_count == 0, (path.name, scheme, results.generate_report())
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 29)"
         page.emulate_media(media="print")
-        assert page.evaluate("getComputedStyle(document.querySelector('nav.site')).display") == "none"
+        for part in page.locator("nav.site, audio, .bar").all():
+            assert not part.is_visible()
         watched.context.close()
     watched = Watched(browser, site / "stimuli" / "index.html")
     page = watched.page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import pytest
 from heartfelt.benchmark import BenchOptions
 from heartfelt.errors import InputError
 from heartfelt.predictors import Retry, RunOptions
+from heartfelt.predictors.store import Journal
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
 from heartfelt.site.viewer import View, ViewOptions, read_run_folder, write_view
@@ -92,6 +94,21 @@ def test_everything_that_was_sent_and_answered_is_there(run: Path, view: View, s
     assert asked[0].stimulus in str(call.prompt)
     summary = json.loads(next((run / "runs").glob("endpoint*/run.json")).read_text())
     assert "usage" not in summary
+
+
+def test_a_run_that_is_continued_still_has_what_was_sent(run: Path, view: View, tmp_path: Path) -> None:
+    """The journal has each text once, though two questions were answered from one request."""
+    (home,) = (run / "runs").glob("*chat*")
+    shutil.copy(home / "journal.jsonl", tmp_path)
+    text = (tmp_path / "journal.jsonl").read_text()
+    assert text.count("You take the place of") == 36
+    journal = Journal(tmp_path)
+    sent = {name: call.prompt for name, (_, call) in journal.calls.items()}
+    journal.close()
+    assert journal.dropped == 0
+    assert sent == {name: view.exchanges[name].prompt for name in sent}
+    assert len(sent) == 36
+    assert sum(len(entry.prediction.errors or ()) for entry in journal.entries.values()) == 2
 
 
 def test_the_key_is_nowhere_and_text_is_escaped(run: Path, folder: Path) -> None:

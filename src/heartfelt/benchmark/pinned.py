@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,14 +81,11 @@ def score_pinned(
 ) -> PinnedScores:
     """Score a file of predictions against a benchmark's folder; the same versions give the same text anywhere."""
     asked = Request(str(benchmark.resolve()), str(predictions.resolve()), options or ScoreOptions(), name)
-    source = str(Path(heartfelt.__file__).parents[1])
-    paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    environment = {**os.environ, **fixed_settings(), "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
         [sys.executable, "-m", __name__],
         input=dumps(asked, indent=None).encode(),
         capture_output=True,
-        env=environment,
+        env=second_process(fixed_settings()),
         timeout=timeout,
         check=False,
     )
@@ -102,6 +100,13 @@ def score_pinned(
     if "problem" in answer:
         raise InputError(answer["problem"], answer["fix"])
     return PinnedScores(answer["scores"], from_json(ScoringManifest, answer["manifest"]))
+
+
+def second_process(settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a second Python process that has these settings and imports the same heartfelt."""
+    source = str(Path(heartfelt.__file__).parents[1])
+    paths = [source, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def answer_to(asked: Request) -> PinnedScores:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.benchmark.pinned import second_process
 from heartfelt.errors import HeartfeltError, InputError
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
@@ -27,6 +27,8 @@ _LARGEST = 1e9
 _MEMORY = 2 << 30
 _SECONDS = 30
 _KINDS = "CSV with a header, JSON Lines or Parquet; each may be compressed with gzip"
+_FEW_THREADS = {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
+"""Threads reserve memory of their own."""
 _NUMBERS = ("value", "score", "low", "high", "rate", "start")
 
 
@@ -121,14 +123,9 @@ def _from_parquet(content: bytes, limits: SizeLimits) -> bytes:
         source.write_bytes(content)
         command = [sys.executable, "-m", __name__, str(source), str(limits.rows), str(limits.bytes)]
         try:
-            # Threads reserve memory of their own.
-            few = {
-                **os.environ,
-                "POLARS_MAX_THREADS": "1",
-                "OPENBLAS_NUM_THREADS": "1",
-                "MALLOC_ARENA_MAX": "1",
-            }
-            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, env=few)
+            done = subprocess.run(
+                command, capture_output=True, timeout=_SECONDS, check=False, env=second_process(_FEW_THREADS)
+            )
         except subprocess.TimeoutExpired:
             raise broken from None
     if done.returncode == 3:

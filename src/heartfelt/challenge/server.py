@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -34,6 +34,9 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.serialization import to_json
 from heartfelt.web.errors import Refused, http_problem, internal_error, problem_response
 from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 MOST_WAIT = 30.0
 BODY_SECONDS = 120.0
@@ -81,6 +84,8 @@ class HostOptions:
 
 def challenge_app(challenge: Challenge, options: HostOptions | None = None) -> FastAPI:
     """The application that serves a challenge; it scores while it runs."""
+    from fastapi import FastAPI
+
     options = options or HostOptions()
 
     @asynccontextmanager

@@ -97,9 +97,7 @@ def publish(
         draft = honour_wishes(source, options)
         draft = leave_out_columns(draft, options)
         report("removing what is private", 1, 5)
-        draft, quarantined = quarantine_texts(
-            draft, options, key, [*everybody, *options.private_texts], private
-        )
+        draft, quarantined = quarantine_texts(draft, options, [*everybody, *options.private_texts], private)
         report("removing what is private", 2, 5)
         draft, people = pseudonymise(draft, key)
         draft = draft.changed(*gone_since(private, people))

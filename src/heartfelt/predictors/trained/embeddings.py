@@ -33,7 +33,7 @@ _LEVEL = 10 ** (-18 / 20)
 _QUIET = 10 ** (-60 / 20)
 _SHORT = "the clip lasts"
 SILENT = "the clip is silent; its prediction is meaningless"
-SPEECH = "the clip has the pauses of speech: the number means little, any value is possible"
+SPEECH = "the clip has the pauses of speech"
 _MOST_PAUSES = 0.27
 """The share of quiet frames from which a window is taken for speech: 1% of the clips of AImoclips have more."""
 

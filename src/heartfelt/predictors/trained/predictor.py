@@ -107,9 +107,7 @@ def doubt_of(model: TrainedModel, features: Features) -> Doubt:
     flags = ["silent"] if SILENT in features.warnings else []
     flags += ["too short"] if features.too_short else []
     words = features.warnings
-    if SPEECH in words and not flags:
-        flags = ["unlike training"]
-    elif place.foreign and not flags:
+    if (place.foreign or SPEECH in words) and not flags:
         flags = ["unlike training"]
         kind = {"audio": "music", "image": "pictures"}.get(model.look().media, "stimuli")
         words += (f"unlike the {kind} it was trained on: the number means little, any value is possible",)

@@ -192,7 +192,7 @@ class Groups:
 
     count: int
     smallest: int
-    """The raters in the smallest group; 0 where nothing is known of who rated."""
+    """The raters in the smallest group; 0 where raters are unknown."""
     diversity: int | None
     """The fewest values of a sensitive column in a group; None where there is no such column."""
 

@@ -18,7 +18,7 @@ from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.wording import plural
 
-WHEN = "at"
+WHEN = "(when)"
 """The name of the periods in which a rater took part, among the facts that are coarsened together."""
 _EVERY = {"day": "1d", "week": "1w", "month": "1mo"}
 _DATED = (("ratings", "rater"), ("fields", "verified_by"))

@@ -65,9 +65,10 @@ def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
 
 def _replaced(frame: pl.DataFrame, column: str, names: pl.DataFrame) -> pl.DataFrame:
     """``frame`` with pseudonyms in ``column``, by one join."""
-    order = frame.columns
-    joined = frame.lazy().join(names.lazy(), left_on=column, right_on="id", how="left", maintain_order="left")
-    return joined.drop(column).rename({"pseudonym": column}).select(order).collect()
+    new = "(pseudonym)"
+    lookup = names.lazy().select(pl.col("id").alias(column), pl.col("pseudonym").alias(new))
+    joined = frame.lazy().join(lookup, on=column, how="left", maintain_order="left")
+    return joined.with_columns(pl.col(new).alias(column)).select(frame.columns).collect()
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

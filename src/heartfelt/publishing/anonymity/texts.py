@@ -7,7 +7,6 @@ They are listed in ``quarantine.csv`` of the private folder. Its column ``decisi
 from __future__ import annotations
 
 import hashlib
-import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,7 +71,7 @@ class TextCell:
 
 
 def quarantine_texts(
-    draft: Draft, options: PublishOptions, key: bytes, known: Sequence[str], private: Path
+    draft: Draft, options: PublishOptions, known: Sequence[str], private: Path
 ) -> tuple[Draft, tuple[QuarantinedText, ...]]:
     """Search every text; those with personal data, or all, are published only as the researcher decided."""
     cells = list(_cells(draft, options))
@@ -86,13 +85,18 @@ def quarantine_texts(
     for (text,), rows in counts.filter(pl.col("text").is_in([*findings, *always])).group_by(
         "text", maintain_order=True
     ):
-        name = f"q_{hmac.digest(key, b'text' + str(text).encode(), hashlib.sha256).hex()[:16]}"
+        name = f"q_{hashlib.sha256(str(text).encode()).hexdigest()[:16]}"
         decision = "drop" if options.texts == "drop" and str(text) in always else decided.get(name, "")
         where = ", ".join(rows["where"].unique(maintain_order=True).to_list())
         texts.append(
             QuarantinedText(
                 name, str(text), tuple(findings.get(str(text), ())), where, int(rows["times"].sum()), decision
             )
+        )
+    if options.decisions is not None and any(decided.values()) and not any(each.decision for each in texts):
+        raise InputError(
+            f"{options.decisions} decides about no text of this source.",
+            "Use the quarantine.csv that was made from it.",
         )
     if options.texts != "drop":
         _write(private / QUARANTINE, texts)
