@@ -403,8 +403,12 @@ def publish(
     k: int = 5,
     l: int = 2,  # noqa: E741  # the letter the literature uses for diversity
     sensitive: Sequence[str] = (),
+    open: Sequence[str] = (),
+    drop: Sequence[str] = (),
     times: Literal["day", "week", "month", "none"] = "day",
     texts: Literal["search", "review", "drop"] = "search",
+    decisions: Path | str | None = None,
+    private: Path | str | None = None,
     without_demographics: bool = False,
     layouts: Sequence[str] | None = None,
     split: Mapping[str, object] | None = None,
@@ -426,10 +430,18 @@ def publish(
         column among them.
     sensitive : sequence of str
         Columns of the raters that nobody should learn about a person.
+    open : sequence of str
+        Columns to publish as they are, because nobody could know a rater by them; ``before_*`` names several.
+    drop : sequence of str
+        Columns of any table to leave out.
     times : str
         The finest period in which a rating is dated.
     texts : str
         Whether texts with personal data wait for a decision (``search``), all texts do (``review``), or none is published.
+    decisions : path, optional
+        The ``quarantine.csv`` with decisions about texts; the one in the private folder if left out.
+    private : path, optional
+        Where key, quarantine and pseudonyms are stored; ``out`` with ``-private`` if left out.
     without_demographics : bool
         Publish nothing that is known of raters.
     layouts : sequence of str, optional
@@ -457,6 +469,7 @@ def publish(
     >>> published.release.snapshot.counts["ratings"]
     768
     """
+    from heartfelt.collect.collection import recruiters_ids
     from heartfelt.publishing.options import PublishOptions
     from heartfelt.publishing.papers.details import Details, read_details
     from heartfelt.publishing.publish import publish
@@ -465,6 +478,11 @@ def publish(
         k=k,
         l=l,
         sensitive=tuple(sensitive),
+        open=tuple(open),
+        drop=tuple(drop),
+        decisions=None if decisions is None else Path(decisions),
+        private=None if private is None else Path(private),
+        private_texts=recruiters_ids(source) if isinstance(source, str | Path) else (),
         times=times,
         texts=texts,
         without_demographics=without_demographics,

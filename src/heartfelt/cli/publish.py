@@ -125,6 +125,7 @@ def publish(
     make_public: MakePublic = False,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
+    from heartfelt.collect.collection import recruiters_ids
     from heartfelt.files import must_be_free
     from heartfelt.publishing.deposits import DepositOptions, check_target
     from heartfelt.publishing.options import PublishOptions, period, text_treatment
@@ -151,7 +152,7 @@ def publish(
         decisions=decisions,
         private=private,
         key=key,
-        private_texts=(str(source.resolve()), *_recruiters_ids(source)),
+        private_texts=(str(source.resolve()), *recruiters_ids(source)),
         allow=tuple(allow or ()),
         share_media=share_media,
         split=parse_map(split, "--split by=prompt"),
@@ -182,18 +183,6 @@ def publish(
         )
     say(f"Published: {out}", f"Private, never to be shared: {published.private}")
     send_all(out, targets, sending)
-
-
-def _recruiters_ids(source: Path) -> tuple[str, ...]:
-    """The recruiter's ids of everybody in a study folder's store, which must not be published."""
-    from heartfelt.collect.collection import Collection, has_collected
-
-    if not source.is_dir() or not has_collected(source):
-        return ()
-    with Collection.watch(source) as collection:
-        people = collection.participants()
-    columns = [people[name].drop_nulls().to_list() for name in ("participant", "session", "assignment")]
-    return tuple(dict.fromkeys(text for column in columns for text in column))
 
 
 @app.command("publish-details")

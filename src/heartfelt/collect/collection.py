@@ -304,6 +304,17 @@ def collected_snapshot(folder: Path | str, progress: Progress | None = None) -> 
         return collection.snapshot(excluded=False)
 
 
+def recruiters_ids(folder: Path | str) -> tuple[str, ...]:
+    """The recruiter's ids of everybody in a study folder's store, which must not be published; none in any other folder."""
+    home = Path(folder)
+    if not home.is_dir() or not has_collected(home):
+        return ()
+    with Collection.watch(home) as collection:
+        people = collection.participants()
+    columns = [people[name].drop_nulls().to_list() for name in ("participant", "session", "assignment")]
+    return tuple(dict.fromkeys(text for column in columns for text in column))
+
+
 def snapshots_holding(folder: Path | str, rater: str) -> list[Path]:
     """Snapshots in the study's folder that still contain a rater: frozen before they were erased."""
     return [
