@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -23,6 +24,17 @@ settings.register_profile(
     "heartfelt", derandomize=REQUIRE_ALL, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("heartfelt")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Ten thousand tests and all modules stay to the end: the garbage collector need not look at them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _data_folder() -> Path:

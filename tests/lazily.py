@@ -13,4 +13,6 @@ class Lazily:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # pytest looks at every name of a module
+            raise AttributeError(attribute)
         return getattr(import_module(self._name), attribute)

@@ -258,7 +258,8 @@ def test_two_processes_train_as_one_does(study: Snapshot, my_package: Path, tmp_
     alone.task.module.layers[2].p = 0.0
     history = alone.fit().history
     settings = {**SETTINGS, "epochs": 2, "workers": 0, "device": "cpu"}
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(my_package), *sys.path])}
+    path = os.pathsep.join([str(my_package), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     command = [
         sys.executable, "-c", TWO, str(tmp_path), repr(settings), str(study.source.media_root)
     ]  # fmt: skip
