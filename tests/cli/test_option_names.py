@@ -17,6 +17,8 @@ from heartfelt.cli.app import app
 PACKAGE = Path(heartfelt.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 OTHER_PROGRAMS = {
+    "challenge/pages.py": {"--data-binary"},
+    "site/pages.py": {"--data-binary"},
     "models/hub.py": {"--local-dir"},
     "models/store.py": {
         "--dest", "--disable-pip-version-check", "--no-deps", "--no-input", "--only-binary", "--quiet", "--retries",

@@ -6,6 +6,7 @@ import gc
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -20,6 +21,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS, read
+from heartfelt.formats.delimited import read_delimited
 from heartfelt.publishing.layouts import LAYOUTS, huggingface, shards
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_split_names
 from heartfelt.publishing.layouts.published import systems
@@ -200,17 +202,24 @@ def test_csv_tables_give_back_every_value(tmp_path: Path) -> None:
 
 
 def test_r_reads_types_factors_moments_and_gaps(tmp_path: Path) -> None:
-    if shutil.which("Rscript") is None:
-        pytest.skip("R is not installed")
     snapshot = small_snapshot()
     odd = snapshot.stimuli.with_columns(
         pl.lit(2**40).alias('größe\n"x"'),
         pl.lit(True).alias("loud"),
         pl.lit("NA").alias("country"),
         pl.lit("p" * 20_000).alias("long"),
+        pl.lit("=1+1").alias("formula"),
     )
     release = release_of(with_stimuli(snapshot, odd), tmp_path)
     write(release, tmp_path, "csv")
+    text = (tmp_path / "csv" / "read.R").read_text(encoding="ascii")
+    code = re.sub(r'"(?:\\.|[^"\\])*"|#.*', "", text)
+    assert '"' not in code, "every text ends"
+    assert [code.count(sign) for sign in "([{"] == [code.count(sign) for sign in ")]}"]
+    assert "'=1+1" in (tmp_path / "csv" / "stimuli.csv").read_text(encoding="utf-8"), "no spreadsheet runs it"
+    assert read_delimited(tmp_path / "csv" / "stimuli.csv")["formula"].unique().to_list() == ["=1+1"]
+    if shutil.which("Rscript") is None:
+        return  # without R the script is checked for its form alone
     script = tmp_path / "check.R"
     script.write_text(
         """
@@ -228,6 +237,7 @@ def test_r_reads_types_factors_moments_and_gaps(tmp_path: Path) -> None:
         stopifnot(!is.ordered(mood$answer), identical(levels(mood$label), c("Joyful", "Sorrowful", "Neither")))
         stopifnot(all(as.integer(energy$answer) == energy$value + 1))
         stopifnot(all(stimuli$country == "NA"), all(stimuli$loud), all(nchar(stimuli$long) == 20000))
+        stopifnot(all(stimuli$formula == "=1+1"))
         stopifnot(all(stimuli[[6]] == 2^40), nchar(names(stimuli)[6]) == 9)
         stopifnot(inherits(try(answers(release, "moood"), silent = TRUE), "try-error"))
         stopifnot(identical(samples("1.5;;2")[[1]], c(1.5, NA, 2)))

@@ -11,7 +11,8 @@ import polars as pl
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError, StudyError
-from heartfelt.files import must_be_free, whole_folder
+from heartfelt.files import must_be_free, whole_folder, write_text
+from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.check import (
@@ -179,7 +180,7 @@ def _write(release: Release, folder: Path, layouts: Iterable[Layout], report: Pr
     release.snapshot.write(folder / "snapshot")
     if release.benchmark is not None:
         release.benchmark.write(folder / BENCHMARK)
-    media_table(release.media).write_csv(folder / "media.csv")
+    write_text(folder / "media.csv", csv_text(media_table(release.media)))
     for layout in layouts:
         release = replace(release, files=(*release.files, *layout.write(release, folder, report)))
     write_record(release.record, folder)
@@ -194,5 +195,5 @@ def _layouts(options: PublishOptions) -> list[Layout]:
 def _write_private(people: pl.DataFrame, private: Path) -> None:
     """Who is who, for the researcher alone."""
     path = private / PSEUDONYMS
-    people.write_csv(path)
+    write_text(path, csv_text(people))
     path.chmod(0o600)

@@ -14,7 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.files import write_bytes
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text, read_delimited
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.personal_data import Finding, is_telling, personal_data, redacted
 from heartfelt.publishing.anonymity.roles import COLLECTED, rater_roles, text_questions
@@ -241,12 +242,7 @@ def read_decisions(path: Path, *, given: bool) -> Mapping[str, str]:
                 f"There is no file {path}.", f"Publish once; {QUARANTINE} is in the private folder."
             )
         return {}
-    try:
-        frame = pl.read_csv(path, infer_schema=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(
-            f"{path} cannot be read as CSV.", "Save it as CSV in UTF-8, with its header."
-        ) from error
+    frame = read_delimited(path)
     missing = [name for name in ("id", "decision") if name not in frame.columns]
     if missing:
         raise InputError(f"{path} has no column '{missing[0]}'.", f"Its columns are {', '.join(_COLUMNS)}.")
@@ -277,5 +273,5 @@ def _write(path: Path, texts: Sequence[QuarantinedText]) -> None:
     ]
     kinds = {name: pl.Int64 if name == "times" else pl.String for name in _COLUMNS}
     table = pl.DataFrame(rows, schema=kinds, orient="row")
-    write_bytes(path, table.write_csv().encode("utf-8"))
+    write_text(path, csv_text(table))
     path.chmod(0o600)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.formats.delimited import read_delimited
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
 from heartfelt.publishing.anonymity.roles import rater_roles, text_questions, wish_columns
 from heartfelt.publishing.options import PublishOptions
@@ -15,6 +15,7 @@ from heartfelt.publishing.release import Step
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.snapshot.comparisons import has_sets
+from heartfelt.tables import need_columns
 from heartfelt.wording import plural
 
 _YES = ("yes", "true", "1", "1.0")
@@ -126,11 +127,9 @@ def gone_since(private: Path, people: pl.DataFrame) -> list[Step]:
     path = private / PSEUDONYMS
     if not path.exists():
         return []
-    try:
-        earlier = pl.read_csv(path, infer_schema=False)["pseudonym"].to_list()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"{path} cannot be read.", "Restore it, or remove it.") from error
-    gone = set(earlier) - set(people["pseudonym"].to_list())
+    earlier = read_delimited(path)
+    need_columns(earlier.columns, ["pseudonym"], str(path))
+    gone = set(earlier["pseudonym"].to_list()) - set(people["pseudonym"].to_list())
     if not gone:
         return []
     about = (

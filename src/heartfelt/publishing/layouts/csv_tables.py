@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import write_text
+from heartfelt.formats.delimited import spreadsheet_safe
 from heartfelt.progress import Progress
 from heartfelt.publishing.layouts.layout import LAYOUTS
 from heartfelt.publishing.layouts.r_script import r_script
@@ -36,7 +37,7 @@ class CsvTables:
         for done, table in enumerate(tables):
             progress("writing CSV files", done, len(tables))
             path = target / f"{table.name}.csv"
-            _for_csv(table.frame).sink_csv(path, engine="streaming")
+            _for_csv(spreadsheet_safe(table.frame)).sink_csv(path, engine="streaming")
             rows = table.frame.select(pl.len()).collect(engine="streaming").item()
             where = path.relative_to(folder).as_posix()
             files.append(PublishedFile(where, self.name, table.name, None, rows, table.columns))

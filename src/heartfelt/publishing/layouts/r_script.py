@@ -24,6 +24,11 @@ moment <- function(text) {
   as.POSIXct(sub("Z$", "", text), format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC")
 }
 
+# Texts that a spreadsheet would run as a formula have an apostrophe in front.
+unescaped <- function(text) {
+  ifelse(grepl("^'+[-=+@\\t\\r\\n\\uff1d\\uff0b\\uff0d\\uff20]", text), substring(text, 2), text)
+}
+
 read_table <- function(folder, table) {
   described <- columns[[table]]
   plain <- ifelse(described$types %in% c("moment", "date"), "character", described$types)
@@ -32,6 +37,7 @@ read_table <- function(folder, table) {
     encoding = "UTF-8", comment.char = "", check.names = FALSE, blank.lines.skip = FALSE, skipNul = TRUE
   )
   names(rows) <- described$names
+  for (at in which(described$types == "character")) rows[[at]] <- unescaped(rows[[at]])
   for (at in which(described$types == "moment")) rows[[at]] <- moment(rows[[at]])
   for (at in which(described$types == "date")) rows[[at]] <- as.Date(rows[[at]])
   for (each in factors[[table]]) {
