@@ -1,7 +1,8 @@
 """The read-me's commands run as printed, in order, in a fresh copy of the project.
 
 Not run: ``make test`` (it would run itself) and blocks without a language, which need models of the reader's own. The copy uses
-the environment the tests run in, where ``make demo`` would otherwise install one.
+the environment the tests run in, where ``make demo`` would otherwise install one. Commands of heartfelt run in this process, one
+after the other: forty times the start of Python would take half a minute.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -17,7 +19,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from heartfelt.cli.app import app
 from heartfelt.formats import FORMATS
 from tests.ports import free_port
 
@@ -71,7 +75,8 @@ def steps() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_read_me_runs_as_printed(clone: Path) -> None:
+def test_the_read_me_runs_as_printed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(clone)
     environment = {**os.environ, "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src")}
     before: list[str] = []
     python: list[str] = []
@@ -84,6 +89,11 @@ def test_the_read_me_runs_as_printed(clone: Path) -> None:
             continue
         if text.startswith(". "):
             before.append(text)
+            continue
+        program, *words = shlex.split(text)
+        if program == "heartfelt" and words != ["--version"]:
+            result = CliRunner().invoke(app, words, catch_exceptions=False)
+            assert result.exit_code == 0, f"{text}\n{result.output}"
             continue
         done = _run(["bash", "-ec", "\n".join([*before, text])], clone, environment)
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
