@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -331,16 +330,9 @@ def serve_challenge(challenge: Challenge, options: HostOptions) -> None:
     """Serve a challenge until stopped."""
     import uvicorn
 
-    try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        with socket.socket(family) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind((options.host, options.port))
-    except OSError as error:
-        raise InputError(
-            f"Cannot listen on {options.host}:{options.port}: {error.strerror or error}.",
-            "Stop what is using it, or give another --port or --host.",
-        ) from error
+    from heartfelt.web.serve import check_port
+
+    check_port(options.host, options.port)
     uvicorn.run(
         challenge_app(challenge, options),
         host=options.host,

@@ -87,7 +87,7 @@ def prepare(folder: Path, options: ServeOptions, progress: Progress | None = Non
         check_languages(collection.study, collection.folder)
         keys = load_keys(collection)
     web_options(options, keys)
-    _check_port(options)
+    check_port(options.host, options.port)
     return keys
 
 
@@ -132,16 +132,16 @@ def app() -> FastAPI:
     return made
 
 
-def _check_port(options: ServeOptions) -> None:
+def check_port(host: str, port: int) -> None:
     """Report a port that is in use here, rather than in every process."""
     try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            trial.bind((options.host, options.port))
+            trial.bind((host, port))
     except OSError as error:
         raise InputError(
-            f"Cannot listen on {options.host}:{options.port}: {error.strerror or error}.",
+            f"Cannot listen on {host}:{port}: {error.strerror or error}.",
             "Stop what is using it, or give another --port or --host.",
         ) from error
 
