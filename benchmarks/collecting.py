@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.ports import free_port
 
 CONNECTIONS = 50
 ITEMS = 10_000
@@ -44,12 +45,6 @@ options = ServeOptions(port=int(sys.argv[2]), database=sys.argv[3] or None, addr
                        access_log=False, workers=int(sys.argv[4]))
 serve(Path(sys.argv[1]), options)
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

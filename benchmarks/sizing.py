@@ -18,9 +18,10 @@ import wave
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.web.wire import Wire
 
-from benchmarks.collecting import _SERVE, free_port, postgres, server
+from benchmarks.collecting import _SERVE, postgres, server
 from heartfelt.collect.commands import Answer, SessionEnd, ShowTrial, TrialLog
 from heartfelt.collect.simulation import page_reply
 from heartfelt.web.client import decode, encode

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, nearest, suggestion
-from heartfelt.files import inside, whole_folder, write_text
+from heartfelt.errors import HeartfeltError, InputError, StudyError, UnknownNameError, nearest, suggestion
+from heartfelt.files import inside, read_text, sha256_of, whole_folder, write_text
 from heartfelt.registry import DuplicateNameError, Registry
 from heartfelt.serialization import write_json
 from heartfelt.streams import derived_seed, stream
@@ -151,3 +152,16 @@ class TestFiles:
         for path in ("../blob", "clip/../../blob", str(tmp_path / "blob"), "C:/blob"):
             with pytest.raises(InputError):
                 inside(tmp_path / "root", path, "manifest.csv")
+
+
+@pytest.mark.parametrize("kind", [InputError, StudyError])
+def test_a_text_that_cannot_be_read_says_why(tmp_path: Path, kind: type[HeartfeltError]) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9")
+    (tmp_path / "folder.yaml").mkdir()
+    (tmp_path / "marked.yaml").write_text("name: a", encoding="utf-8-sig")
+    cases = {"absent": "There is no", "latin": "byte 9", "folder": "cannot be read: Is a directory"}
+    for name, problem in cases.items():
+        with pytest.raises(kind, match=problem):
+            read_text(tmp_path / f"{name}.yaml", "Write one.", kind)
+    assert read_text(tmp_path / "marked.yaml", "") == "name: a"
+    assert sha256_of(tmp_path / "latin.yaml") == hashlib.sha256(b"name: caf\xe9").hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from heartfelt.errors import InputError
+from heartfelt.errors import HeartfeltError, InputError
 
 
 class TemporaryFolder:
@@ -84,6 +85,26 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_text(path: Path, text: str) -> None:
     """The same for text."""
     write_bytes(path, text.encode("utf-8"))
+
+
+def read_text(path: Path, if_absent: str, kind: type[HeartfeltError] = InputError) -> str:
+    """The text of a file that a person wrote, as UTF-8; ``if_absent`` is the fix where there is none, ``kind`` the error."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise kind(f"There is no {path}.", if_absent) from error
+    except UnicodeDecodeError as error:
+        raise kind(f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8.") from error
+    except OSError as error:
+        raise kind(
+            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
+        ) from error
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file as hexadecimal, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def inside(root: Path, relative: str, where: str) -> Path:

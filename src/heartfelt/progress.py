@@ -6,3 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[str, int, int], None]
+
+
+def no_progress(_doing: str, _done: int, _total: int) -> None:
+    """Shows nothing."""

@@ -64,7 +64,8 @@ def test_a_killed_run_continues_to_the_same_bytes_and_a_complete_ledger(tmp_path
     pipe.unlink()
     os.mkfifo(pipe)
     process = started(killed)
-    until(lambda: len(read_ledger(killed)) == 2, process)
+    second = killed / "media" / "A" / "A_calm_2.wav"
+    until(lambda: len(read_ledger(killed)) == 2 and second.is_file(), process)  # recorded first, then moved
     process.send_signal(signal.SIGKILL)
     process.communicate()
     os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))  # whoever reads it is let go
@@ -73,7 +74,7 @@ def test_a_killed_run_continues_to_the_same_bytes_and_a_complete_ledger(tmp_path
     # What a kill at the worst moments leaves: a result that was recorded and not moved, one that was not recorded, half a row.
     aside = killed / "media" / ".make"
     aside.mkdir(exist_ok=True)
-    (killed / "media" / "A" / "A_calm_2.wav").rename(aside / "recorded.wav")
+    second.rename(aside / "recorded.wav")
     (aside / "unrecorded.wav").write_bytes(content[:500])
     with (killed / LEDGER_FILE).open("a") as file:
         file.write("2026-01-01T00:00:00Z,A,A_ang")
@@ -81,10 +82,10 @@ def test_a_killed_run_continues_to_the_same_bytes_and_a_complete_ledger(tmp_path
     assert (result.complete, result.systems[0].made, result.failed) == (4, 2, 0)
     assert files_of(killed) == files_of(whole)
     columns = ("stimulus", "attempt", "seed", "outcome", "sha256", "digest")
-    first, second = (
+    ledgers = [
         [[getattr(row, name) for name in columns] for row in read_ledger(each)] for each in (whole, killed)
-    )
-    assert first == second
+    ]
+    assert ledgers[0] == ledgers[1]
     drop = {"made_at"}
     tables = [
         [{k: v for k, v in row.items() if k not in drop} for row in _rows(each / "stimuli.csv")]

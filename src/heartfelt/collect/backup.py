@@ -7,7 +7,6 @@ the other. Backups hold everything: participants' ids, the password's hash, the 
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -16,16 +15,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from heartfelt import __version__
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import HEAD, STORE_FILE, find_database, revision
 from heartfelt.collect.store.tables import metadata
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.files import must_be_free, whole_folder
+from heartfelt.files import must_be_free, sha256_of, whole_folder
 from heartfelt.formats.manifest import is_study
-from heartfelt.progress import Progress
+from heartfelt.progress import Progress, no_progress
 from heartfelt.serialization import read_json, write_json
 from heartfelt.study import Study, load_study
 
@@ -85,7 +84,7 @@ def back_up(
             study.name,
             datetime.now(UTC).isoformat(timespec="seconds"),
             _counted(store),
-            _sha256(store),
+            sha256_of(store),
             media,
         )
         write_json(made / FILE, result)
@@ -108,7 +107,7 @@ def restore(
             "Restore it with the version that wrote it.",
         )
     store = backup / STORE_FILE
-    if not store.is_file() or _sha256(store) != about.sha256 or _counted(store) != dict(about.tables):
+    if not store.is_file() or sha256_of(store) != about.sha256 or _counted(store) != dict(about.tables):
         raise DamagedError(
             f"The copy of the store in {backup} is not what was backed up.",
             "Use another backup; this one is damaged.",
@@ -160,13 +159,7 @@ def _copy_store(source: str | Path, study: str, target: Path, progress: Progress
                     "Serve the study once with this version, or back it up with pg_dump.",
                 )
             with copy.connect() as writer, copy.writing(writer):
-                for done, (name, table) in enumerate(metadata.tables.items()):
-                    names = tuple(column.name for column in table.columns)
-                    rows = connection.execution_options(yield_per=_ROWS).execute(select(table))
-                    for chunk in rows.partitions():
-                        copy.insert(writer, name, names, [tuple(row) for row in chunk])
-                    if progress is not None:
-                        progress("copying tables", done + 1, len(metadata.tables))
+                _copy_tables(connection, copy, writer, progress or no_progress)
         copy.scrub()
     finally:
         copy.close()
@@ -187,17 +180,22 @@ def _into_database(store: Path, address: str, about: Backup, progress: Progress 
                     f"The database already holds ratings of the study '{about.study}'.",
                     f'Restore into an empty database, or drop its schema "{database.schema}" first.',
                 )
-            for done, (name, table) in enumerate(metadata.tables.items()):
-                names = tuple(column.name for column in table.columns)
-                for chunk in connection.execute(select(table)).partitions(_ROWS):
-                    database.insert(writer, name, names, [list(row) for row in chunk])
-                if progress is not None:
-                    progress("copying tables", done + 1, len(metadata.tables))
+            _copy_tables(connection, database, writer, progress or no_progress)
     except database.failures as error:
         raise database.explain(error) from error
     finally:
         copy.close()
         database.close()
+
+
+def _copy_tables(source: Connection, target: Database, writer: Connection, progress: Progress) -> None:
+    """Every row of every table, from one connection to another, a few thousand at a time."""
+    for done, (name, table) in enumerate(metadata.tables.items(), 1):
+        names = tuple(column.name for column in table.columns)
+        rows = source.execution_options(yield_per=_ROWS).execute(select(table))
+        for chunk in rows.partitions():
+            target.insert(writer, name, names, [list(row) for row in chunk])
+        progress("copying tables", done, len(metadata.tables))
 
 
 def _counted(store: Path) -> dict[str, int]:
@@ -219,8 +217,3 @@ def _counted(store: Path) -> dict[str, int]:
     if sound != "ok":
         raise DamagedError(f"{store} is damaged: {sound}.", "Use another backup.")
     return counts
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,7 +21,7 @@ import polars as pl
 from pydantic import Field, ValidationError, model_validator
 
 from heartfelt.errors import InputError, StudyError, suggestion
-from heartfelt.files import inside
+from heartfelt.files import inside, read_text
 from heartfelt.formats.columns import Sheet
 from heartfelt.generation.generator import GENERATORS, GeneratorKind, GeneratorSettings
 from heartfelt.make.prompts import Prompt
@@ -151,14 +151,7 @@ def load_make(folder: Path | str) -> MakePlan:
     home = Path(folder)
     home = home.parent if home.is_file() else home
     study, path = load_study(home), home / MAKE_FILE
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(
-            f"There is no {path}.", "Write one that names a generator for each system; see docs/make.md."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text.", "Save the file as UTF-8.") from error
+    text = read_text(path, "Write one that names a generator for each system; see docs/make.md.")
     document = read_yaml(text, str(path))
     if not isinstance(document.data, dict):
         raise StudyError(

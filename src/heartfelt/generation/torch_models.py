@@ -25,6 +25,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from heartfelt.errors import InputError, MissingPartError
+from heartfelt.files import sha256_of
 from heartfelt.generation.generator import (
     CannotGenerate,
     GeneratorFacts,
@@ -138,9 +139,7 @@ def _content_of(folder: Path) -> str:
     """SHA-256 of all files: their places and contents."""
     whole = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        whole.update(f"{path.relative_to(folder).as_posix()}\0{digest}\n".encode())
+        whole.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
     return whole.hexdigest()
 
 

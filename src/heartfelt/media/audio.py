@@ -9,7 +9,6 @@ Source: ITU-R BS.1770-4 for loudness and true peak; the AImoclips study for the 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import math
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import write_bytes
+from heartfelt.files import sha256_of, write_bytes
 from heartfelt.media.containers import settle_ogg
 from heartfelt.media.levels import CHANNEL_GAINS, integrated_loudness
 from heartfelt.media.levels import RATE as LOUDNESS_RATE
@@ -139,8 +138,7 @@ def content_hash(path: Path | str) -> str:
     """The file's SHA-256 as hexadecimal, read in pieces."""
     path = Path(path)
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise InputError(
             f"Cannot read {path}: {error.strerror}.", "Check the path and its permissions."

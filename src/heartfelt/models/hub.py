@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heartfelt.errors import InputError, MissingPartError
+from heartfelt.files import sha256_of
 
 T = TypeVar("T")
 
@@ -94,6 +95,5 @@ def identity_of(where: str, model: Any) -> str:
     whole = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in {".json", ".txt", ".safetensors", ".bin", ".model"}:
-            with path.open("rb") as file:
-                whole.update(f"{path.name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+            whole.update(f"{path.name}\0{sha256_of(path)}\n".encode())
     return f"sha256:{whole.hexdigest()}"

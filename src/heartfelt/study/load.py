@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from heartfelt.errors import StudyError, suggestion
+from heartfelt.files import read_text
 from heartfelt.study.model import Place, ReferenceProblem, is_language
 from heartfelt.study.study import Study
 from heartfelt.study.yaml_lines import Document, read_yaml
@@ -24,21 +25,8 @@ def load_study(source: Path | str) -> Study:
     path = Path(source)
     if path.is_dir():
         path = path / STUDY_FILE
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise StudyError(
-            f"There is no {path}.", "Point to a study folder, or make one with 'heartfelt new RECIPE DIR'."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise StudyError(
-            f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8."
-        ) from error
-    except OSError as error:
-        raise StudyError(
-            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
-        ) from error
-    return parse_study(text, str(path))
+    fix = "Point to a study folder, or make one with 'heartfelt new RECIPE DIR'."
+    return parse_study(read_text(path, fix, StudyError), str(path))
 
 
 def parse_study(text: str, where: str = STUDY_FILE) -> Study:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.files import inside
+from heartfelt.files import inside, sha256_of
 from heartfelt.media.metadata import Pieces, UnknownMetadataError, read_range, without_metadata
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
@@ -85,9 +85,7 @@ def _publish(
                     digest.update(part)
                     out.write(part)
             return PublishedMedium(name, digest.hexdigest(), pieces.size, f"{MEDIA}/{path}", target, link)
-    with file.open("rb") as opened:
-        original = hashlib.file_digest(opened, "sha256").hexdigest()
-    return PublishedMedium(name, original, file.stat().st_size, None, None, link, why)
+    return PublishedMedium(name, sha256_of(file), file.stat().st_size, None, None, link, why)
 
 
 def _parts(file: Path, pieces: Pieces) -> Iterator[bytes]:

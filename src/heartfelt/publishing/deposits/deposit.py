@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from heartfelt.progress import Progress
+from heartfelt.progress import Progress, no_progress
 from heartfelt.publishing.deposits.files import ReleaseFile, release_files
 from heartfelt.publishing.papers.details import Details
 from heartfelt.registry import Registry
@@ -110,8 +110,6 @@ def send(
     """Send the release in ``folder`` to ``target``; what is there already with the same content is not sent again."""
     folder, options = Path(folder), options or DepositOptions()
     depositor, where = check_target(target, options)
-    return depositor.send(folder, release_files(folder, options.private), where, options, progress or _silent)
-
-
-def _silent(_doing: str, _done: int, _total: int) -> None:
-    """No progress is shown."""
+    return depositor.send(
+        folder, release_files(folder, options.private), where, options, progress or no_progress
+    )

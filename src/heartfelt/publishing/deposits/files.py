@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heartfelt.errors import InputError
-from heartfelt.publishing.papers.checksums import CHECKSUMS, check_checksums, sha256_of
+from heartfelt.files import sha256_of
+from heartfelt.publishing.papers.checksums import CHECKSUMS, check_checksums
 from heartfelt.publishing.record import RECORD
 
 PRIVATE = "-private"

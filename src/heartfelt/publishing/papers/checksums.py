@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from heartfelt.errors import DamagedError
-from heartfelt.files import write_text
+from heartfelt.files import sha256_of, write_text
 from heartfelt.progress import Progress
 
 CHECKSUMS = "CHECKSUMS.sha256"
-
-
-def sha256_of(path: Path) -> str:
-    """The hash of a file, read in parts."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def published_files(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from heartfelt.analysis.methods_section import methods_section
-from heartfelt.publishing.papers.checksums import sha256_of
+from heartfelt.files import sha256_of
 from heartfelt.publishing.papers.citation import bibtex
 from heartfelt.publishing.papers.codebook import type_words
 from heartfelt.publishing.papers.details import Author

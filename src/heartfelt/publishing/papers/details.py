@@ -16,7 +16,7 @@ from typing import TypeAlias
 import yaml
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.files import write_text
+from heartfelt.files import read_text, write_text
 from heartfelt.publishing.papers.licences import licence
 from heartfelt.study.model import is_language
 from heartfelt.study.yaml_lines import Document, read_yaml
@@ -184,21 +184,8 @@ def read_details(source: Path | str | None) -> Details:
         path = path / DETAILS_FILE
         if not path.is_file():
             return Details()
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(
-            f"There is no {path}.", "Write one with 'heartfelt publish-details DIR', and fill it in."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 text (byte {error.start}).", "Save the file as UTF-8."
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
-        ) from error
-    return parse_details(text, str(path))
+    fix = "Write one with 'heartfelt publish-details DIR', and fill it in."
+    return parse_details(read_text(path, fix), str(path))
 
 
 def parse_details(text: str, where: str = DETAILS_FILE) -> Details:
