@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import polars as pl
@@ -42,10 +43,15 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_pat
     )
     asked = [texts_case(path, ["one"]) for path in clips]
 
-    def slow(request: dict[str, Any], count: int) -> Reply:
+    killed, requests = Event(), iter(range(1, 1000))
+
+    def until_killed(request: dict[str, Any], count: int) -> Reply:
+        """However late the kill comes, the run is in the middle: after twelve requests it is told to wait."""
+        if next(requests) > 12 and not killed.is_set():
+            return Reply(status=429, headers={"retry-after": "600"})
         return Reply(wait=0.05, body=good(request, count).body)
 
-    with serving(slow) as server:
+    with serving(until_killed) as server:
         root = Path(__file__).resolve().parents[2]
         process = subprocess.Popen(
             [sys.executable, "-c", code, server.url, str(clips[0].parent), str(tmp_path / "run")], cwd=root
@@ -54,6 +60,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(clips: list[Path], tmp_pat
         wait_for_lines(journal, 5)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
+        killed.set()
         retained = journal.read_bytes().count(b"\n")
         assert 5 <= retained < 24
         assert not (tmp_path / "run" / "predictions.parquet").exists()
