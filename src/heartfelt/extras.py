@@ -26,6 +26,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
         "uvloop",
     ),
     "predict": ("filelock", "httpcore", "httpx", "onnx", "onnxruntime", "soxr"),
+    "tables": ("fastexcel", "pyreadstat"),
     "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),

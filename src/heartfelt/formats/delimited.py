@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -30,6 +30,7 @@ from polars._typing import PolarsDataType
 from heartfelt.errors import InputError
 from heartfelt.files import TemporaryFolder
 from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
+from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
 
 CHUNK = 1 << 24
 _COUNTED_AT_ONCE = 1 << 21
@@ -52,11 +53,13 @@ class Delimited:
     header: tuple[str, ...]
     keep_alive: object = None
     first_row: int = 1
-    """How many lines come before the first row: 1, 0 in a file without a header, 3 in an export of Qualtrics."""
+    """How many rows come before the first one below the header: 0 in a file without a header, 3 in an export of Qualtrics."""
     escaped: bool = False
     """Whether cells may start with the apostrophe that :func:`spreadsheet_safe` puts before formulas."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the file was read, such as a detected encoding."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The question's text of a column, where a line below the names holds such texts."""
 
     def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
         """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
@@ -82,10 +85,12 @@ def open_delimited(
     delimiter: str | None = None,
     names: Sequence[str] | None = None,
     encoding: str | None = None,
+    header_lines: str | None = None,
 ) -> Delimited:
     """Check a text table and make it readable.
 
-    ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest.
+    ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest, ``header_lines``
+    where the header seems to be (``2``, ``1-2``).
     """
     head = read_bytes(path, 1 << 20)
     if b"\0" in head and encoding is None and bom_of(head) in {None, "utf-8-sig"}:
@@ -119,18 +124,18 @@ def open_delimited(
             )
         readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
         counts = _counts(readable, mark)
-    header = _header(readable, mark, path) if names is None else tuple(names)
+    found = _header(readable, mark, path, header_lines) if names is None else None
+    header = tuple(names or ()) if found is None else found.names
     rows = counts.newlines + (counts.ends[1:] not in (b"\n", b"\r"))
     uneven = counts.quotes or len(header) == 1 or counts.delimiters != rows * (len(header) - 1)
     if uneven and _check_rows(readable, mark, len(header), path):
         readable, keep_alive = _without_blank_lines(readable, mark)
-    first_row = 0 if names is not None else 1
-    if names is None and _is_qualtrics(readable, mark):
-        first_row = _QUALTRICS_LINES
-        notes += (
-            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
-        )
-    return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes)
+    if found is None:
+        return Delimited(path, readable, mark, header, keep_alive, 0, counts.apostrophes, notes)
+    notes += _header_notes(readable, mark, path, found)
+    return Delimited(
+        path, readable, mark, header, keep_alive, found.body, counts.apostrophes, notes, found.texts
+    )
 
 
 def read_delimited(
@@ -252,29 +257,57 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             before = reader.line_num
 
 
-def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
+def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> Header:
+    """The header of a text table: its first line, and what Qualtrics and other survey tools write below it."""
     try:
-        _, row = next(_rows(readable, delimiter))
-    except csv.Error as error:
-        raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
-    names = [_plain(name).strip() or f"column_{place}" for place, name in enumerate(row, 1)]
+        lines = [row for _, row in islice(_rows(readable, delimiter), ROWS_SAMPLED)]
+    except csv.Error:  # somewhere below the header: the check of the rows names the line
+        try:
+            lines = [next(_rows(readable, delimiter))[1]]
+        except csv.Error as error:
+            raise InputError(
+                f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX
+            ) from error
+    lines = [row for row in lines if row]
+    if stated is None and _is_qualtrics(lines):
+        names = tuple(_plain(name).strip() for name in lines[0])
+        texts = dict(zip(names, lines[1], strict=False))
+        header = Header(first=0, depth=_QUALTRICS_LINES, names=names, texts=texts)
+    else:
+        even = [row for row in lines if len(row) == len(lines[0])]
+        header = find_header([[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path))
+    names = header.names
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError(
-                f"{path}, line 1: the column '{name}' is there twice (columns {names.index(name) + 1} and {place + 1}).",
+                f"{path}, line {header.first + 1}: the column '{name}' is there twice (columns {names.index(name) + 1} and"
+                f" {place + 1}).",
                 "Rename one of them, so that every column has a name of its own.",
             )
-    return tuple(names)
+    return header
 
 
-def _is_qualtrics(readable: Path, delimiter: str) -> bool:
+def _one_line(rows: Sequence[Sequence[str]]) -> str | None:
+    """The line of the header where it cannot be another: a text table has no title above it, unlike a spreadsheet."""
+    return "1" if sum(map(bool, rows[0])) < min(2, len(rows[0])) else None
+
+
+def _header_notes(readable: Path, delimiter: str, path: Path, header: Header) -> tuple[str, ...]:
+    if header.first == 0 and header.depth == 1:
+        return ()
+    if header.depth == _QUALTRICS_LINES and _is_qualtrics(
+        [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
+    ):
+        return (
+            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
+        )
+    return (f"{path.name}: the header is in {header.lines}. Name other lines with --map header=FIRST-LAST.",)
+
+
+def _is_qualtrics(lines: Sequence[Sequence[str]]) -> bool:
     """Whether the third line holds the ids that Qualtrics writes below the names and texts of its questions."""
-    try:
-        lines = [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
-    except csv.Error:
-        return False
-    marked = [cell.lstrip().startswith('{"ImportId"') for cell in lines[-1]] if len(lines) == 3 else []
-    return bool(marked) and all(marked)
+    third = lines[_QUALTRICS_LINES - 1] if len(lines) >= _QUALTRICS_LINES else []
+    return bool(third) and all(cell.lstrip().startswith('{"ImportId"') for cell in third)
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:

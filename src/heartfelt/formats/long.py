@@ -45,8 +45,8 @@ from heartfelt.formats.source_table import (
     TABLES,
     SourceTable,
     joined_columns,
-    locate,
     named_parts,
+    open_source,
     open_table,
     pick,
 )
@@ -132,7 +132,7 @@ class Long(Format):
         """Read the table; the study beside it is used if there is one, else one is described from the data."""
         if source.is_dir() and options.get("stimulus") == "filename":
             return read_traces(self.name, gathered(source, options), source, progress)
-        table = joined_columns(open_table(locate(source, ("ratings.csv", "ratings.parquet")), options))
+        table = joined_columns(open_source(source, options, ("ratings.csv", "ratings.parquet")))
         table = _numbered(named_parts(table))
         if is_pairs(table):
             return read_pairs(self.name, table, source, progress, pair_columns(table))
@@ -283,7 +283,7 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
     """Name the cell that is not a number or not a moment in a column that must hold such."""
     for role in wanted:
         if role in roles.others:
-            sheet = Sheet(table.rows.select(roles.others[role]).collect(), table.where)
+            sheet = Sheet(table.rows.select(roles.others[role]).collect(), table.where, table.first_line)
             check = {"at": sheet.moments, "seconds": sheet.numbers}.get(role, sheet.whole_numbers)
             check(roles.others[role])
 

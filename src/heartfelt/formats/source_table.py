@@ -1,15 +1,15 @@
 """Opening the table a plain format reads, and finding its columns.
 
-A table is text, Parquet or JSON. Its rows may be filtered (``where``), columns with personal data are dropped unless they
+A table is text, Parquet, JSON, a spreadsheet, an SPSS file, or a folder of such with one file per participant. Its rows may be filtered (``where``), columns with personal data are dropped unless they
 are asked for (``personal=keep``), and whatever a person should know about the reading (a detected encoding, dropped
-columns) becomes a note of the snapshot's source. The table stays lazy: nothing is read into memory here.
+columns) becomes a note of the snapshot's source. Text and Parquet stay lazy: nothing of them is read into memory here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -18,12 +18,19 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
+from heartfelt.formats.spss import LABELS, SPSS, read_spss
+from heartfelt.formats.workbooks import WORKBOOKS, TextTable, read_workbook
 from heartfelt.tables import LEDGER, number_types
 
-TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON}
+TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON, *WORKBOOKS, *SPSS}
+PARTICIPANT_FILE = "participant_file"
+"""The column with the file's name, where a folder holds a file per participant and no column names the rater."""
 OPTIONS: Mapping[str, str] = {
     "delimiter": "what separates the columns; detected if left out",
     "encoding": "the encoding of a text file, such as cp949; detected if left out",
+    "sheet": "the sheet of a spreadsheet, by name or number; the one with most cells if left out",
+    "header": "the lines of the header, such as 2 or 1-2; detected if left out",
+    "labels": "in an SPSS file, which labelled values are read as words: nominal (of nominal variables), all or none",
     "where": "only rows that meet these conditions, with semicolons between them: status=complete;age>=18;group=a|b",
     "personal": "keep: keep columns with IP addresses, e-mail addresses or coordinates, which are dropped otherwise",
 }
@@ -31,7 +38,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     role: tuple(names.split())
     for role, names in {
         "rater": "rater rater_id user user_id username participant participant_id subject subject_id worker worker_id"
-        " annotator annotator_id listener respondent pid person id",
+        " annotator annotator_id listener respondent pid person id participant_file",
         "stimulus": "stimulus stimulus_id stimuli item item_id clip clip_id file file_name filename name audio_file"
         " image image_id stim wav wavname sample sample_id id",
         "question": "question question_id dimension scale attribute criterion",
@@ -79,6 +86,10 @@ class SourceTable:
     ledger: pl.DataFrame | None = None
     keep_alive: object = None
     """What must not be removed before the rows are read, such as a copy of the file in UTF-8."""
+    first_line: int = 2
+    """The line of the first row in the file."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The question's text of a column, where the file holds it."""
 
     @property
     def where(self) -> str:
@@ -97,7 +108,7 @@ class SourceTable:
             raise InputError(
                 f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
             )
-        return Sheet(frame, self.where)
+        return Sheet(frame, self.where, self.first_line)
 
     def pick(self, role: str) -> str:
         """The column that plays ``role``: the one the options name, else the first with a usual name."""
@@ -129,10 +140,75 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        kinds = "CSV, TSV, Parquet or JSON table" if suffixes == TABLES else " or ".join(sorted(suffixes))
+        kinds = "CSV, TSV, Parquet, JSON, Excel or SPSS table" if suffixes == TABLES else " or ".join(sorted(suffixes))
         raise InputError(f"{source} holds no {kinds}.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
+
+
+def open_source(
+    source: Path,
+    options: Mapping[str, str],
+    preferred: Sequence[str] = (),
+    *,
+    suffixes: Set[str] = TABLES,
+    records: bool = False,
+) -> SourceTable:
+    """Open a file, the one table of a folder, or a folder of equal files, one per participant, as one table."""
+    parts = _participant_files(source, preferred, suffixes)
+    if not parts:
+        return open_table(locate(source, preferred, suffixes), options, records=records)
+    plain = {option: value for option, value in options.items() if option != "where"}
+    frames = {path: collected(open_table(path, plain, records=records).rows, path) for path in parts}
+    return _prepared(participants_table(source, frames), options)
+
+
+def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> SourceTable:
+    """The tables of several participants as one; the rater is named by a column, or by the name of the file."""
+    schema = {name: None for frame in frames.values() for name in frame.columns}
+    naming = next(
+        (
+            name
+            for usual in SYNONYMS["rater"]
+            for name in schema
+            if name.strip().casefold() == usual and usual != "id" and _one_per_file(frames.values(), name)
+        ),
+        None,
+    )
+    files = f"{len(frames)} files of {source.name} were read as one table"
+    if naming is None:
+        named = [frame.with_columns(pl.lit(path.stem).alias(PARTICIPANT_FILE)) for path, frame in frames.items()]
+        note = f"{files}; each file is a rater, named after the file."
+    else:
+        named = list(frames.values())
+        names = [str(frame[naming][0]) for frame in frames.values() if naming in frame.columns and frame.height]
+        again = sorted({name for name in names if names.count(name) > 1})
+        note = f"{files}; the column '{naming}' names the rater." + (
+            f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file." if again else ""
+        )
+    whole = pl.concat(named, how="diagonal_relaxed")
+    return SourceTable(source / source.name, whole.lazy(), {}, notes=(note,))
+
+
+def _one_per_file(frames: Iterable[pl.DataFrame], name: str) -> bool:
+    """Whether every file has this column, filled with one name."""
+    return all(name in frame.columns and frame[name].drop_nulls().n_unique() == 1 for frame in frames)
+
+
+def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str]) -> list[Path]:
+    """The files of a folder that hold one table in parts: several of one kind that have most columns in common."""
+    if not source.is_dir() or any((source / name).is_file() for name in preferred):
+        return []
+    paths = sorted(path for path in source.iterdir() if path.is_file() and path.suffix.lower() in suffixes)
+    if len(paths) < 2 or len({path.suffix.lower() for path in paths}) > 1:  # noqa: PLR2004
+        return []
+    try:
+        columns = [set(open_table(path, {}).columns) for path in paths]
+    except InputError:
+        return []
+    shared = set.intersection(*columns)
+    alike = len(shared) > 1 and all(len(shared) >= len(names) / 2 for names in columns)
+    return paths if alike else []
 
 
 def open_table(path: Path, options: Mapping[str, str], *, records: bool = False) -> SourceTable:
@@ -140,8 +216,12 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
 
     ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
     """
-    rows, opened = _rows(path, options, records=records)
-    delimited, notes = opened, list(opened.notes) if opened is not None else []
+    return _prepared(_opened(path, options, records=records), options)
+
+
+def _prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
+    """The table without personal data and without the rows that ``where`` leaves out."""
+    rows, delimited, notes = table.rows, table.delimited, list(table.notes)
     named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}
     personal = {} if options.get("personal") == "keep" else _personal(rows, named)
     if personal:
@@ -152,9 +232,11 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
         )
     ledger = None
     if "where" in options:
-        rows, ledger = _filtered(rows, options["where"], str(path))
+        rows, ledger = _filtered(rows, options["where"], table.where)
         delimited = None
-    return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened)
+    return replace(
+        table, rows=rows, options=options, delimited=delimited, notes=tuple(notes), ledger=ledger
+    )
 
 
 def joined_columns(table: SourceTable) -> SourceTable:
@@ -202,15 +284,44 @@ def named_parts(table: SourceTable) -> SourceTable:
     return replace(table, rows=rows, options={**table.options, **more}, delimited=None)
 
 
-def _rows(path: Path, options: Mapping[str, str], *, records: bool) -> tuple[pl.LazyFrame, Delimited | None]:
-    if path.suffix.lower() in PARQUET:
-        return (flat_columns(scan_parquet(path)) if records else scan_parquet(path)), None
-    if records and (path.suffix.lower() in JSON or looks_like_json(path)):
-        return json_records(path, options.get("encoding")).lazy(), None
-    if path.suffix.lower() in JSON:
-        return json_table(path, options.get("encoding")).lazy(), None
-    opened = open_delimited(path, options.get("delimiter"), encoding=options.get("encoding"))
-    return opened.scan(), opened
+def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceTable:
+    """A file as a table, whatever kind of file it is."""
+    kind = path.suffix.lower()
+    if kind in PARQUET:
+        rows = scan_parquet(path)
+        return SourceTable(path, flat_columns(rows) if records else rows, options)
+    if records and (kind in JSON or looks_like_json(path)):
+        return SourceTable(path, json_records(path, options.get("encoding")).lazy(), options)
+    if kind in JSON:
+        return SourceTable(path, json_table(path, options.get("encoding")).lazy(), options)
+    if kind in WORKBOOKS:
+        return _in_memory(path, read_workbook(path, options.get("sheet"), options.get("header")), options)
+    if kind in SPSS:
+        return _in_memory(path, read_spss(path, options.get("labels", LABELS[0])), options)
+    opened = open_delimited(
+        path, options.get("delimiter"), encoding=options.get("encoding"), header_lines=options.get("header")
+    )
+    return SourceTable(
+        path,
+        opened.scan(),
+        options,
+        opened,
+        notes=opened.notes,
+        keep_alive=opened,
+        first_line=opened.first_row + 1,
+        texts=opened.texts,
+    )
+
+
+def _in_memory(path: Path, table: TextTable, options: Mapping[str, str]) -> SourceTable:
+    return SourceTable(
+        path,
+        table.rows.lazy(),
+        options,
+        notes=table.notes,
+        first_line=table.first_line,
+        texts=table.texts,
+    )
 
 
 def _personal(rows: pl.LazyFrame, wanted: set[str]) -> dict[str, str]:

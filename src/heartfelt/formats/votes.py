@@ -18,7 +18,7 @@ from heartfelt.formats.columns import Sheet, id_notes, ids
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import SourceTable, compile_pattern, locate, open_table
+from heartfelt.formats.source_table import SourceTable, compile_pattern, open_source
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
@@ -47,7 +47,7 @@ class Votes(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the counts; each vote becomes a rating whose rater is unknown."""
-        table = open_table(locate(source), options)
+        table = open_source(source, options)
         sheet = table.sheet("item")
         key = table.pick_optional("stimulus")
         if key is None:

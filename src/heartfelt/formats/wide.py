@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,8 +24,7 @@ from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,
-    locate,
-    open_table,
+    open_source,
     pick_optional,
     side_table,
 )
@@ -66,7 +65,7 @@ class Wide(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; empty cells are not ratings."""
-        table = open_table(locate(source), options)
+        table = open_source(source, options)
         rows = options.get("rows", "rater")
         if rows not in {"rater", "stimulus"}:
             raise InputError(
@@ -127,11 +126,11 @@ def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
         frame = frame.rename({rows: f"source_{rows}"})
     if key is None:
         numbered = pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(rows)
-        return Sheet(frame.select(numbered, pl.all()), table.where), []
-    sheet = Sheet(frame, table.where).with_ids(key)
+        return Sheet(frame.select(numbered, pl.all()), table.where, table.first_line), []
+    sheet = Sheet(frame, table.where, table.first_line).with_ids(key)
     sheet.unique(key)
     named = sheet.frame.select(pl.col(key).alias(rows), pl.exclude(key))
-    return Sheet(named, table.where), id_notes(frame[key], rows)
+    return replace(sheet, frame=named), id_notes(frame[key], rows)
 
 
 def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> list[Cell]:
