@@ -417,10 +417,15 @@ def pick_optional(columns: Sequence[str], role: str, options: Mapping[str, str],
         need(columns, [options[role]], where)
         return options[role]
     for name in SYNONYMS[role]:
-        same = [column for column in columns if column.strip().casefold() == name]
+        same = [column for column in columns if folded(column) == name]
         if len(same) == 1:
             return same[0]
     return None
+
+
+def folded(column: str) -> str:
+    """A column's name to compare with usual ones: ``Participant id`` is ``participant_id``."""
+    return re.sub(r"[\s\-]+", "_", column.strip()).casefold()
 
 
 def side_table(
