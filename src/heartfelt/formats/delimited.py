@@ -275,7 +275,9 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
         header = Header(first=0, depth=_QUALTRICS_LINES, names=names, texts=texts)
     else:
         even = [row for row in lines if len(row) == len(lines[0])]
-        header = find_header([[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path))
+        header = find_header(
+            [[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path)
+        )
     names = header.names
     for place, name in enumerate(names):
         if name in names[:place]:

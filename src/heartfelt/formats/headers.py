@@ -76,7 +76,7 @@ def _stated(text: str, height: int, where: str) -> tuple[int, int]:
 def _depth(table: Sequence[Sequence[str]]) -> int:
     """How many rows name the columns: further rows hold text where all rows below hold numbers, or fill gaps."""
     most = min(MAX_HEADER_ROWS, len(table) - 1)
-    if most < 2:  # noqa: PLR2004
+    if most < 2:
         return 1
     sample = table[min(MAX_HEADER_ROWS, len(table) - 1) :]
     numeric = [at for at in range(len(table[0])) if _all_numbers([row[at] for row in sample])]

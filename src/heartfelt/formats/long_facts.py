@@ -15,7 +15,7 @@ from heartfelt.formats.set_rows import ABOUT_STIMULUS
 from heartfelt.formats.source_table import SourceTable, side_table
 from heartfelt.snapshot.snapshot import Spooled
 from heartfelt.study.study import Prompt
-from heartfelt.tables import STIMULI
+from heartfelt.tables import STIMULI, number_types
 
 PROMPT_TEXTS = ("text", "prompt", "prompts")
 
@@ -74,15 +74,14 @@ def rated_stimuli(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.Data
     return STIMULI.check(base, table.where)
 
 
-def known_raters(
-    table: SourceTable, roles: Roles, spooled: Spooled
-) -> tuple[pl.DataFrame | None, list[str]]:
+def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> tuple[pl.DataFrame | None, list[str]]:
     """What the table, and one next to it, says about raters, and notes on who is in one of them only."""
     companion = _companion(table, "raters")
     if roles.rater is None or (companion is None and not roles.rater_columns):
         return None, []
     if roles.rater_columns:
         facts = _facts(table, roles.rater, {name: name for name in roles.rater_columns}, "rater")
+        facts = number_types(facts, keep=["rater"])
     else:
         facts = pl.DataFrame({"rater": spooled.survey.raters}, schema={"rater": pl.String})
     if companion is None:

@@ -1,7 +1,7 @@
 """Opening the table a plain format reads, and finding its columns.
 
-A table is text, Parquet, JSON, a spreadsheet, an SPSS file, or a folder of such with one file per participant. Its rows may be filtered (``where``), columns with personal data are dropped unless they
-are asked for (``personal=keep``), and whatever a person should know about the reading (a detected encoding, dropped
+A table is text, Parquet, JSON, a spreadsheet, an SPSS file, or a folder of such with one file per participant. Its rows
+may be filtered (``where``), columns with personal data are dropped unless they are asked for (``personal=keep``), and whatever a person should know about the reading (a detected encoding, dropped
 columns) becomes a note of the snapshot's source. Text and Parquet stay lazy: nothing of them is read into memory here.
 """
 
@@ -140,7 +140,11 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        kinds = "CSV, TSV, Parquet, JSON, Excel or SPSS table" if suffixes == TABLES else " or ".join(sorted(suffixes))
+        kinds = (
+            "CSV, TSV, Parquet, JSON, Excel or SPSS table"
+            if suffixes == TABLES
+            else " or ".join(sorted(suffixes))
+        )
         raise InputError(f"{source} holds no {kinds}.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
@@ -177,14 +181,20 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
     )
     files = f"{len(frames)} files of {source.name} were read as one table"
     if naming is None:
-        named = [frame.with_columns(pl.lit(path.stem).alias(PARTICIPANT_FILE)) for path, frame in frames.items()]
+        named = [
+            frame.with_columns(pl.lit(path.stem).alias(PARTICIPANT_FILE)) for path, frame in frames.items()
+        ]
         note = f"{files}; each file is a rater, named after the file."
     else:
         named = list(frames.values())
-        names = [str(frame[naming][0]) for frame in frames.values() if naming in frame.columns and frame.height]
+        names = [
+            str(frame[naming][0]) for frame in frames.values() if naming in frame.columns and frame.height
+        ]
         again = sorted({name for name in names if names.count(name) > 1})
         note = f"{files}; the column '{naming}' names the rater." + (
-            f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file." if again else ""
+            f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file."
+            if again
+            else ""
         )
     whole = pl.concat(named, how="diagonal_relaxed")
     return SourceTable(source / source.name, whole.lazy(), {}, notes=(note,))
@@ -200,7 +210,7 @@ def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str
     if not source.is_dir() or any((source / name).is_file() for name in preferred):
         return []
     paths = sorted(path for path in source.iterdir() if path.is_file() and path.suffix.lower() in suffixes)
-    if len(paths) < 2 or len({path.suffix.lower() for path in paths}) > 1:  # noqa: PLR2004
+    if len(paths) < 2 or len({path.suffix.lower() for path in paths}) > 1:
         return []
     try:
         columns = [set(open_table(path, {}).columns) for path in paths]
@@ -234,9 +244,7 @@ def _prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
     if "where" in options:
         rows, ledger = _filtered(rows, options["where"], table.where)
         delimited = None
-    return replace(
-        table, rows=rows, options=options, delimited=delimited, notes=tuple(notes), ledger=ledger
-    )
+    return replace(table, rows=rows, options=options, delimited=delimited, notes=tuple(notes), ledger=ledger)
 
 
 def joined_columns(table: SourceTable) -> SourceTable:

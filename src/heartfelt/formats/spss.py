@@ -43,7 +43,7 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
     notes = []
     if as_words:
         notes.append(
-            f"The values of {', '.join(as_words[:5])}{' …' if len(as_words) > 5 else ''} were read as their labels;"  # noqa: PLR2004
+            f"The values of {', '.join(as_words[:5])}{' …' if len(as_words) > 5 else ''} were read as their labels;"
             " choose with --map labels=all or none."
         )
     missing = [name for name in declared.missing_ranges if name in frame.columns]

@@ -64,7 +64,7 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:5]) + (" …" if len(names) > 5 else "")  # noqa: PLR2004
+    return ", ".join(f"'{name}'" for name in names[:5]) + (" …" if len(names) > 5 else "")
 
 
 def _sheet(wanted: str, names: list[str], path: Path) -> str:
@@ -84,7 +84,9 @@ def _table(frame: pl.DataFrame, stated: str | None, where: str, notes: list[str]
     rows = frame.slice(header.body)
     rows = rows.filter(pl.any_horizontal(pl.all().is_not_null()))
     empty = [
-        at for at, c in enumerate(rows) if c.null_count() == c.len() and header.names[at] == f"column_{at + 1}"
+        at
+        for at, c in enumerate(rows)
+        if c.null_count() == c.len() and header.names[at] == f"column_{at + 1}"
     ]
     kept = [at for at in range(rows.width) if at not in empty]
     columns = unique_names([header.names[at] for at in kept], where)
