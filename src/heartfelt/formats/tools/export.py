@@ -33,10 +33,10 @@ PRACTICE = r"(?i)practi[cs]e|training|warm.?up|example|tutorial"
 NOT_RATED = r"(?i)instruct(?:ions?)?$|consent|welcome|fixation|debrief|preload|full.?screen"
 ATTENTION = r"(?i)attention|catch|instructed|sanity"
 MEDIA = r"(?i)\.(?:wav|mp3|ogg|flac|m4a|aac|opus|png|jpe?g|gif|webp|bmp|mp4|webm|mov)(?:[?#].*)?$"
-_RATERS = tuple(
-    "participant_id participantid participant subject_id subjectid subject prolific_pid prolific_id worker_id workerid"
-    " user_id userid user rater rater_id listener annotator pid ppt sona_id run_id participant_file".split()
-)
+_RATER_NAMES = """
+participant_id participantid participant subject_id subjectid subject prolific_pid prolific_id worker_id workerid
+user_id userid user rater rater_id listener annotator pid ppt sona_id run_id participant_file
+"""
 """Usual names of the participant's column, in the order they are tried."""
 _HEAD = 1 << 18
 _ROWS_GLANCED = 4
@@ -176,7 +176,7 @@ def matches(names: Iterable[str], pattern: str) -> pl.Expr:
 
 def rater_column(columns: Sequence[str]) -> str | None:
     """The column that names the participant."""
-    for usual in _RATERS:
+    for usual in _RATER_NAMES.split():
         for name in columns:
             if folded(name) == usual:
                 return name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -163,11 +162,17 @@ def _conditions(titles: list[str], files: list[str]) -> list[str]:
     short = [*files]
     for start, end in zip(starts, ends, strict=True) if files else ():
         stems = {at: Path(files[at]).stem for at in range(start, end) if files[at]}
-        shared = commonprefix(list(stems.values()))
+        shared = _shared_start(list(stems.values()))
         cut = max(shared.rfind("_"), shared.rfind("-")) + 1
         for at, stem in stems.items():
             short[at] = stem[cut:]
     return short
+
+
+def _shared_start(names: list[str]) -> str:
+    """The characters with which all names begin."""
+    alike = [len(set(letters)) == 1 for letters in zip(*names, strict=False)]
+    return names[0][: [*alike, False].index(False)] if names else ""
 
 
 def _listened(
