@@ -13,13 +13,12 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.formats.described import UNSTATED
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.source_table import SourceTable
 from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import AnyScale, Categories, Category, FreeText, Tags
 
-NO_RATER = "none"
-"""The value of the option ``rater`` where a table does not say who rated."""
 MOST_CATEGORIES = 60
 """Distinct answers in words above which a question has free text, not categories."""
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.answers import NO_RATER, coded_answers, single_answers
+from heartfelt.formats.answers import coded_answers, single_answers
 from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.described import (
@@ -30,6 +30,7 @@ from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, stated_prompts
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,

@@ -14,7 +14,6 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.answers import NO_RATER
 from heartfelt.formats.columns import Sheet, ids, need, number_expr
 from heartfelt.formats.delimited import collected
 from heartfelt.formats.described import (
@@ -26,6 +25,7 @@ from heartfelt.formats.described import (
     stated_scale,
     study_next_to,
 )
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import (
     BOTH_BAD,
     NO_ANSWER,
