@@ -6,6 +6,7 @@ Who voted is not known, so each vote becomes a rating without a rater. Statistic
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -49,7 +50,7 @@ class Votes(Format):
         """Read the counts; each vote becomes a rating whose rater is unknown."""
         table = open_source(source, options)
         sheet = table.sheet("item")
-        key = table.pick_optional("stimulus")
+        key = table.pick_optional("stimulus") or _id_column(sheet.frame)
         if key is None:
             key = "item_row"
             sheet = sheet.with_columns(pl.format("item{}", pl.int_range(1, pl.len() + 1)).alias(key))
@@ -74,7 +75,7 @@ class Votes(Format):
             progress,
             stimuli=stimuli,
             scales=dict.fromkeys(items["question"].unique(maintain_order=True), scale),
-            notes=id_notes(sheet[key], "stimulus"),
+            notes=[*_id_notes(key, table), *id_notes(sheet[key], "stimulus")],
             ratings=ratings,
             items=items,
         )
@@ -102,6 +103,30 @@ class Votes(Format):
         write_text(target / "votes.csv", csv_text(whole))
 
 
+def _unnamed(name: str) -> bool:
+    """Whether a column has no name of its own: blank in the header, or as pandas writes its index."""
+    return re.fullmatch(r"column_\d+|Unnamed: \d+|index|", name.strip()) is not None
+
+
+def _id_column(frame: pl.DataFrame) -> str | None:
+    """A column that can only be the id although its name does not say so: every cell differs, and it is text or unnamed."""
+    for name in frame.columns:
+        cells = frame[name].cast(pl.String)
+        words = cells.cast(pl.Float64, strict=False).is_null().all()
+        if cells.n_unique() == cells.len() and not cells.null_count() and (words or _unnamed(name)):
+            return name
+    return None
+
+
+def _id_notes(key: str, table: SourceTable) -> list[str]:
+    stated = "stimulus" in table.options or table.pick_optional("stimulus") is not None
+    if stated or key not in table.columns:
+        return []
+    return [
+        f"The column '{key}' was taken as the stimulus: each of its cells differs. Name another with --map stimulus=COLUMN."
+    ]
+
+
 def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str, str]:
     """The count columns, each with the category it counts."""
     frame, options = sheet.frame, table.options
@@ -126,7 +151,7 @@ def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
     """The columns of whole numbers that are no totals, neither by name nor by their sums."""
     whole: dict[str, pl.Series] = {}
     for name in frame.columns:
-        if name in taken or name.casefold() in TOTALS:
+        if name in taken or name.casefold() in TOTALS or _unnamed(name):
             continue
         number = frame[name].cast(pl.Float64, strict=False)
         if number.null_count() == 0 and (number >= 0).all() and (number == number.floor()).all():
