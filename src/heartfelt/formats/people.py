@@ -13,7 +13,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.formats.source_table import side_table
-from heartfelt.tables import RATERS
+from heartfelt.tables import RATERS, number_types
 
 PROLIFIC_COLUMNS = {"Submission id", "Participant id"}
 _PROLIFIC_BOOKKEEPING = {"Submission id", "Completion code", "Custom study tncs accepted at", "Archived at"}
@@ -33,6 +33,7 @@ def with_people(
     if prolific:
         texts = pl.col(pl.String).replace(dict.fromkeys(_PROLIFIC_GAPS))
         people = people.drop(_PROLIFIC_BOOKKEEPING, strict=False).with_columns(texts)
+        people = number_types(people, keep=["rater"])
     key = _matching_column(raters, people, path)
     taken = set(raters.columns) & set(people.columns) - {"rater"}
     facts = people.rename({name: f"{name}_{path.stem}" for name in taken}).rename({"rater": key})

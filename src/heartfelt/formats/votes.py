@@ -110,12 +110,9 @@ def _unnamed(name: str) -> bool:
 
 def _id_column(frame: pl.DataFrame) -> str | None:
     """A column that can only be the id although its name does not say so: every cell differs, and it is text or unnamed."""
-    for name in frame.columns:
-        cells = frame[name].cast(pl.String)
-        words = cells.cast(pl.Float64, strict=False).is_null().all()
-        if cells.n_unique() == cells.len() and not cells.null_count() and (words or _unnamed(name)):
-            return name
-    return None
+    distinct = [c.cast(pl.String) for c in frame if not c.null_count() and c.n_unique() == c.len()]
+    words = [cells.name for cells in distinct if cells.cast(pl.Float64, strict=False).is_null().all()]
+    return next(iter([*words, *(cells.name for cells in distinct if _unnamed(cells.name))]), None)
 
 
 def _id_notes(key: str, table: SourceTable) -> list[str]:
