@@ -110,7 +110,11 @@ def test_a_file_that_is_no_spss_file_is_told_in_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("package", "name"), [("fastexcel", "t.xlsx"), ("pyreadstat", "t.sav")])
 def test_a_missing_package_is_named_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], package: str, name: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    package: str,
+    name: str,
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / name).write_bytes(b"x")
@@ -125,7 +129,11 @@ HEADERS = {
     "one line": ("rater,stimulus,value\np1,a,3\np2,a,4\n", ["rater", "stimulus", "value"], 2),
     "first answers missing": ("rater,a,b\np1,NA,\np2,3,4\np3,1,2\n", ["rater", "a", "b"], 3),
     "texts below the names": ("id,v1,v2\nId,How nice?,How loud?\np1,3,4\np2,4,4\n", ["id", "v1", "v2"], 2),
-    "texts and ids below the names": ("id,v1,v2\nId,Nice?,Loud?\nx,QID1,QID2\np1,3,4\np2,4,4\n", ["id", "v1", "v2"], 2),
+    "texts and ids below the names": (
+        "id,v1,v2\nId,Nice?,Loud?\nx,QID1,QID2\np1,3,4\np2,4,4\n",
+        ["id", "v1", "v2"],
+        2,
+    ),
     "names over several columns": (
         "id,clip1,,clip2,\n,nice,loud,nice,loud\np1,1,2,3,4\np2,2,3,4,5\n",
         ["id", "clip1_nice", "clip1_loud", "clip2_nice", "clip2_loud"],
@@ -165,7 +173,9 @@ def test_the_lines_of_a_header_can_be_stated(tmp_path: Path) -> None:
 
 
 def test_questions_keep_the_texts_below_their_names() -> None:
-    header = find_header([["id", "v1", "v2"], ["Id", "Nice?", "Loud?"], ["p1", "3", "4"], ["p2", "4", "4"]], None, "t")
+    header = find_header(
+        [["id", "v1", "v2"], ["Id", "Nice?", "Loud?"], ["p1", "3", "4"], ["p2", "4", "4"]], None, "t"
+    )
     assert header.texts == {"id": "Id", "v1": "Nice?", "v2": "Loud?"}
 
 

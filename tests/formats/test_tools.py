@@ -197,14 +197,24 @@ def jspsych_trials(rater: str, response: Any, **more: Any) -> list[dict[str, Any
     return [
         {**base, "trial_type": "instructions", "trial_index": 0, "view_history": [{"page_index": 0}]},
         *(
-            {**base, "trial_type": "survey-likert", "trial_index": at, "clip": f"{clip}.wav", "response": response, **more}
+            {
+                **base,
+                "trial_type": "survey-likert",
+                "trial_index": at,
+                "clip": f"{clip}.wav",
+                "response": response,
+                **more,
+            }
             for at, clip in enumerate(CLIPS[:3], 1)
         ),
     ]
 
 
 def test_jspsych_as_json_with_forms_whose_fields_are_questions(tmp_path: Path) -> None:
-    trials = [*jspsych_trials("a", {"pleasant": 3, "lively": 1}), *jspsych_trials("b", {"pleasant": 2, "lively": 4})]
+    trials = [
+        *jspsych_trials("a", {"pleasant": 3, "lively": 1}),
+        *jspsych_trials("b", {"pleasant": 2, "lively": 4}),
+    ]
     path = tmp_path / "data.json"
     path.write_text(json.dumps(trials), encoding="utf-8")
     snapshot = heartfelt.read(path)
@@ -259,7 +269,9 @@ def test_psytoolkit_says_which_columns_to_name_and_takes_them(tmp_path: Path) ->
 def test_limesurvey_with_texts_as_headings_and_clips_as_rows_of_an_array(tmp_path: Path) -> None:
     columns = ["Response ID", "Date submitted", "Last page", "Start language"]
     answers = {f"How pleasant is it? [{clip}]": ["4", "2"] for clip in CLIPS[:3]}
-    own = dict(zip(columns, (["1", "2"], ["2026-10-01", "2026-10-01"], ["3", "3"], ["en", "en"]), strict=True))
+    own = dict(
+        zip(columns, (["1", "2"], ["2026-10-01", "2026-10-01"], ["3", "3"], ["en", "en"]), strict=True)
+    )
     pl.DataFrame({**own, **answers}).write_csv(tmp_path / "results.csv", separator=";")
     snapshot = heartfelt.read(tmp_path / "results.csv")
     assert snapshot.source.format == "limesurvey"

@@ -164,7 +164,7 @@ def open_source(
     if not parts:
         return open_table(locate(source, preferred, suffixes), options, records=records)
     plain = {option: value for option, value in options.items() if option != "where"}
-    frames = {path: collected(open_table(path, plain, records=records).rows, path) for path in parts}
+    frames = {path: rows_of(path, plain, records=records) for path in parts}
     return _prepared(participants_table(source, frames), options)
 
 
@@ -228,6 +228,12 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
     ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
     """
     return _prepared(_opened(path, options, records=records), options)
+
+
+def rows_of(path: Path, options: Mapping[str, str], *, records: bool = False) -> pl.DataFrame:
+    """All rows of a table in memory."""
+    table = open_table(path, options, records=records)  # keeps a rewritten copy until the rows are read
+    return collected(table.rows, path)
 
 
 def _prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:

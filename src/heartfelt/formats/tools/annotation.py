@@ -13,7 +13,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import read_json, read_jsonl
-from heartfelt.formats.source_table import SourceTable, open_source
+from heartfelt.formats.source_table import SourceTable, open_source, rows_of
 from heartfelt.formats.tools.export import (
     Layout,
     ToolExport,
@@ -271,7 +271,7 @@ class Potato(ToolExport):
 
 def _potato_table(path: Path) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], float | None]]:
     """The instances of a CSV or TSV: a column ``scheme:::label`` per label."""
-    rows = open_source(path, {}).rows.collect()
+    rows = rows_of(path, {})
     rater = next((name for name in ("user", "user_id", "annotator") if name in rows.columns), None)
     instance = next((name for name in ("instance_id", "id") if name in rows.columns), None)
     if rater is None or instance is None:
