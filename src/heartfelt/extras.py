@@ -72,6 +72,12 @@ def require_extra(extra: str) -> None:
             raise _missing(package, extra)
 
 
+def require_package(package: str) -> None:
+    """Raise an error that names the install command unless a package is installed that some extra brings."""
+    if not is_installed(package):
+        raise missing_package(package) or ModuleNotFoundError(f"No module named '{package}'", name=package)
+
+
 def is_installed(package: str) -> bool:
     """Whether a package can be imported, found without importing it."""
     if package in sys.modules:

@@ -23,6 +23,7 @@ from heartfelt.collect.errors import store_damaged, store_unavailable
 from heartfelt.collect.store.tables import LAYOUTS, metadata
 from heartfelt.collect.stored import DATABASE_VARIABLE, STORE_FILE
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
+from heartfelt.extras import install_command
 
 HEAD = max(LAYOUTS)
 """The layout of this version."""
@@ -84,7 +85,7 @@ class Database:
         except ImportError as error:
             raise MissingPartError(
                 "PostgreSQL needs psycopg, which is not installed.",
-                "Install it with: pip install 'heartfelt[postgres]'.",
+                f"Install it with: {install_command('postgres')}",
             ) from error
 
     def _set_pragmas(self, raw: Any, _: object) -> None:
