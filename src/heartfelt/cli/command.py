@@ -16,6 +16,7 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.text import Text
 
 from heartfelt import __version__
+from heartfelt.cli.panels import CommandPanels
 from heartfelt.errors import InputError
 from heartfelt.progress import Progress
 
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
 app = typer.Typer(
-    name="heartfelt", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    name="heartfelt",
+    cls=CommandPanels,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False)

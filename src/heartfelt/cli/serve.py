@@ -1,4 +1,4 @@
-"""Commands that serve: ``serve``, ``preview``, ``token``, ``serve-predictor``."""
+"""Commands that serve: ``serve``, ``preview``, ``serve-predictor``; and ``study token``, for programs that use the API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 import typer
 
-from heartfelt.cli.collect import opened
+from heartfelt.cli.collect import opened, study
 from heartfelt.cli.command import Browser, Database, StudyFolder, app, out, progress_bar, say
 
 
@@ -97,7 +97,7 @@ def preview(
             say("Preview ended.")
 
 
-@app.command()
+@study.command()
 def token(
     folder: StudyFolder,
     name: Annotated[str, typer.Option(help="What the token is for.")],
