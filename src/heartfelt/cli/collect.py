@@ -27,7 +27,7 @@ def snapshot(
     folder: StudyFolder,
     out: Annotated[
         Path | None,
-        typer.Argument(metavar="[OUT]", help="The snapshot folder to make; DIR/snapshots/NOW if left out."),
+        typer.Argument(metavar="OUT", help="The snapshot folder to make; DIR/snapshots/NOW if left out."),
     ] = None,
 ) -> None:
     """Freeze what a study has collected so far, without stopping it."""

@@ -21,7 +21,7 @@ def site(
     out: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OUT]", help="The site's folder; SOURCE/site if left out. A site there is replaced."
+            metavar="OUT", help="The site's folder; SOURCE/site if left out. A site there is replaced."
         ),
     ] = None,
     release: Annotated[
@@ -75,7 +75,7 @@ def view(
         Path, typer.Argument(metavar="RUN", help="A bench's folder, or one model's folder below its runs/.")
     ],
     out: Annotated[
-        Path | None, typer.Argument(metavar="[OUT]", help="The viewer's folder; RUN/viewer if left out.")
+        Path | None, typer.Argument(metavar="OUT", help="The viewer's folder; RUN/viewer if left out.")
     ] = None,
     release: Annotated[
         Path | None,
