@@ -17,6 +17,7 @@ for family in (
     "serve",
     "collect",
     "data",
+    "formats",
     "analyze",
     "bench",
     "site",

@@ -157,7 +157,9 @@ def publish(
     described = Path(details) if details else None
     if out is None:
         if details is None:
-            raise InputError("Missing argument 'OUT'.", "Give the folder to make: heartfelt publish SOURCE OUT.")
+            raise InputError(
+                "Missing argument 'OUT'.", "Give the folder to make: heartfelt publish SOURCE OUT."
+            )
         _write_details(source, described)
         return
     must_be_free(out)

@@ -329,9 +329,7 @@ class Snapshot(Shortcuts):
         )
 
 
-def spool(
-    ratings: pl.DataFrame | pl.LazyFrame, where: str, progress: Progress | None = None
-) -> Spooled:
+def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str, progress: Progress | None = None) -> Spooled:
     """Bring ratings under their contract and survey them; a lazy table goes through a file, never through memory."""
     if isinstance(ratings, pl.DataFrame):
         frame = RATINGS.typed(ratings.lazy(), where).collect()
