@@ -38,16 +38,27 @@ def pages() -> dict[str, str]:
 
 
 def _overview() -> str:
-    rows = [
-        f"| [`heartfelt {name}`]({name.replace(' ', '-')}.md) | {_first(command)} |"
-        for name, command in commands().items()
-    ]
-    return (
+    from heartfelt.cli.panels import PANELS, REMOVED_IN, RENAMED
+
+    parts = [
         "# Commands\n\nEvery command and option, generated from the program. A mistake is answered with the problem, the fix and "
-        "exit code 2; `heartfelt COMMAND --help` shows the same options in the terminal.\n\n| command | what it does |\n|---|---|\n"
-        + "\n".join(rows)
+        "exit code 2; `heartfelt COMMAND --help` shows the same options in the terminal.\n"
+    ]
+    for panel, names in PANELS.items():
+        rows = [
+            f"| [`heartfelt {name}`]({name.replace(' ', '-')}.md) | {_first(command)} |"
+            for first in names
+            for name, command in commands().items()
+            if name.split()[0] == first
+        ]
+        parts.append(f"## {panel}\n\n| command | what it does |\n|---|---|\n" + "\n".join(rows) + "\n")
+    renamed = [f"| `heartfelt {old}` | `heartfelt {new}` |" for old, new in RENAMED.items()]
+    parts.append(
+        f"## Old names\n\nThey work until version {REMOVED_IN}, with a note.\n\n| old name | now |\n|---|---|\n"
+        + "\n".join(renamed)
         + "\n"
     )
+    return "\n".join(parts)
 
 
 def _first(command: Any) -> str:

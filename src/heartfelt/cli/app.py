@@ -9,7 +9,6 @@ from heartfelt.cli.needs import check_extras_first
 
 __all__ = ["app"]
 
-# In the order in which the help lists them.
 for family in (
     "study",
     "planning",
@@ -19,6 +18,7 @@ for family in (
     "serve",
     "collect",
     "data",
+    "formats",
     "analyze",
     "bench",
     "site",
