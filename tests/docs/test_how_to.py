@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import typer.main
 from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
+from heartfelt.study import parse_study
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "how-to").glob("*.md"))
 BLOCK = re.compile(r"^```(bash|csv|python)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+YAML = re.compile(r"^ *```yaml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
 
 
@@ -32,6 +35,13 @@ def test_a_page_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.
             assert program == "heartfelt"
             done = CliRunner().invoke(app, words, catch_exceptions=False)
             assert done.exit_code == 0, f"{line}\n{done.output}"
+
+
+def test_every_study_in_a_page_is_valid() -> None:
+    studies = [(page, block) for page in PAGES for block in YAML.findall(page.read_text(encoding="utf-8"))]
+    assert len(studies) >= 4
+    for page, block in studies:
+        parse_study(textwrap.dedent(block), page.name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
