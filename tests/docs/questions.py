@@ -96,12 +96,12 @@ def plain(html: str) -> str:
 def badly_found(page: Page) -> list[str]:
     """Questions whose page is not among the first hits of the search of the page that is open."""
     problems = []
-    field = page.locator(".md-search__input")
     page.keyboard.press("/")
     for question in QUESTIONS:
-        field.fill("")
+        page.keyboard.press("Control+A")
+        page.keyboard.press("Backspace")
         page.wait_for_function("!document.querySelector('.md-search-result__item')")
-        field.fill(question.typed)
+        page.keyboard.type(question.typed)
         page.wait_for_selector(".md-search-result__item")
         links = page.locator(".md-search-result__item").evaluate_all(
             "items => items.map(item => item.querySelector('a').getAttribute('href'))"

@@ -47,11 +47,14 @@ def test_every_study_in_a_page_is_valid() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_option_in_a_page_is_one_of_its_command(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in re.findall(r"heartfelt ([a-z][^`\n|]*)", text):
+    for line in re.findall(r"heartfelt ([a-z][^`\n|#]*)", text):
         command, *words = line.split()
         if command not in COMMANDS:
             continue
-        known = {option for each in COMMANDS[command].params for option in each.opts}
+        chosen = COMMANDS[command]
+        if words and words[0] in getattr(chosen, "commands", {}):
+            chosen = chosen.commands[words[0]]
+        options = {option for parameter in chosen.params for option in parameter.opts + parameter.secondary_opts}
         for word in words:
             if word.startswith("--"):
-                assert word.split("=")[0] in known, f"{page.name}: heartfelt {command} {word}"
+                assert word.split("=")[0] in options, f"{page.name}: heartfelt {command} {word}"
