@@ -14,6 +14,7 @@ import pytest
 
 from heartfelt import stats
 from heartfelt.cli.app import app
+from heartfelt.formats import FORMATS
 from tests.docs.questions import badly_found, unanswered
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _every_page_is_in_the_navigation(html: dict[str, str]) -> None:
         next_ones += sorted(found - reached)
         reached |= found
     pages = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.rglob("*.md")}
-    assert pages | {page for page in html if page.startswith(("api/", "commands/"))} <= reached
+    assert pages | {page for page in html if page.startswith(("api/", "commands/", "format-options/"))} <= reached
 
 
 def _links_and_anchors_lead_somewhere(html: dict[str, str], site: Path) -> None:
@@ -109,6 +110,10 @@ def _every_command_option_and_name_has_its_place(html: dict[str, str]) -> None:
     )
     for name in stats.__all__:
         assert f'<h2 id="{name.lower()}"' in html["api/heartfelt.stats.html"], name
+    for name, each in FORMATS.items():
+        assert f'<h2 id="{name}"' in html["format-options/index.html"], name
+        for option in each.options:
+            assert f"<code>{option}</code>" in html["format-options/index.html"], option
 
 
 def _pages_read_well(browser: Browser, site: Path) -> None:
