@@ -296,6 +296,31 @@ def _answers(url: str) -> bool:
         return False
 
 
+def check_results(pages: dict[str, Path]) -> None:
+    """What the steps wrote: the demo shows what was planted in it, and the tutorial's study is the one it describes."""
+    demo = pages["README.md"] / "demo"
+    report = (demo / "report.html").read_text(encoding="utf-8")
+    for page in ("plan/plan.html", "preparation/report.html", "arena/report.html", "images/report.html"):
+        if f'href="{page}"' not in report or not (demo / page).is_file():
+            raise Failure(f"The demo's report does not lead to {page}.")
+    rows = json.loads((demo / "summary.json").read_text(encoding="utf-8"))["systems"]
+    means = {(row["question"], row["system"]): row["mean"]["value"] for row in rows}
+    ranked = {
+        question: [system for asked, system in sorted(means, key=means.__getitem__) if asked == question]
+        for question in ("valence", "arousal")
+    }
+    planted = ["Sinewood", "Pluckbox", "Brassline", "Chipling"]
+    if ranked["arousal"] != planted or ranked["valence"][-2:] != ["Chipling", "Pluckbox"]:
+        raise Failure(f"The demo ranks its systems otherwise than they were planted: {ranked}.")
+    tutorial = pages["docs/tutorial.md"]
+    for name, words in (
+        ("published/README.md", "Emotion of three synthesisers"),
+        ("site/index.html", "First study"),
+    ):
+        if words not in (tutorial / name).read_text(encoding="utf-8"):
+            raise Failure(f"The tutorial's {name} does not say '{words}'.")
+
+
 def _run(command: list[str], folder: Path) -> None:
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=_plain_environment(), check=False
@@ -359,7 +384,9 @@ def _try_all(names: list[str], demo: Path | None, scratch: Path) -> None:
             f" ({time.monotonic() - begun:.0f} s, {_processor_seconds() - used:.0f} s of processor time)",
             flush=True,
         )
-        if name != "all":
+        if name == "all":
+            check_results(pages)
+        else:
             shutil.rmtree(environment.folder, ignore_errors=True)
     compare_sizes(found)
 
