@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.described import UNSTATED
 from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.source_table import SourceTable
@@ -38,7 +38,7 @@ def single_answers(
         raise InputError(
             f"{table.path}: the column '{next(iter(lists))}' holds several numbers per cell, but a rater gives one"
             " answer per row.",
-            f"Write one answer per row, or state that the raters are unknown with --map rater={NO_RATER}.",
+            f"Write one answer per row, or state that the raters are unknown with {as_option('rater', NO_RATER)}.",
         )
     try:
         rows = table.rows.with_columns(_cells(name, pl.Float64()) for name in lists).explode(list(lists))
@@ -148,5 +148,5 @@ def _raise_mixed(lazy: pl.LazyFrame, question: str, answer: str, where: str) -> 
     raise InputError(
         f"{where}: the answers to '{question}' are numbers, but rater '{row['rater']}' answered '{answer}' on stimulus"
         f" '{row['stimulus']}'.",
-        "Correct the cell, leave it empty where there is no answer, or state the scale with --map scale=….",
+        f"Correct the cell, leave it empty where there is no answer, or state the scale with {as_option('scale', '…')}.",
     )

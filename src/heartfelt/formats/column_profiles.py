@@ -17,7 +17,9 @@ import polars as pl
 from heartfelt.formats.columns import MISSING, moment_expr, number_expr
 from heartfelt.media.probe import AUDIO, IMAGES
 
-ID_WORDS = frozenset(["id", "key", "code", "hash", "uuid", "guid", "no", "nr", "num", "number", "index", "idx", "name"])
+ID_WORDS = frozenset(
+    ["id", "key", "code", "hash", "uuid", "guid", "no", "nr", "num", "number", "index", "idx", "name"]
+)
 """Words at the end of a name that say that it holds ids, not what of."""
 _VIDEO = {".mp4", ".webm", ".mov", ".avi", ".mkv", ".mid", ".midi", ".m4a"}
 _MEDIA = AUDIO | IMAGES | _VIDEO

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import polars as pl
 from pydantic import ValidationError
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.formats.columns import Sheet, ids, read_table
 from heartfelt.formats.set_rows import joined_ledgers
 from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
@@ -187,7 +187,7 @@ def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[
             except ValueError as error:
                 raise InputError(
                     f"'{text}' does not place the intent '{intent}'.",
-                    f"Write for example --map reference.{intent or 'happy'}=valence:7.5,arousal:6.",
+                    f"Write for example {as_option('reference.' + (intent or 'happy'), 'valence:7.5,arousal:6')}.",
                 ) from error
     return out
 
@@ -237,7 +237,7 @@ def _described(
     if axes and not axes & set(scales):
         raise InputError(
             f"No question is called like an axis of the references ({', '.join(sorted(axes))}).",
-            f"Questions: {', '.join(scales)}. Rename one with --map rename.OLD=NEW.",
+            f"Questions: {', '.join(scales)}. Rename one with {as_option('rename.OLD', 'NEW')}.",
         )
     shared = {scale.model_dump_json(): scale for scale in scales.values()}
     names = {text: f"scale{place}" if len(shared) > 1 else "scale" for place, text in enumerate(shared, 1)}
@@ -274,7 +274,8 @@ def _with_media(
     root = base / options.get("media", "")
     if "media" in options and not root.is_dir():
         raise InputError(
-            f"There is no media folder {root}.", "Check --map media=FOLDER; it is relative to the table."
+            f"There is no media folder {root}.",
+            f"Check {as_option('media', 'FOLDER')}; it is relative to the table.",
         )
     kind = options.get("kind")
     if kind not in {None, "audio", "speech", "image"}:
@@ -354,7 +355,7 @@ def _marked(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, Limits]:
     if not given:
         raise InputError(
             f"{where}: no stimulus is marked as an anchor by '{text}'.",
-            "Name stimuli (--map anchors=clip7=0-2), or a column of the stimuli with limits or yes.",
+            f"Name stimuli ({as_option('anchors', 'clip7=0-2')}), or a column of the stimuli with limits or yes.",
         )
     return {name: _limits(limits, where) for name, limits in given.items()}
 
@@ -386,6 +387,6 @@ def _anchor_question(study: Study, named: str | None, *, limited: bool) -> str:
     if named is None and limited and len(asked) > 1:
         raise InputError(
             "The anchors have limits, and several questions are asked.",
-            f"Say which question they are about: --map anchor_question=NAME ({', '.join(asked[:12])}).",
+            f"Say which question they are about: {as_option('anchor_question', 'NAME')} ({', '.join(asked[:12])}).",
         )
     return named or asked[0]

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.answers import coded_answers, single_answers
 from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
@@ -230,7 +230,7 @@ def _roles(table: SourceTable) -> Roles:
         if parts.count(name) > 1:
             raise InputError(
                 f"{where}: the column '{name}' cannot play two parts.",
-                "Name the columns with --map rater=… stimulus=… value=…",
+                f"Name the columns with {as_option('rater', '…')}, {as_option('stimulus', '…')} and {as_option('value', '…')}.",
             )
     return Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
 
@@ -241,9 +241,9 @@ def _rater(table: SourceTable) -> str | None:
         return None
     try:
         return table.pick("rater")
-    except InputError as error:
-        raise InputError(
-            error.problem, f"{error.fix} If the table does not say who rated: --map rater={NO_RATER}."
+    except UnclearColumnError as error:
+        raise UnclearColumnError(
+            error.problem, f"{error.fix} If the table does not say who rated: {as_option('rater', NO_RATER)}."
         ) from error
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
@@ -148,7 +148,7 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
         rows, delimited = rows.drop(personal), None
         dropped = ", ".join(f"'{name}' ({kind})" for name, kind in personal.items())
         notes.append(
-            f"Columns with personal data were dropped: {dropped}. Keep them with --map personal=keep."
+            f"Columns with personal data were dropped: {dropped}. Keep them with {as_option('personal', 'keep')}."
         )
     ledger = None
     if "where" in options:
@@ -293,9 +293,9 @@ def pick(columns: Sequence[str], role: str, options: Mapping[str, str], where: s
     """The column that plays ``role``: the one the options name, else the first with a usual name."""
     column = pick_optional(columns, role, options, where)
     if column is None:
-        raise InputError(
+        raise UnclearColumnError(
             f"{where}: no column is unmistakably the {role}.",
-            f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+            f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
         )
     return column
 

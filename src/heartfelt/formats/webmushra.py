@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.columns import Sheet, ids, need
 from heartfelt.formats.delimited import header_of
 from heartfelt.formats.described import COMMON_OPTIONS, build
@@ -135,7 +135,7 @@ def _roles(table: SourceTable) -> dict[str, str]:
     if "trial" not in out:
         raise InputError(
             f"{table.where}: no column is unmistakably the trial.",
-            f"Name it with --map trial=COLUMN. The columns are: {', '.join(columns[:40])}.",
+            f"Name it with {as_option('trial', 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
         )
     return out
 

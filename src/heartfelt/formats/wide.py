@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
@@ -153,9 +153,9 @@ def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> li
         times = Counter(cell.question for cell in cells)
         cells = [cell for cell in cells if times[cell.question] > 1]
     if not cells:
-        raise InputError(
+        raise UnclearColumnError(
             f"{table.where}: no column name fits the pattern '{pattern}'.",
-            f"Give the pattern with --map pattern=…. The columns are: {', '.join(frame.columns[:20])}.",
+            f"Give the pattern with {as_option('pattern', '…')}. The columns are: {', '.join(frame.columns[:20])}.",
         )
     renamed = new_names(options, {cell.question for cell in cells})
     cells = [Cell(cell.column, renamed.get(cell.question, cell.question), cell.other) for cell in cells]
@@ -174,8 +174,8 @@ def _no_demographics(frame: pl.DataFrame, cells: list[Cell], rows: str, table: S
             columns = ",".join(cell.column for cell in group[:5])
             raise InputError(
                 f"{table.where}: the column '{group[0].column}' is named like an answer to a question '{question}', but {problem}.",
-                f"If it describes the {rows}, say so: --map {rows}_columns={columns}. If it holds answers, state their scale:"
-                f" --map scale.{question}=….",
+                f"If it describes the {rows}, say so: {as_option(f'{rows}_columns', columns)}. If it holds answers, state their scale:"
+                f" {as_option(f'scale.{question}', '…')}.",
             )
 
 

@@ -18,6 +18,7 @@ from heartfelt.formats.roles import (
     CONSTRUCTS,
     SIMILAR,
     VOCABULARY,
+    ProfiledTable,
     Proposal,
     RoleGuess,
     evidence,
@@ -160,8 +161,9 @@ def _asks(text: str) -> bool:
     return bool(_QUESTION_WORDS.search(text.strip())) or bool(words & (CONSTRUCTS | {"very", "not"}))
 
 
-def wide_proposal(columns: Mapping[str, ColumnProfile]) -> Proposal | None:
+def wide_proposal(table: ProfiledTable) -> Proposal | None:
     """A proposal for a table with one row per rater, or per stimulus, and one column per item."""
+    columns = table.columns
     answers = [p for p in columns.values() if _is_answer(p)]
     if len(answers) < 2:
         return None
@@ -185,7 +187,7 @@ def wide_proposal(columns: Mapping[str, ColumnProfile]) -> Proposal | None:
         layout=f"one row per {rows} and one column per {'item' if '{question}' in pattern else other}",
         guesses=(key,) if key is not None else (),
         settings=settings,
-        doubts=tuple(doubts),
+        doubts=doubts,
     )
 
 
@@ -203,7 +205,7 @@ def _is_answer(profile: ColumnProfile) -> bool:
 
 def _row(
     columns: Mapping[str, ColumnProfile], answers: Sequence[ColumnProfile]
-) -> tuple[str, RoleGuess | None, list[str]]:
+) -> tuple[str, RoleGuess | None, dict[str, str]]:
     """What a row is, the column of its id, and what is doubtful about that."""
     raters, stimuli = (
         [p for p in columns.values() if p.unique and p not in answers and name_score(p, role) > 0]
@@ -218,7 +220,7 @@ def _row(
     }
     rows = "stimulus" if best["stimulus"] > best["rater"] or by_rater > len(answers) / 2 else "rater"
     own = raters if rows == "rater" else stimuli
-    doubts = [] if best[rows] >= SIMILAR else [f"no column clearly names the {rows} of a row"]
+    doubts = {} if best[rows] >= SIMILAR else {"id": f"no column clearly names the {rows} of a row"}
     if not own:
         return rows, None, doubts
     key = max(own, key=lambda p: name_score(p, rows) + p.media)
