@@ -45,6 +45,7 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
     if c["fields"]:
         out.print(f"  {c['fields']:,} field values filled in by a machine")
     _media(snapshot.stimuli)
+    out.print(*(f"  {line}" for line in [*source.reading, *_first_rating(snapshot)]), sep="\n", markup=False)
     for note in source.notes:
         out.print(f"  note: {note}", markup=False)
     for (what, reason), rows in snapshot.ledger.group_by("what", "reason", maintain_order=True):
@@ -56,6 +57,22 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         if {"system", "intent"} <= set(snapshot.stimuli.columns) and c["systems"] <= MOST_SYSTEMS:
             _cells(snapshot)
     out.print(f"  {folder}")
+
+
+def _first_rating(snapshot: Snapshot) -> list[str]:
+    """The first rating in words, so that a wrong reading is seen at once."""
+    head = (
+        snapshot.scan_ratings()
+        .filter(pl.col("value").is_not_null() | pl.col("rater").is_not_null())
+        .head(1)
+        .collect()
+    )
+    if not head.height:
+        return []
+    row = head.row(0, named=True)
+    value = row.get("answer") or ("blank" if row["value"] is None else f"{row['value']:g}")
+    rater = "" if row["rater"] is None else f"rater '{row['rater']}', "
+    return [f"first rating: {rater}stimulus '{row['stimulus']}', question '{row['question']}', value {value}"]
 
 
 def _media(stimuli: pl.DataFrame) -> None:

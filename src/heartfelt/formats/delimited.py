@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -57,6 +57,8 @@ class Delimited:
     """Whether cells may start with the apostrophe that :func:`spreadsheet_safe` puts before formulas."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the file was read, such as a detected encoding."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, in an export of Qualtrics."""
 
     def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
         """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
@@ -125,12 +127,14 @@ def open_delimited(
     if uneven and _check_rows(readable, mark, len(header), path):
         readable, keep_alive = _without_blank_lines(readable, mark)
     first_row = 0 if names is not None else 1
-    if names is None and _is_qualtrics(readable, mark):
+    asked = _qualtrics_texts(readable, mark) if names is None else None
+    if asked is not None:
         first_row = _QUALTRICS_LINES
         notes += (
             f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
         )
-    return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes)
+    texts = dict(zip(header, asked or (), strict=False))
+    return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes, texts)
 
 
 def read_delimited(
@@ -290,14 +294,14 @@ def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _is_qualtrics(readable: Path, delimiter: str) -> bool:
-    """Whether the third line holds the ids that Qualtrics writes below the names and texts of its questions."""
+def _qualtrics_texts(readable: Path, delimiter: str) -> list[str] | None:
+    """The second line of an export of Qualtrics, whose third line holds its import ids; None for any other file."""
     try:
         lines = [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
     except csv.Error:
-        return False
+        return None
     marked = [cell.lstrip().startswith('{"ImportId"') for cell in lines[-1]] if len(lines) == 3 else []
-    return bool(marked) and all(marked)
+    return [" ".join(cell.split()) for cell in lines[1]] if marked and all(marked) else None
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:

@@ -69,15 +69,21 @@ def build(
     ratings: pl.DataFrame | Spooled | None = None,
     ledger: pl.DataFrame | None = None,
     prompts: Sequence[Prompt] = (),
+    reading: Iterable[str] = (),
+    texts: Mapping[str, str] | None = None,
     **others: pl.DataFrame | None,
 ) -> Snapshot:
-    """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data."""
+    """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data.
+
+    ``reading`` says how columns were understood; ``texts`` are those of questions, by their ids.
+    """
     path, options = table.path, table.options
     stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
     if known is None:
         name = options.get("name") or path.stem
         try:
-            known = _described(name, scales, stimuli, kind, stated_references(options, path.parent), sets)
+            references = stated_references(options, path.parent)
+            known = _described(name, scales, stimuli, kind, references, sets, texts or {})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InputError(
@@ -89,7 +95,9 @@ def build(
         _with_anchors(known, stimuli, options, str(path)),
         stimuli=stimuli,
         ratings=ratings,
-        source=Source(format, path.name, dict(options), root, notes=(*table.notes, *notes)),
+        source=Source(
+            format, path.name, dict(options), root, notes=(*table.notes, *notes), reading=tuple(reading)
+        ),
         ledger=joined_ledgers(table.ledger, ledger),
         **others,
     )
@@ -217,6 +225,7 @@ def _described(
     kind: str | None,
     references: Mapping[str, Mapping[str, float]],
     sets: Sets | None,
+    texts: Mapping[str, str],
 ) -> Study:
     """A study for data that came without one: a question per column or name, systems and intents as they occur.
 
@@ -244,7 +253,7 @@ def _described(
     questions = [
         Question(
             id=question,
-            text=question,
+            text=texts.get(question, question),
             scale=names[scale.model_dump_json()],
             axis=question if question in axes else None,
         )

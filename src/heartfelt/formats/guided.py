@@ -62,10 +62,11 @@ def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
         if path.suffix.lower() not in TABLES:
             return None
         opening = {name: options[name] for name in ("delimiter", "encoding", "personal") if name in options}
-        frame = open_table(path, opening).rows.head(_ROWS).collect()
+        table = open_table(path, opening)
+        frame = table.rows.head(_ROWS).collect()
     except (InputError, pl.exceptions.PolarsError):
         return None
-    return propose(frame, options)
+    return propose(frame, options, table.texts)
 
 
 def read_guided(proposal: Proposal, read: Reader, problem: str, source: str) -> Snapshot:

@@ -66,6 +66,7 @@ from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.study import study_text
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.tables import RATINGS, number_schema
+from heartfelt.wording import listed
 
 NUMBERS: Mapping[str, type[pl.DataType]] = {
     "position": pl.Int64,
@@ -181,6 +182,7 @@ class Long(Format):
             raters=known_raters(table, roles, spooled),
             traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
             ledger=ledger,
+            reading=[_understood(roles)],
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -197,6 +199,13 @@ class Long(Format):
         write_sets(snapshot, target)
 
 
+def _understood(roles: Roles) -> str:
+    """Which column was taken for what, in words."""
+    named = {"rater": roles.rater, "stimulus": roles.stimulus, "question": roles.question, **roles.others}
+    parts = [f"{column} as {role}" for role, column in named.items() if column]
+    return f"read {', '.join([*parts, f'{listed(roles.values)} as answers'])}"
+
+
 def _numbered(table: SourceTable) -> SourceTable:
     """The table with repeated presentations numbered in the order of its rows, where ``repeat=order`` asks for that."""
     if table.options.get("repeat") != ORDER or ORDER in table.columns:
@@ -209,14 +218,14 @@ def _numbered(table: SourceTable) -> SourceTable:
 
 def _roles(table: SourceTable) -> Roles:
     columns, options, where = table.columns, table.options, table.where
-    listed, of_stimulus, of_rater = (
+    answers, of_stimulus, of_rater = (
         table.names_in(key) for key in ("value", "stimulus_columns", "rater_columns")
     )
     if options.get("anchors") in columns and options["anchors"] not in of_stimulus:
         of_stimulus.append(options["anchors"])
-    need(columns, [*listed, *of_stimulus, *of_rater], where)
+    need(columns, [*answers, *of_stimulus, *of_rater], where)
     question = table.pick_optional("question")
-    values = tuple(listed) or (table.pick("value"),)
+    values = tuple(answers) or (table.pick("value"),)
     if len(values) > 1:
         question = None
     others: dict[str, str] = {}

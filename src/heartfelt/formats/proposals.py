@@ -18,16 +18,18 @@ from heartfelt.formats.roles import ProfiledTable, Proposal
 from heartfelt.formats.wide_names import wide_proposal
 
 
-def propose(frame: pl.DataFrame, stated: Mapping[str, str] | None = None) -> Proposal | None:
+def propose(
+    frame: pl.DataFrame, stated: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
+) -> Proposal | None:
     """How a table can be read; None where nothing speaks for any layout.
 
-    ``frame`` may be the first rows only. ``stated`` are options that a person gave already.
+    ``frame`` may be the first rows only. ``stated`` are options that a person gave already, ``texts`` those of the
+    questions behind the columns.
     """
     options = stated or {}
     columns = {name: profile for name, profile in profiles(frame).items() if profile.filled}
-    table = ProfiledTable(
-        frame=frame, columns=columns, stated={r: c for r, c in options.items() if c in columns}
-    )
+    roles = {role: column for role, column in options.items() if column in columns}
+    table = ProfiledTable(frame=frame, columns=columns, stated=roles, texts=texts or {})
     if not table.columns or not frame.height:
         return None
     for layout in (pair_proposal, long_proposal, means_proposal, votes_proposal, wide_proposal):

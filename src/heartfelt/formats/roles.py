@@ -193,6 +193,8 @@ class ProfiledTable:
     columns: dict[str, ColumnProfile]
     stated: Mapping[str, str] = field(default_factory=dict)
     """Columns that a person named for a role."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, where the file has such a line."""
 
     def score(self, profile: ColumnProfile, role: str) -> float:
         """How far a column's name, or what a person stated, speaks for a role."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -79,6 +79,9 @@ class SourceTable:
     ledger: pl.DataFrame | None = None
     keep_alive: object = None
     """What must not be removed before the rows are read, such as a copy of the file in UTF-8."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, where the file has such a line."""
 
     @property
     def where(self) -> str:
@@ -154,7 +157,8 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
     if "where" in options:
         rows, ledger = _filtered(rows, options["where"], str(path))
         delimited = None
-    return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened)
+    texts = {} if opened is None else opened.texts
+    return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened, texts)
 
 
 def joined_columns(table: SourceTable) -> SourceTable:

@@ -68,6 +68,8 @@ class Source:
     """What a person should know about how the source was read, such as a detected encoding or dropped columns."""
     versions: Mapping[str, str] = field(default_factory=dict, metadata={"skip": True})
     """The ``study.yaml`` of every version that ratings were given under, by hash; empty if there is only one."""
+    reading: tuple[str, ...] = ()
+    """How columns of a plain table were understood, a sentence each, so that a wrong reading is seen at once."""
 
 
 @dataclass(frozen=True, slots=True)
