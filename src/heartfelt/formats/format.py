@@ -220,8 +220,8 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
     frame.write_parquet(table)
     try:
         return _read_as(format, table, plain, progress, FRAME)
-    except UnclearTableError:
-        raise
+    except UnclearTableError as error:
+        raise UnclearTableError(_about_frame(error.problem, table), error.proposal, FRAME) from error
     except HeartfeltError as error:
         # A frame has no file: messages are about the frame, whichever reader wrote them.
         texts = (_about_frame(text, table) for text in (error.problem, error.fix))
