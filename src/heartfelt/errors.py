@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -59,6 +59,23 @@ def as_option(name: str, value: str) -> str:
 
 class InputError(HeartfeltError):
     """A file, table or value that cannot be used as given."""
+
+
+class RatingError(InputError):
+    """A rating that cannot be used; ``rating`` says which: its rater, stimulus, question and answer."""
+
+    rating: Mapping[str, str | float | None] = {}
+
+    @classmethod
+    def about(cls, rating: Mapping[str, str | float | None], problem: str, fix: str) -> RatingError:
+        """The error for one rating."""
+        error = cls(problem, fix)
+        error.rating = {name: rating.get(name) for name in ("rater", "stimulus", "question", "value")}
+        return error
+
+
+class EmptyIdError(InputError):
+    """A rating without a stimulus or a question."""
 
 
 class UnclearColumnError(InputError):

@@ -59,6 +59,16 @@ class Delimited:
     """What a person should know about how the file was read, such as a detected encoding."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of the question of each column, in an export of Qualtrics."""
+    with_blank_lines: Path | None = None
+    """The same text with its blank lines, where ``readable`` has none."""
+
+    def line(self, row: int) -> int:
+        """The line of the file where a row begins; rows count from 0. Blank lines and cells of several lines count."""
+        lines = (at for at, cells in _rows(self.with_blank_lines or self.readable, self.delimiter) if cells)
+        try:
+            return next(islice(lines, self.first_row + row, None), self.first_row + row + 1)
+        except csv.Error:
+            return self.first_row + row + 1
 
     def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
         """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
@@ -124,8 +134,11 @@ def open_delimited(
         counts = _counts(readable, mark, width)
     header = _header(readable, mark, path) if names is None else tuple(names)
     uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
+    with_blank_lines = None
     if uneven and _check_rows(readable, mark, len(header), path):
+        with_blank_lines, copy = readable, keep_alive
         readable, keep_alive = _without_blank_lines(readable, mark)
+        keep_alive = (keep_alive, copy)
     first_row = 0 if names is not None else 1
     asked = _qualtrics_texts(readable, mark) if names is None else None
     if asked is not None:
@@ -134,7 +147,18 @@ def open_delimited(
             f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
         )
     texts = dict(zip(header, asked or (), strict=False))
-    return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes, texts)
+    return Delimited(
+        path,
+        readable,
+        mark,
+        header,
+        keep_alive=keep_alive,
+        first_row=first_row,
+        escaped=counts.apostrophes,
+        notes=notes,
+        texts=texts,
+        with_blank_lines=with_blank_lines,
+    )
 
 
 def read_delimited(

@@ -16,12 +16,20 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError, UnclearColumnError, is_on_command_line, suggestion
+from heartfelt.errors import (
+    HeartfeltError,
+    InputError,
+    RatingError,
+    UnclearColumnError,
+    is_on_command_line,
+    suggestion,
+)
 from heartfelt.extras import missing_package
 from heartfelt.files import TemporaryFolder, whole_folder, write_text
 from heartfelt.formats.columns import ADJUDICATIONS_FILE
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.guided import FRAME, UnclearTableError, proposal_for, read_guided
+from heartfelt.formats.locating import with_lines
 from heartfelt.formats.manifest import is_study, study_snapshot
 from heartfelt.formats.roles import Proposal
 from heartfelt.progress import Progress
@@ -150,6 +158,8 @@ def _read_as(
     chosen.check_options(options)
     try:
         return chosen.read(path, options, progress)
+    except RatingError as error:
+        raise with_lines(error, path, options) from error
     except UnclearColumnError as error:
         proposal = proposal_for(path, options)
         if proposal is None or not _accepts(proposal):
@@ -179,7 +189,13 @@ def _accepts(proposal: Proposal) -> bool:
 
 
 def _reader(path: Path, progress: Progress | None) -> Callable[[Proposal], Snapshot]:
-    return lambda proposal: FORMATS[proposal.format].read(path, proposal.options, progress)
+    def read_as(proposal: Proposal) -> Snapshot:
+        try:
+            return FORMATS[proposal.format].read(path, proposal.options, progress)
+        except RatingError as error:
+            raise with_lines(error, path, proposal.options) from error
+
+    return read_as
 
 
 def _choice(path: Path, names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError, UnclearColumnError, as_option
+from heartfelt.errors import EmptyIdError, InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.answers import coded_answers, single_answers
 from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
@@ -149,7 +149,11 @@ class Long(Format):
             )
             roles = replace(roles, others={**roles.others, "role": "role"})
         table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
-        spooled, notes = _spooled(table, roles, _renamed(table, roles))
+        try:
+            spooled, notes = _spooled(table, roles, _renamed(table, roles))
+        except EmptyIdError:
+            _explain_empty(table, roles)
+            raise
         questions = spooled.survey.questions
         if not questions:
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
@@ -293,9 +297,16 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
     """Name the cell that is not a number or not a moment in a column that must hold such."""
     for role in wanted:
         if role in roles.others:
-            sheet = Sheet(table.rows.select(roles.others[role]).collect(), table.where)
+            column = table.rows.select(roles.others[role]).collect()
+            sheet = Sheet(column, table.where, position=table.position)
             check = {"at": sheet.moments, "seconds": sheet.numbers}.get(role, sheet.whole_numbers)
             check(roles.others[role])
+
+
+def _explain_empty(table: SourceTable, roles: Roles) -> None:
+    """Name the line without a stimulus or a question."""
+    names = [name for name in (roles.stimulus, roles.question) if name is not None]
+    Sheet(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
 
 
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:

@@ -72,7 +72,7 @@ class Means(Format):
         stimuli = sheet.frame.with_columns(names.alias(key)).drop(used).rename({key: "stimulus", **roles})
         scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
         for part, (question, scale) in zip(means, scales.items(), strict=True):
-            _on_scale(part, question, scale.bounds(), sheet.where)
+            _on_scale(sheet, part, question, scale.bounds())
         return build(
             self.name,
             table,
@@ -162,17 +162,15 @@ def _figures(sheet: Sheet, columns: Mapping[str, str]) -> list[pl.Series]:
     return out
 
 
-def _on_scale(means: pl.DataFrame, question: str, bounds: tuple[float, float] | None, where: str) -> None:
+def _on_scale(sheet: Sheet, means: pl.DataFrame, question: str, bounds: tuple[float, float] | None) -> None:
     if bounds is None:
         return
-    off = means.filter(~pl.col("mean").is_between(*bounds))
-    if off.height:
-        row = off.row(0, named=True)
-        raise InputError(
-            f"{where}: the mean of '{question}' for '{row['stimulus']}' is {row['mean']:g}, off its scale"
-            f" ({bounds[0]:g} to {bounds[1]:g}; {off.height} such means).",
-            "Correct the means, or state the scale that was used.",
-        )
+    sheet.refuse(
+        ~means["mean"].is_between(*bounds),
+        means["mean"].alias(question),
+        f"the mean {{cell}} is off the scale from {bounds[0]:g} to {bounds[1]:g} ({{rows}} such means).",
+        "Correct the means, or state the scale that was used.",
+    )
 
 
 FORMATS.add(Means.name, Means())

@@ -135,7 +135,7 @@ def read_pairs(
     """The snapshot of a table of pairs; rows that cannot be used are in the ledger."""
     frame, notes = _plain_columns(table, columns)
     options = table.options
-    pairs = _pairs(Sheet(frame, table.where), columns, options.get("question"))
+    pairs = _pairs(Sheet(frame, table.where, position=table.position), columns, options.get("question"))
     renamed = new_names(options, pairs["question"].drop_nulls().unique())
     pairs = pairs.with_columns(pl.col("question").replace(renamed)) if renamed else pairs
     pairs, scale = _answered(pairs, columns, options, table.where)

@@ -51,6 +51,8 @@ _COLUMN_OPTIONS = (
     *SYNONYMS, "trial", "set", "first", "second", "winner", "judge", "members", "id",
     "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
 )  # fmt: skip
+ROW_NUMBER = "\0number"
+"""The column of a numbered table with the rows' numbers in the file."""
 _ROWS_CHECKED = 2000
 _PERSONAL_SHARE = 0.5
 """A column whose cells look personal in more than this share is personal."""
@@ -82,6 +84,7 @@ class SourceTable:
 
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of the question of each column, where the file has such a line."""
+    records: bool = False
 
     @property
     def where(self) -> str:
@@ -100,7 +103,20 @@ class SourceTable:
             raise InputError(
                 f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
             )
-        return Sheet(frame, self.where)
+        return Sheet(frame, self.where, position=self.position)
+
+    def position(self, row: int) -> str:
+        """Where a row of the table stands in its file, whichever rows were left out: ``line 12``, or ``row 11``."""
+        table = open_table(
+            self.path, {**self.options, "personal": "keep"}, records=self.records, numbered=True
+        )
+        numbers = table.rows.select(ROW_NUMBER).slice(row, 1).collect().to_series()
+        return self.place_of(int(numbers[0]) if numbers.len() else row)
+
+    def place_of(self, number: int) -> str:
+        """The line of a row of the file, by its number from 0; the row where the file has no lines."""
+        opened = self.keep_alive
+        return f"line {opened.line(number)}" if isinstance(opened, Delimited) else f"row {number + 1}"
 
     def pick(self, role: str) -> str:
         """The column that plays ``role``: the one the options name, else the first with a usual name."""
@@ -138,12 +154,16 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
-def open_table(path: Path, options: Mapping[str, str], *, records: bool = False) -> SourceTable:
+def open_table(
+    path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False
+) -> SourceTable:
     """Open a table with the shared options; columns that options name are never taken for personal data.
 
     ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
+    ``numbered``: with a column of the rows' numbers in the file, from 0.
     """
     rows, opened = _rows(path, options, records=records)
+    rows = rows.with_row_index(ROW_NUMBER) if numbered else rows
     delimited, notes = opened, list(opened.notes) if opened is not None else []
     named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}
     personal = {} if options.get("personal") == "keep" else _personal(rows, named)
@@ -158,7 +178,17 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
         rows, ledger = _filtered(rows, options["where"], str(path))
         delimited = None
     texts = {} if opened is None else opened.texts
-    return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened, texts)
+    return SourceTable(
+        path,
+        rows,
+        options,
+        delimited=None if numbered else delimited,
+        notes=tuple(notes),
+        ledger=ledger,
+        keep_alive=opened,
+        texts=texts,
+        records=records,
+    )
 
 
 def joined_columns(table: SourceTable) -> SourceTable:
@@ -328,7 +358,8 @@ def side_table(
     if id_column is None and same_as in table.columns:
         id_column = same_as
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
-    sheet = Sheet(collected(table.rows, path).rename({column: role}), table.where).with_ids(role)
+    rows = collected(table.rows, path).rename({column: role})
+    sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
     sheet.unique(role)
     return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
 

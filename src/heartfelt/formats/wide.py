@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
+from heartfelt.errors import InputError, RatingError, UnclearColumnError, as_option, suggestion
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
@@ -131,11 +131,11 @@ def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
         frame = frame.rename({rows: f"source_{rows}"})
     if key is None:
         numbered = pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(rows)
-        return Sheet(frame.select(numbered, pl.all()), table.where), []
-    sheet = Sheet(frame, table.where).with_ids(key)
+        return Sheet(frame.select(numbered, pl.all()), table.where, position=table.position), []
+    sheet = Sheet(frame, table.where, position=table.position).with_ids(key)
     sheet.unique(key)
     named = sheet.frame.select(pl.col(key).alias(rows), pl.exclude(key))
-    return Sheet(named, table.where), id_notes(frame[key], rows)
+    return Sheet(named, table.where, position=table.position), id_notes(frame[key], rows)
 
 
 def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> NamesReading:
@@ -275,8 +275,10 @@ def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
             coded[given] = scale.read(given)
         except InputError as error:
             row = tall.filter(pl.col("given") == given).row(0, named=True)
-            raise InputError(
-                f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}", error.fix
+            raise RatingError.about(
+                {**row, "value": given},
+                f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}",
+                error.fix,
             ) from error
     return tall.select("rater", "stimulus", "question").with_columns(
         pl.Series("value", [coded[given][0] for given in tall["given"]], dtype=pl.Float64),

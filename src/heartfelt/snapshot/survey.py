@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import EmptyIdError, InputError, RatingError, suggestion
 from heartfelt.snapshot.fingerprint import U64, bits_of, cells_of, combine, plain_frame, row_hashes
 from heartfelt.study import Scale, Study
 from heartfelt.tables import RATINGS, is_answered, rating_key
@@ -116,7 +116,7 @@ class Surveyor:
             self._pool.shutdown(cancel_futures=True)
         if self._gap is not None:
             name, number = self._gap
-            raise InputError(
+            raise EmptyIdError(
                 f"{self._where}: rating {number} has no {name}.",
                 f"Fill in the {name} of every rating, or remove the row.",
             )
@@ -269,7 +269,8 @@ def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
         return
     row = doubled.row(0, named=True)
     values = ", ".join("empty" if v is None else f"{v:g}" for v in row["values"][:4])
-    raise InputError(
+    raise RatingError.about(
+        {**row, "value": None},
         f"{where}: {doubled.height} ratings are there more than once; the first is rater '{row['rater']}' on stimulus"
         f" '{row['stimulus']}', question '{row['question']}' ({row['times']} times: {values}).",
         "Keep one rating each, or number repeated presentations in a column 'repeat' (0, 1, …).",
@@ -287,7 +288,8 @@ def _raise_off_scale(ratings: pl.LazyFrame, question: str, scale: Scale, where: 
     if not bad:
         return
     row, fix = bad[0]
-    raise InputError(
+    raise RatingError.about(
+        row,
         f"{where}: {len(bad)} answers to '{question}' are off its scale; the first is {row['value']:g} by rater"
         f" '{row['rater']}' on stimulus '{row['stimulus']}'.",
         f"{fix} Correct the values, or state the scale that was used.",
