@@ -60,7 +60,7 @@ def _run(arguments: list[str] | None) -> int:
         result = names_the_extra(app)(args=arguments, prog_name="heartfelt", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except HeartfeltError as error:
-        return _say(error.problem, error.fix, error.exit_code)
+        return _say(error.problem, error.fix, error.exit_code, error.details)
     except Exit as error:
         return error.exit_code
     except Abort:
@@ -108,7 +108,7 @@ def _plain_letters(error: UnicodeError) -> tuple[str, int]:
     return "".join(letter if letter.isascii() else "?" for letter in plain), error.end
 
 
-def _say(problem: str, fix: str, code: int) -> int:
-    for line in filter(None, (problem, fix)):
-        print(" ".join(line.split()), file=sys.stderr)
+def _say(problem: str, fix: str, code: int, details: tuple[str, ...] = ()) -> int:
+    for line in filter(None, (" ".join(problem.split()), *details, " ".join(fix.split()))):
+        print(line, file=sys.stderr)
     return code

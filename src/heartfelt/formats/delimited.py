@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 from polars._typing import PolarsDataType
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.files import TemporaryFolder
 from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
 from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
@@ -59,7 +59,17 @@ class Delimited:
     notes: tuple[str, ...] = ()
     """What a person should know about how the file was read, such as a detected encoding."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """The question's text of a column, where a line below the names holds such texts."""
+    """The text of the question of each column, where a line below the names holds such texts."""
+    with_blank_lines: Path | None = None
+    """The same text with its blank lines, where ``readable`` has none."""
+
+    def line(self, row: int) -> int:
+        """The line of the file where a row begins; rows count from 0. Blank lines and cells of several lines count."""
+        lines = (at for at, cells in _rows(self.with_blank_lines or self.readable, self.delimiter) if cells)
+        try:
+            return next(islice(lines, self.first_row + row, None), self.first_row + row + 1)
+        except csv.Error:
+            return self.first_row + row + 1
 
     def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
         """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
@@ -109,7 +119,8 @@ def open_delimited(
         raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
     unquoted = "".join(first.split('"')[::2])
     mark = delimiter or max(DELIMITERS, key=unquoted.count)
-    counts = _counts(path, mark)
+    width = unquoted.count(mark) + 1
+    counts = _counts(path, mark, width)
     one_end = counts.returns == counts.crlf and counts.crlf in {0, counts.newlines}
     plain = encoding in {None, "utf-8"} and counts.utf8 and one_end
     keep_alive: object = None
@@ -120,21 +131,29 @@ def open_delimited(
             encoding = detect_encoding(path)
             notes = (
                 f"{path.name} is not in UTF-8; it was read as {encoding}. If letters look wrong, state the encoding"
-                " (--map encoding=…).",
+                f" ({as_option('encoding', '…')}).",
             )
         readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
-        counts = _counts(readable, mark)
+        counts = _counts(readable, mark, width)
     found = _header(readable, mark, path, header_lines) if names is None else None
     header = tuple(names or ()) if found is None else found.names
-    rows = counts.newlines + (counts.ends[1:] not in (b"\n", b"\r"))
-    uneven = counts.quotes or len(header) == 1 or counts.delimiters != rows * (len(header) - 1)
+    uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
+    with_blank_lines = None
     if uneven and _check_rows(readable, mark, len(header), path):
+        with_blank_lines, copy = readable, keep_alive
         readable, keep_alive = _without_blank_lines(readable, mark)
-    if found is None:
-        return Delimited(path, readable, mark, header, keep_alive, 0, counts.apostrophes, notes)
-    notes += _header_notes(readable, mark, path, found)
+        keep_alive = (keep_alive, copy)
     return Delimited(
-        path, readable, mark, header, keep_alive, found.body, counts.apostrophes, notes, found.texts
+        path,
+        readable,
+        mark,
+        header,
+        keep_alive=keep_alive,
+        first_row=0 if found is None else found.body,
+        escaped=counts.apostrophes,
+        notes=notes if found is None else (*notes, *_header_notes(readable, mark, path, found)),
+        texts={} if found is None else found.texts,
+        with_blank_lines=with_blank_lines,
     )
 
 
@@ -182,48 +201,71 @@ class _Counts(NamedTuple):
     """What some bytes of a file hold; ``ends`` are their first and their last byte."""
 
     newlines: int
-    delimiters: int
     returns: int
     crlf: int
     quotes: bool
     apostrophes: bool
     utf8: bool
     ends: bytes
+    even: bool
+    """Whether every whole line has as many fields as the header."""
+    before: int
+    """Delimiters before the first line break, which belong to a line that began earlier."""
+    after: int
+    """Delimiters after the last line break, whose line goes on."""
 
 
-def _counts(path: Path, delimiter: str) -> _Counts:
+def _counts(path: Path, delimiter: str, width: int) -> _Counts:
     """Count over the whole file, in threads: a chunk that is being counted does not block the others."""
     starts = range(0, path.stat().st_size, _COUNTED_AT_ONCE)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter)), starts))
+        parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter), width), starts))
+    if not parts:
+        return _Counts(0, 0, 0, False, False, True, b"\n\n", True, 0, 0)
+    even, pending = True, 0
+    for part in parts:
+        even = even and part.even and (not part.newlines or pending + part.before == width - 1)
+        pending = part.after if part.newlines else pending + part.before
+    even = even and pending == (0 if parts[-1].ends[1:] == b"\n" else width - 1)
     split = sum(left.ends[1:] + right.ends[:1] == b"\r\n" for left, right in pairwise(parts))
     return _Counts(
         sum(part.newlines for part in parts),
-        sum(part.delimiters for part in parts),
         sum(part.returns for part in parts),
         sum(part.crlf for part in parts) + split,
         any(part.quotes for part in parts),
         any(part.apostrophes for part in parts),
         all(part.utf8 for part in parts) or is_utf8(path),
-        parts[0].ends[:1] + parts[-1].ends[1:] if parts else b"\n\n",
+        parts[0].ends[:1] + parts[-1].ends[1:],
+        even,
+        0,
+        pending,
     )
 
 
-def _chunk_counts(path: Path, at: int, delimiter: int) -> _Counts:
+def _chunk_counts(path: Path, at: int, delimiter: int, width: int) -> _Counts:
     with path.open("rb", buffering=0) as file:
         file.seek(at)
         chunk = file.read(_COUNTED_AT_ONCE) or b""
     codes = np.frombuffer(chunk, dtype=np.uint8)
     carriage = b"\r" in chunk
+    marks = codes == ord("\n")
+    ends = marks[marks | (codes == delimiter)]
+    newlines = int(np.count_nonzero(ends))
+    before = int(ends.argmax()) if newlines else ends.size
+    after = int(ends[::-1].argmax()) if newlines else 0
+    # Between two line breaks of an even table lie width - 1 delimiters, so every width-th mark is a line break.
+    regular = ends[before::width]
     return _Counts(
-        int(np.count_nonzero(codes == ord("\n"))),
-        int(np.count_nonzero(codes == delimiter)),
+        newlines,
         chunk.count(b"\r") if carriage else 0,
         chunk.count(b"\r\n") if carriage else 0,
         b'"' in chunk,
         b"'" in chunk,
         chunk.isascii(),
         chunk[:1] + chunk[-1:],
+        not newlines or int(np.count_nonzero(regular)) == newlines,
+        before,
+        after,
     )
 
 
@@ -271,7 +313,7 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
     lines = [row for row in lines if row]
     if stated is None and _is_qualtrics(lines):
         names = tuple(_plain(name).strip() for name in lines[0])
-        texts = dict(zip(names, lines[1], strict=False))
+        texts = {name: " ".join(text.split()) for name, text in zip(names, lines[1], strict=False)}
         header = Header(first=0, depth=_QUALTRICS_LINES, names=names, texts=texts)
     else:
         even = [row for row in lines if len(row) == len(lines[0])]
@@ -303,7 +345,9 @@ def _header_notes(readable: Path, delimiter: str, path: Path, header: Header) ->
         return (
             f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
         )
-    return (f"{path.name}: the header is in {header.lines}. Name other lines with --map header=FIRST-LAST.",)
+    return (
+        f"{path.name}: the header is in {header.lines}. Name other lines with {as_option('header', 'FIRST-LAST')}.",
+    )
 
 
 def _is_qualtrics(lines: Sequence[Sequence[str]]) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 
 MAX_HEADER_ROWS = 3
 ROWS_SAMPLED = 60
@@ -68,7 +68,7 @@ def _stated(text: str, height: int, where: str) -> tuple[int, int]:
     if not 1 <= first <= last <= height:
         raise InputError(
             f"{where}: header={text} does not name lines of the table.",
-            "Give the line of the header, or the first and last of them: --map header=2-3.",
+            f"Give the line of the header, or the first and last of them: {as_option('header', '2-3')}.",
         )
     return first - 1, last - first + 1
 

@@ -86,7 +86,7 @@ def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> tuple[pl
         facts = pl.DataFrame({"rater": spooled.survey.raters}, schema={"rater": pl.String})
     if companion is None:
         return facts, []
-    return with_people(facts, companion, table.options.get("raters_id"), roles.rater)
+    return with_people(facts, companion, table.path.name, table.options.get("raters_id"), roles.rater)
 
 
 def stated_prompts(table: SourceTable, stimuli: pl.DataFrame) -> list[Prompt]:

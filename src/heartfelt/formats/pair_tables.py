@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.formats.columns import Sheet, ids, need, number_expr
 from heartfelt.formats.delimited import collected
 from heartfelt.formats.described import (
@@ -117,8 +117,8 @@ def pair_columns(table: SourceTable) -> PairColumns:
     need(columns, [*roles.values(), *votes, *table.names_in("rater_columns")], where)
     for side in ("first", "second"):
         if side not in roles and f"{side}_system" not in roles:
-            raise InputError(
-                f"{where}: no column is the {side} of the pair.", f"Name it with --map {side}=COLUMN."
+            raise UnclearColumnError(
+                f"{where}: no column is the {side} of the pair.", f"Name it with {as_option(side, 'COLUMN')}."
             )
     if len(votes) not in {0, 2, 3}:
         raise InputError(
@@ -135,7 +135,7 @@ def read_pairs(
     """The snapshot of a table of pairs; rows that cannot be used are in the ledger."""
     frame, notes = _plain_columns(table, columns)
     options = table.options
-    pairs = _pairs(Sheet(frame, table.where), columns, options.get("question"))
+    pairs = _pairs(Sheet(frame, table.where, position=table.position), columns, options.get("question"))
     renamed = new_names(options, pairs["question"].drop_nulls().unique())
     pairs = pairs.with_columns(pl.col("question").replace(renamed)) if renamed else pairs
     pairs, scale = _answered(pairs, columns, options, table.where)
@@ -306,7 +306,7 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
     if steps > MOST_STEPS or not (values == values.floor()).all():
         raise InputError(
             f"{where}: the answers are neither choices (0, 0.5, 1) nor grades of up to {MOST_STEPS} steps.",
-            "Map the column of the answer with --map value=COLUMN or --map winner=COLUMN, or state the scale.",
+            f"Name the column of the answer with {as_option('value', 'COLUMN')} or {as_option('winner', 'COLUMN')}, or state the scale.",
         )
     return preference(max(steps, USUAL_STEPS))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.source_table import side_table
 from heartfelt.tables import RATERS, number_types
 
@@ -22,11 +22,12 @@ _MOST_NAMED = 3
 
 
 def with_people(
-    raters: pl.DataFrame, path: Path, id_column: str | None = None, same_as: str | None = None
+    raters: pl.DataFrame, path: Path, source: str, id_column: str | None = None, same_as: str | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
     """The raters with the facts of the people in ``path``, and notes on who did not match.
 
-    ``id_column`` names the column of the ids in ``path``; otherwise it is the one called ``same_as``, or by a usual name.
+    ``source`` is the ratings' file, for errors. ``id_column`` names the column of the ids in ``path``; otherwise it is the
+    one called ``same_as``, or by a usual name.
     """
     people = side_table(path, "rater", id_column, same_as)
     prolific = PROLIFIC_COLUMNS - {"Participant id"} <= set(people.columns)
@@ -34,7 +35,7 @@ def with_people(
         texts = pl.col(pl.String).replace(dict.fromkeys(_PROLIFIC_GAPS))
         people = people.drop(_PROLIFIC_BOOKKEEPING, strict=False).with_columns(texts)
         people = number_types(people, keep=["rater"])
-    key = _matching_column(raters, people, path)
+    key = _matching_column(raters, people, path, source)
     taken = set(raters.columns) & set(people.columns) - {"rater"}
     facts = people.rename({name: f"{name}_{path.stem}" for name in taken}).rename({"rater": key})
     joined = raters.join(
@@ -47,7 +48,7 @@ def with_people(
     return RATERS.check(joined, str(path)), notes
 
 
-def _matching_column(raters: pl.DataFrame, people: pl.DataFrame, path: Path) -> str:
+def _matching_column(raters: pl.DataFrame, people: pl.DataFrame, path: Path, source: str) -> str:
     """The column of the raters with most of the people's ids."""
     ids = people["rater"].implode()
     shared = {
@@ -58,8 +59,8 @@ def _matching_column(raters: pl.DataFrame, people: pl.DataFrame, path: Path) -> 
     best = max(shared, key=lambda name: (shared[name], name == "rater"))
     if raters.height and people.height and not shared[best]:
         raise InputError(
-            f"No rater is in {path.name}: '{raters['rater'][0]}' here, '{people['rater'][0]}' there.",
-            f"Use the same ids in both files, or name the id's column in {path.name} with --map raters_id=COLUMN.",
+            f"No rater of {source} is in {path.name}: '{raters['rater'][0]}' here, '{people['rater'][0]}' there.",
+            f"Use the same ids in both files, or name the id's column in {path.name} with {as_option('raters_id', 'COLUMN')}.",
         )
     return best
 

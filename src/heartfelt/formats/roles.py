@@ -8,8 +8,11 @@ recognised by name, the cells agree, and no other column could play the role as 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import polars as pl
 
 from heartfelt.formats.column_profiles import ColumnProfile
 
@@ -38,68 +41,16 @@ VOCABULARY: Mapping[str, frozenset[str]] = {
         "winner": "winner preferred preference choice chosen vote better selected selection outcome result win pick",
         "loser": "loser",
         "tie": "tie tied draw",
+        "construct": "valence arousal dominance pleasure pleasantness pleasant energy tension quality naturalness natural"
+        " similarity intelligibility clarity noisiness coloration discontinuity loudness appeal realism aesthetics aesthetic"
+        " alignment align matching relevance liking like preference beauty creativity musicality coherence fidelity emotion"
+        " happiness sadness anger fear joy surprise disgust calm calmness familiarity expressiveness prosody overall fluency"
+        " adequacy enjoyment musical impression textual aesthetic",
         "background": "age gender sex country language nationality education device browser year income ethnicity",
     }.items()
 }
 """The nouns that columns with each role are named after."""
-CONSTRUCTS = frozenset(
-    [
-        "valence",
-        "arousal",
-        "dominance",
-        "pleasure",
-        "pleasantness",
-        "pleasant",
-        "energy",
-        "tension",
-        "quality",
-        "naturalness",
-        "natural",
-        "similarity",
-        "intelligibility",
-        "clarity",
-        "noisiness",
-        "coloration",
-        "discontinuity",
-        "loudness",
-        "appeal",
-        "realism",
-        "aesthetics",
-        "aesthetic",
-        "alignment",
-        "align",
-        "matching",
-        "relevance",
-        "liking",
-        "like",
-        "preference",
-        "beauty",
-        "creativity",
-        "musicality",
-        "coherence",
-        "fidelity",
-        "emotion",
-        "happiness",
-        "sadness",
-        "anger",
-        "fear",
-        "joy",
-        "surprise",
-        "disgust",
-        "calm",
-        "calmness",
-        "familiarity",
-        "expressiveness",
-        "prosody",
-        "overall",
-        "fluency",
-        "adequacy",
-        "enjoyment",
-        "musical",
-        "impression",
-        "textual",
-    ]
-)
+CONSTRUCTS = VOCABULARY["construct"]
 """What ratings are usually about: nouns of columns that hold answers."""
 _RATER_NAMES = {
     ("response", "id"),
@@ -144,7 +95,8 @@ class Proposal:
     guesses: tuple[RoleGuess, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
     """Options that name no column, such as rows=stimulus."""
-    doubts: tuple[str, ...] = ()
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """What is uncertain, by the option that would settle it."""
 
     @property
     def certain(self) -> bool:
@@ -155,6 +107,39 @@ class Proposal:
     def options(self) -> dict[str, str]:
         """The options of the format."""
         return {guess.role: guess.column for guess in self.guesses} | dict(self.settings)
+
+    def with_options(self, stated: Mapping[str, str]) -> Proposal:
+        """The proposal with options that a person stated: they replace guesses and settle doubts."""
+        return replace(
+            self,
+            guesses=tuple(guess for guess in self.guesses if guess.role not in stated),
+            settings={**self.settings, **stated},
+            doubts={option: doubt for option, doubt in self.doubts.items() if option not in stated},
+        )
+
+    def lines(self) -> list[str]:
+        """The evidence in words, a line each."""
+        return [guess.sentence() for guess in self.guesses] + [
+            f"not certain: {text}" for text in self.doubts.values()
+        ]
+
+    def command(self, source: str, folder: str) -> str:
+        """The command that reads ``source`` this way into ``folder``, to copy."""
+        maps = (f"--map {shlex.quote(f'{name}={value}')}" for name, value in self.options.items())
+        return " ".join(["heartfelt import", self.format, shlex.quote(source), shlex.quote(folder), *maps])
+
+    def call(self, source: str) -> str:
+        """The same in Python; ``source`` is an expression."""
+        keyed: dict[str, dict[str, str]] = {}
+        arguments = [source, repr(self.format)]
+        for name, value in self.options.items():
+            family, dot, key = name.partition(".")
+            if dot:
+                keyed.setdefault(family, {})[key] = value
+            else:
+                arguments.append(f"{name}={value!r}")
+        arguments += [f"{family}={values!r}" for family, values in keyed.items()]
+        return f"heartfelt.read({', '.join(arguments)})"
 
 
 def name_score(profile: ColumnProfile, role: str) -> float:
@@ -198,3 +183,37 @@ def guess(role: str, candidates: list[tuple[ColumnProfile, float]]) -> RoleGuess
         evidence=evidence(profile, name_score(profile, role)) if role in VOCABULARY else profile.facts(),
         runner_up=candidates[1][0].name if len(candidates) > 1 else None,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledTable:
+    """The rows that a proposal rests on, and the profile of each column."""
+
+    frame: pl.DataFrame
+    columns: dict[str, ColumnProfile]
+    stated: Mapping[str, str] = field(default_factory=dict)
+    """Columns that a person named for a role."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, where the file has such a line."""
+
+    def score(self, profile: ColumnProfile, role: str) -> float:
+        """How far a column's name, or what a person stated, speaks for a role."""
+        if role in self.stated:
+            return 2.0 if self.stated[role] == profile.name else 0.0
+        return 0.0 if profile.name in self.stated.values() else name_score(profile, role)
+
+    def scored(self, role: str, *taken: str | None) -> list[tuple[ColumnProfile, float]]:
+        """The columns by how far their names speak for a role."""
+        return ranked((p, self.score(p, role)) for n, p in self.columns.items() if n not in taken)
+
+    def named(self, role: str, *taken: str | None) -> ColumnProfile | None:
+        """The column whose name speaks most for a role, if one does."""
+        best = [profile for profile, score in self.scored(role, *taken) if score >= SIMILAR]
+        return best[0] if best else None
+
+
+def uncertain(best: RoleGuess) -> dict[str, str]:
+    """The doubt about a guess that no name speaks for."""
+    if best.score >= SIMILAR:
+        return {}
+    return {best.role: f"no column is clearly named like a {best.role}; '{best.column}' is the best guess"}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
@@ -59,6 +59,8 @@ _COLUMN_OPTIONS = (
     *SYNONYMS, "trial", "set", "first", "second", "winner", "judge", "members", "id",
     "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
 )  # fmt: skip
+ROW_NUMBER = "\0number"
+"""The column of a numbered table with the rows' numbers in the file."""
 _ROWS_CHECKED = 2000
 _PERSONAL_SHARE = 0.5
 """A column whose cells look personal in more than this share is personal."""
@@ -87,10 +89,13 @@ class SourceTable:
     ledger: pl.DataFrame | None = None
     keep_alive: object = None
     """What must not be removed before the rows are read, such as a copy of the file in UTF-8."""
-    first_line: int = 2
-    """The line of the first row in the file."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """The question's text of a column, where the file holds it."""
+    """The text of the question of each column, where the file has such texts."""
+    records: bool = False
+    first_line: int | None = None
+    """The line of the first row in a spreadsheet."""
+    reopens: bool = True
+    """Whether the rows are those of ``path``, so that a row's line can be looked up there."""
 
     @property
     def where(self) -> str:
@@ -109,7 +114,24 @@ class SourceTable:
             raise InputError(
                 f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
             )
-        return Sheet(frame, self.where, self.first_line)
+        return Sheet(frame, self.where, position=self.position)
+
+    def position(self, row: int) -> str:
+        """Where a row of the table stands in its file, whichever rows were left out: ``line 12``, or ``row 11``."""
+        if not self.reopens:
+            return f"row {row + 1}"
+        table = open_table(
+            self.path, {**self.options, "personal": "keep"}, records=self.records, numbered=True
+        )
+        numbers = table.rows.select(ROW_NUMBER).slice(row, 1).collect().to_series()
+        return self.place_of(int(numbers[0]) if numbers.len() else row)
+
+    def place_of(self, number: int) -> str:
+        """The line of a row of the file, by its number from 0; the row where the file has no lines."""
+        opened = self.keep_alive
+        if isinstance(opened, Delimited):
+            return f"line {opened.line(number)}"
+        return f"row {number + 1}" if self.first_line is None else f"line {number + self.first_line}"
 
     def pick(self, role: str) -> str:
         """The column that plays ``role``: the one the options name, else the first with a usual name."""
@@ -198,7 +220,7 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
             else ""
         )
     whole = pl.concat(named, how="diagonal_relaxed")
-    return SourceTable(source / source.name, whole.lazy(), {}, notes=(note,))
+    return SourceTable(source / source.name, whole.lazy(), {}, notes=(note,), reopens=False)
 
 
 def _one_per_file(frames: Iterable[pl.DataFrame], name: str) -> bool:
@@ -222,12 +244,20 @@ def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str
     return paths if alike else []
 
 
-def open_table(path: Path, options: Mapping[str, str], *, records: bool = False) -> SourceTable:
+def open_table(
+    path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False
+) -> SourceTable:
     """Open a table with the shared options; columns that options name are never taken for personal data.
 
     ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
+    ``numbered``: with a column of the rows' numbers in the file, from 0.
     """
-    return _prepared(_opened(path, options, records=records), options)
+    table = _opened(path, options, records=records)
+    if not numbered:
+        return _prepared(table, options)
+    return replace(
+        _prepared(replace(table, rows=table.rows.with_row_index(ROW_NUMBER)), options), delimited=None
+    )
 
 
 def rows_of(path: Path, options: Mapping[str, str], *, records: bool = False) -> pl.DataFrame:
@@ -245,7 +275,7 @@ def _prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
         rows, delimited = rows.drop(personal), None
         dropped = ", ".join(f"'{name}' ({kind})" for name, kind in personal.items())
         notes.append(
-            f"Columns with personal data were dropped: {dropped}. Keep them with --map personal=keep."
+            f"Columns with personal data were dropped: {dropped}. Keep them with {as_option('personal', 'keep')}."
         )
     ledger = None
     if "where" in options:
@@ -312,7 +342,9 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
     if kind in WORKBOOKS:
         return _in_memory(path, read_workbook(path, options.get("sheet"), options.get("header")), options)
     if kind in SPSS:
-        return _in_memory(path, read_spss(path, options.get("labels", LABELS[0])), options)
+        return replace(
+            _in_memory(path, read_spss(path, options.get("labels", LABELS[0])), options), first_line=None
+        )
     opened = open_delimited(
         path, options.get("delimiter"), encoding=options.get("encoding"), header_lines=options.get("header")
     )
@@ -323,7 +355,6 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
         opened,
         notes=opened.notes,
         keep_alive=opened,
-        first_line=opened.first_row + 1,
         texts=opened.texts,
     )
 
@@ -419,9 +450,9 @@ def pick(columns: Sequence[str], role: str, options: Mapping[str, str], where: s
     """The column that plays ``role``: the one the options name, else the first with a usual name."""
     column = pick_optional(columns, role, options, where)
     if column is None:
-        raise InputError(
+        raise UnclearColumnError(
             f"{where}: no column is unmistakably the {role}.",
-            f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+            f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
         )
     return column
 
@@ -455,7 +486,8 @@ def side_table(
     if id_column is None and same_as in table.columns:
         id_column = same_as
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
-    sheet = Sheet(collected(table.rows, path).rename({column: role}), table.where).with_ids(role)
+    rows = collected(table.rows, path).rename({column: role})
+    sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
     sheet.unique(role)
     return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.extras import missing_package
 from heartfelt.formats.workbooks import TextTable
 
@@ -44,7 +44,7 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
     if as_words:
         notes.append(
             f"The values of {', '.join(as_words[:5])}{' …' if len(as_words) > 5 else ''} were read as their labels;"
-            " choose with --map labels=all or none."
+            f" choose with {as_option('labels', 'all')} or none."
         )
     missing = [name for name in declared.missing_ranges if name in frame.columns]
     if missing:

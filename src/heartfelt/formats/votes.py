@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet, id_notes, ids
 from heartfelt.formats.delimited import csv_text
@@ -120,7 +120,8 @@ def _id_notes(key: str, table: SourceTable) -> list[str]:
     if stated or key not in table.columns:
         return []
     return [
-        f"The column '{key}' was taken as the stimulus: each of its cells differs. Name another with --map stimulus=COLUMN."
+        f"The column '{key}' was taken as the stimulus: each of its cells differs."
+        f" Name another with {as_option('stimulus', 'COLUMN')}."
     ]
 
 
@@ -137,9 +138,9 @@ def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str
         if not columns and "pattern" not in options:
             columns = {name: name for name in _whole_columns(frame, taken)}
     if len(columns) < 2:
-        raise InputError(
+        raise UnclearColumnError(
             f"{table.where}: fewer than two columns hold counts.",
-            f"Name them with --map categories=a,b,c. The columns are: {', '.join(frame.columns[:30])}.",
+            f"Name them with {as_option('categories', 'a,b,c')}. The columns are: {', '.join(frame.columns[:30])}.",
         )
     return columns
 

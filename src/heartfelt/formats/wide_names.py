@@ -11,13 +11,16 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import PurePath
+from typing import NamedTuple
 
 from heartfelt.formats.column_profiles import ColumnProfile, words_of
 from heartfelt.formats.roles import (
     CONSTRUCTS,
     SIMILAR,
     VOCABULARY,
+    ProfiledTable,
     Proposal,
     RoleGuess,
     evidence,
@@ -47,17 +50,24 @@ class Cell:
     other: str
 
 
+class Texts(NamedTuple):
+    """The texts of questions, and of stimuli or raters, by their ids."""
+
+    questions: Mapping[str, str]
+    others: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesReading:
     """The answer columns as their names were understood, the pattern behind it, and whether it could be the other way round."""
 
     cells: tuple[Cell, ...]
     pattern: str
-    turned: str
+    turned: str = ""
     """The pattern that reads the names the other way round."""
     doubt: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Texts of questions and of stimuli by their ids, where the file has such."""
+    texts: Texts = field(default_factory=lambda: Texts({}, {}))
+    """What the file says of questions and stimuli besides their ids."""
 
 
 def read_names(columns: Sequence[str], texts: Mapping[str, str], other: str) -> NamesReading | None:
@@ -90,23 +100,26 @@ def _reading(
     if not cells:
         return None
     return NamesReading(
-        cells=tuple(cells), pattern=pattern, turned=turned, doubt=doubt, labels=question_labels(cells, texts)
+        cells=tuple(cells), pattern=pattern, turned=turned, doubt=doubt, texts=texts_of(cells, texts)
     )
 
 
-def question_labels(cells: Sequence[Cell], texts: Mapping[str, str]) -> dict[str, str]:
-    """The text of each question, and of each stimulus, that the texts of its columns share or end in."""
-    labels: dict[str, str] = {}
-    for attribute in ("question", "other"):
-        groups: dict[str, list[str]] = {}
-        for cell in cells:
-            if cell.column in texts:
-                groups.setdefault(getattr(cell, attribute), []).append(texts[cell.column])
-        for name, own in groups.items():
-            shared = [part for part in own[0].split(_STATED_BETWEEN) if all(part in text for text in own)]
-            if shared and len(own) > 1:
-                labels.setdefault(name, _STATED_BETWEEN.join(shared).strip())
-    return labels
+def texts_of(cells: Sequence[Cell], texts: Mapping[str, str]) -> Texts:
+    """The part of the columns' texts that all columns of a question share, and the rest where it belongs to a stimulus."""
+    questions: dict[str, str] = {}
+    others: dict[str, set[str]] = {}
+    for question in dict.fromkeys(cell.question for cell in cells):
+        own = [cell for cell in cells if cell.question == question and texts.get(cell.column)]
+        parts = {cell.column: texts[cell.column].split(_STATED_BETWEEN) for cell in own}
+        shared = [
+            part for part in next(iter(parts.values()), []) if all(part in rest for rest in parts.values())
+        ]
+        if shared:
+            questions[question] = _STATED_BETWEEN.join(shared)
+        for cell in own if len(own) > 1 else []:
+            rest = _STATED_BETWEEN.join(part for part in parts[cell.column] if part not in shared)
+            others.setdefault(cell.other, set()).update({rest} - {""})
+    return Texts(questions, {name: rest.pop() for name, rest in others.items() if len(rest) == 1})
 
 
 def _orientation(matches: Sequence[re.Match[str]], texts: Mapping[str, str]) -> tuple[bool, str | None]:
@@ -148,8 +161,7 @@ def _names_stimulus(text: str) -> bool:
     media = bool(re.search(r"\.(?:wav|mp3|flac|ogg|png|jpe?g|webp|gif|mp4)\b", text, re.IGNORECASE))
     nouns = VOCABULARY["stimulus"] | VOCABULARY["system"]
     numbered = any(
-        word in nouns and (following.isdigit() or len(following) == 1)
-        for word, following in zip(words, words[1:], strict=False)
+        word in nouns and (following.isdigit() or len(following) == 1) for word, following in pairwise(words)
     )
     return media or numbered or (len(words) == 1 and bool(re.fullmatch(r"[A-Za-z]{0,4}\d+", text.strip())))
 
@@ -160,16 +172,22 @@ def _asks(text: str) -> bool:
     return bool(_QUESTION_WORDS.search(text.strip())) or bool(words & (CONSTRUCTS | {"very", "not"}))
 
 
-def wide_proposal(columns: Mapping[str, ColumnProfile]) -> Proposal | None:
+def wide_proposal(table: ProfiledTable) -> Proposal | None:
     """A proposal for a table with one row per rater, or per stimulus, and one column per item."""
+    columns = table.columns
     answers = [p for p in columns.values() if _is_answer(p)]
     if len(answers) < 2:
         return None
     rows, key, doubts = _row(columns, answers)
     other = "stimulus" if rows == "rater" else "rater"
-    pattern = _grid(answers, other)
+    read = read_names([profile.name for profile in answers], table.texts, other)
+    usual = read if read is not None and len(read.cells) >= _COMPLETE * len(answers) else None
+    pattern = _grid(answers, other) if usual is None else usual.pattern
     matched = answers
-    if pattern is None:
+    if usual is not None:
+        matched = [columns[cell.column] for cell in usual.cells]
+        doubts |= {"pattern": f"{usual.doubt}; the other way round: {usual.turned}"} if usual.doubt else {}
+    elif pattern is None:
         matched = _numbered(answers)
         pattern = f"{{{other}}}"
         if len(matched) < 3:
@@ -185,7 +203,7 @@ def wide_proposal(columns: Mapping[str, ColumnProfile]) -> Proposal | None:
         layout=f"one row per {rows} and one column per {'item' if '{question}' in pattern else other}",
         guesses=(key,) if key is not None else (),
         settings=settings,
-        doubts=tuple(doubts),
+        doubts=doubts,
     )
 
 
@@ -203,7 +221,7 @@ def _is_answer(profile: ColumnProfile) -> bool:
 
 def _row(
     columns: Mapping[str, ColumnProfile], answers: Sequence[ColumnProfile]
-) -> tuple[str, RoleGuess | None, list[str]]:
+) -> tuple[str, RoleGuess | None, dict[str, str]]:
     """What a row is, the column of its id, and what is doubtful about that."""
     raters, stimuli = (
         [p for p in columns.values() if p.unique and p not in answers and name_score(p, role) > 0]
@@ -218,7 +236,7 @@ def _row(
     }
     rows = "stimulus" if best["stimulus"] > best["rater"] or by_rater > len(answers) / 2 else "rater"
     own = raters if rows == "rater" else stimuli
-    doubts = [] if best[rows] >= SIMILAR else [f"no column clearly names the {rows} of a row"]
+    doubts = {} if best[rows] >= SIMILAR else {"id": f"no column clearly names the {rows} of a row"}
     if not own:
         return rows, None, doubts
     key = max(own, key=lambda p: name_score(p, rows) + p.media)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.extras import missing_package
 from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
 
@@ -58,7 +58,7 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
     notes = []
     if others:
         notes.append(
-            f"The sheet '{name}' of {path.name} was read, not {_listed(others)}. Choose another with --map sheet=NAME."
+            f"The sheet '{name}' of {path.name} was read, not {_listed(others)}. Choose another with {as_option('sheet', 'NAME')}."
         )
     return _table(filled[name], header, f"{path}, sheet '{name}'", notes)
 
@@ -97,7 +97,7 @@ def _table(frame: pl.DataFrame, stated: str | None, where: str, notes: list[str]
 
 
 def _header_note(where: str, header: Header) -> str:
-    return f"{where}: the header is in {header.lines}. Name other lines with --map header=FIRST-LAST."
+    return f"{where}: the header is in {header.lines}. Name other lines with {as_option('header', 'FIRST-LAST')}."
 
 
 def unique_names(names: list[str], where: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.columns import number_expr
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.format import FORMATS
@@ -54,7 +54,7 @@ def _rater(table: SourceTable) -> str:
     if found is None:
         raise InputError(
             f"{table.where}: no column names the participant.",
-            "Name it with --map rater=COLUMN, or read the folder with one file per participant.",
+            f"Name it with {as_option('rater', 'COLUMN')}, or read the folder with one file per participant.",
         )
     return found
 
@@ -88,7 +88,7 @@ class PsychoPy(ToolExport):
         if not values:
             raise InputError(
                 f"{table.where}: no component has a response.",
-                "Name the columns of answers with --map value=COLUMN.",
+                f"Name the columns of answers with {as_option('value', 'COLUMN')}.",
             )
         loops = [name for name in rows.columns if name.endswith(".thisN") and re.search(PRACTICE, name)]
         practice = pl.any_horizontal(filled(name) for name in loops) if loops else pl.lit(False)
@@ -391,11 +391,13 @@ def _named_columns(
         raise InputError(
             f"{folder}: the files have no header, and which column is which cannot be told from the first row: {first}",
             "Name the columns in the order in which the experiment's script saves them, such as"
-            f" --map columns={','.join(['block', 'stimulus', 'rating', 'rt'][: len(plain)])}.",
+            f" {as_option('columns', ','.join(['block', 'stimulus', 'rating', 'rt'][: len(plain)]))}.",
         )
     named = {media[0]: "stimulus", scales[0]: "rating", **({times[0]: "rt"} if times else {})}
     listed = ", ".join(f"column {plain.index(old) + 1} is {new}" for old, new in named.items())
-    return rows.rename(named), [f"The files have no header: {listed}. Name them with --map columns=…"]
+    return rows.rename(named), [
+        f"The files have no header: {listed}. Name them with {as_option('columns', '…')}."
+    ]
 
 
 def _with_survey(

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.delimited import DELIMITERS
 from heartfelt.formats.format import Format
 from heartfelt.formats.json_files import JSON
@@ -71,7 +71,7 @@ class ToolExport(Format):
             raise InputError(f"There is no file or folder {source}.", "Check the path.")
         layout, table = self.table(source, options)
         stated = {option: value for option, value in options.items() if option not in self.own_options}
-        table = replace(table, options={**table.options, **stated}, delimited=None)
+        table = replace(table, options={**table.options, **stated}, delimited=None, reopens=False)
         return _READERS[layout](self.name, table, source, progress)
 
 
@@ -157,7 +157,7 @@ def left_out(table: SourceTable, reasons: Mapping[str, pl.Expr], rater: str | No
         )
         raise InputError(
             f"{table.where}: no row is an answer ({listed or 'there are no rows'}).",
-            "Name the columns with --map, or read the table with the format 'long'.",
+            "Name the columns, or read the table with the format 'long'.",
         )
     return replace(table, rows=rows.lazy(), ledger=joined_ledgers(*ledgers), delimited=None)
 
@@ -213,7 +213,7 @@ def stimulus_column(rows: pl.DataFrame, names: Sequence[str], table: SourceTable
             break
     raise InputError(
         f"{table.where}: no column is unmistakably the stimulus.",
-        f"Name it with --map stimulus=COLUMN. It may be one of: {', '.join(names[:20])}.",
+        f"Name it with {as_option('stimulus', 'COLUMN')}. It may be one of: {', '.join(names[:20])}.",
     )
 
 

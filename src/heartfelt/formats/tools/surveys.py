@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.delimited import open_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.source_table import SourceTable, open_source
@@ -114,7 +114,7 @@ class Qualtrics(ToolExport, layouts=("wide",)):
             if (open_ := int((~done).sum())) > 0:
                 notes.append(
                     f"{open_:,} of {rows.height:,} responses are unfinished and are read too; leave them out with"
-                    f" --map where=Finished={rows['Finished'].filter(done).first() or 'True'}."
+                    f" {as_option('where', 'Finished=' + str(rows['Finished'].filter(done).first() or 'True'))}."
                 )
         more = {"id": "ResponseId"} if "ResponseId" in rows.columns else {}
         return "wide", replace(table, options=more, notes=tuple(notes))
