@@ -24,8 +24,9 @@ from heartfelt.formats.workbooks import WORKBOOKS, TextTable, read_workbook
 from heartfelt.tables import LEDGER, number_types
 
 TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON, *WORKBOOKS, *SPSS}
-PARTICIPANT_FILE = "participant_file"
-"""The column with the file's name, where a folder holds a file per participant and no column names the rater."""
+PARTICIPANT = ("participant", "participant_file")
+"""The column with the file's name, where a folder holds a file per participant and no column names the rater; the first
+that is free."""
 OPTIONS: Mapping[str, str] = {
     "delimiter": "what separates the columns; detected if left out",
     "encoding": "the encoding of a text file, such as cp949; detected if left out",
@@ -39,7 +40,7 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     role: tuple(names.split())
     for role, names in {
         "rater": "rater rater_id user user_id username participant participant_id subject subject_id worker worker_id"
-        " annotator annotator_id listener respondent pid person id participant_file",
+        " annotator annotator_id listener respondent pid person id",
         "stimulus": "stimulus stimulus_id stimuli item item_id clip clip_id file file_name filename name audio_file"
         " image image_id stim wav wavname sample sample_id id",
         "question": "question question_id dimension scale attribute criterion",
@@ -204,9 +205,8 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
     )
     files = f"{len(frames)} files of {source.name} were read as one table"
     if naming is None:
-        named = [
-            frame.with_columns(pl.lit(path.stem).alias(PARTICIPANT_FILE)) for path, frame in frames.items()
-        ]
+        column = next(name for name in PARTICIPANT if name not in schema or name == PARTICIPANT[-1])
+        named = [frame.with_columns(pl.lit(path.stem).alias(column)) for path, frame in frames.items()]
         note = f"{files}; each file is a rater, named after the file."
     else:
         named = list(frames.values())

@@ -21,7 +21,6 @@ from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import text_of
 from heartfelt.formats.source_table import (
-    PARTICIPANT_FILE,
     SourceTable,
     open_source,
     participants_table,
@@ -342,11 +341,11 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
             raise InputError(f"{folder} holds no data files.", "Unpack the whole download of PsyToolkit.")
         frames = {path: _plain_rows(path) for path in files}
         whole = participants_table(source, frames)
-        rows, named = _named_columns(whole.rows.collect(), options, folder)
+        rows, named = _named_columns(whole.rows.collect().rename({"participant": _FILE}), options, folder)
         notes = [f"{len(files)} files of {folder.name} were read as one table.", *named]
-        more = {"rater": PARTICIPANT_FILE, "stimulus": "stimulus", "value": "rating"}
+        more = {"rater": _FILE, "stimulus": "stimulus", "value": "rating"}
         if "columns" in options:
-            more = {"rater": PARTICIPANT_FILE}
+            more = {"rater": _FILE}
         if survey.is_file():
             rows, facts = _with_survey(rows, files, read_delimited(survey))
             more |= {"rater_columns": ",".join(facts)} if facts else {}
@@ -369,7 +368,7 @@ def _named_columns(
     rows: pl.DataFrame, options: Mapping[str, str], folder: Path
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows with names: those that ``columns`` gives, or stimulus, rating and rt where they are unmistakable."""
-    plain = [name for name in rows.columns if name != PARTICIPANT_FILE]
+    plain = [name for name in rows.columns if name != _FILE]
     if "columns" in options:
         names = [name.strip() for name in options["columns"].split(",") if name.strip()]
         if len(names) != len(plain):
@@ -409,12 +408,12 @@ def _with_survey(
     linked = [name for name, column in cells.items() if set(column.drop_nulls()) & stems]
     if not linked:
         return rows, []
-    people = survey.with_columns(cells[linked[0]].alias(PARTICIPANT_FILE)).drop(linked)
-    people = people.drop_nulls(PARTICIPANT_FILE).unique(PARTICIPANT_FILE, keep="first", maintain_order=True)
-    joined = rows.join(people, on=PARTICIPANT_FILE, how="left", maintain_order="left")
-    facts = [name for name in people.columns if name not in {PARTICIPANT_FILE, "participant"}]
+    people = survey.with_columns(cells[linked[0]].alias(_FILE)).drop(linked)
+    people = people.drop_nulls(_FILE).unique(_FILE, keep="first", maintain_order=True)
+    joined = rows.join(people, on=_FILE, how="left", maintain_order="left")
+    facts = [name for name in people.columns if name not in {_FILE, "participant"}]
     if "participant" in people.columns and joined["participant"].null_count() == 0:
-        joined = joined.with_columns(pl.col("participant").alias(PARTICIPANT_FILE)).drop("participant")
+        joined = joined.with_columns(pl.col("participant").alias(_FILE)).drop("participant")
     return joined, facts
 
 
