@@ -53,7 +53,10 @@ def test_the_line_is_named(
 
 
 def test_json_and_frames_have_rows(tmp_path: Path) -> None:
-    rows = [{"rater": name, "stimulus": "f", "question": "v", "value": value} for name, value in (("u", 3), ("w", 9))]
+    rows = [
+        {"rater": name, "stimulus": "f", "question": "v", "value": value}
+        for name, value in (("u", 3), ("w", 9))
+    ]
     assert "row 2" in complaint(tmp_path, json.dumps(rows), "long", "data.json", scale="1-5")
     with pytest.raises(InputError, match="row 2") as caught:
         heartfelt.read(pl.DataFrame(rows), scale="1-5")

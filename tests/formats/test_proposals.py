@@ -72,7 +72,9 @@ READ: dict[str, tuple[str, str, dict[str, str]]] = {
         {"rater": "JUDGE", "stimulus": "WAV_PATH", "value": "MOS"},
     ),
     "times are no answers": (
-        long_table("participant,filename,rating,rt,timestamp", "p{r}", "f{c}.wav", "{v}", "{r}{c}.5", "2024-01-0{c} 10:0{r}:00".replace("0{c}", "0{w}")),
+        long_table(
+            "participant,filename,rating,rt,timestamp",
+            "p{r}", "f{c}.wav", "{v}", "{r}{c}.5", "2024-01-0{w} 10:0{r}:00"),
         "long",
         {"rater": "participant", "stimulus": "filename", "value": "rating"},
     ),
@@ -101,6 +103,11 @@ READ: dict[str, tuple[str, str, dict[str, str]]] = {
         "clip,happy,sad,angry\n" + "".join(f"c{c},{c},{8 - c},2\n" for c in range(6)),
         "votes",
         {"stimulus": "clip", "categories": "happy,sad,angry"},
+    ),
+    "votes by name": (
+        "image,n_raters,happy_votes,sad_votes\n" + "".join(f"i{c}.png,9,{c},{7 - c}\n" for c in range(6)),
+        "votes",
+        {"stimulus": "image", "pattern": "{category}_votes"},
     ),
     "pairs": (
         "rater_id,clip_a,clip_b,preferred\n"
@@ -160,7 +167,7 @@ ASKED: dict[str, tuple[str, str, dict[str, str]]] = {
         {"where": "stimuli_file!="},
     ),
     "a name that needs quotes": (
-        long_table("the rater's key,clip file,score,what else", "w{r}", "c {c}", "{v}", "{w}").replace("the rater's key", "it's who"),
+        long_table("it's who,clip file,score,what else", "w{r}", "c {c}", "{v}", "{w}"),
         "long",
         {"rater": "it's who", "stimulus": "clip file"},
     ),

@@ -30,30 +30,16 @@ def items(snapshot: Snapshot) -> set[tuple[str, str]]:
     return set(snapshot.ratings.select("question", "stimulus").iter_rows())
 
 
-CLIPS_IN_ROWS = {
-    f"Q{q}_{c}": f"{text} - Clip {c + 2}"
-    for q, text in ((3, "How pleasant was it?"), (4, "How lively was it?"))
-    for c in (1, 2, 10)
+ASKED = ((3, "How pleasant was it?"), (4, "How lively was it?"))
+WORDS = ((1, "Pleasant"), (2, "Lively"))
+CLIPS_IN_ROWS = {f"Q{q}_{c}": f"{text} - Clip {c + 2}" for q, text in ASKED for c in (1, 2, 10)}
+QUESTIONS_IN_ROWS = {f"Q{q}_{c}": f"Please rate clip {q} - {text}" for q in (3, 4, 5) for c, text in WORDS}
+SAME_STEM = {f"Q{q}_{c}": f"What you just heard was - {text}" for q in (3, 4, 5) for c, text in WORDS}
+FILES = {
+    f"Q{q}_{c}": f"<audio src=song{q}.mp3> Your impression - {text}" for q in (3, 4) for c, text in WORDS
 }
-QUESTIONS_IN_ROWS = {
-    f"Q{q}_{c}": f"Please rate clip {q} - {text}"
-    for q in (3, 4, 5)
-    for c, text in ((1, "Pleasant"), (2, "Lively"))
-}
-SAME_STEM = {
-    f"Q{q}_{c}": f"What you just heard was - {text}"
-    for q in (3, 4, 5)
-    for c, text in ((1, "Pleasant"), (2, "Lively"))
-}
-FILES = {f"Q{q}_{c}": f"<audio src=song{q}.mp3> Your impression - {text}" for q in (3, 4) for c, text in ((1, "Pleasant"), (2, "Lively"))}  # fmt: skip
-LOOP = {
-    f"{n}_Q{q}": text
-    for n in (1, 2, 3)
-    for q, text in ((3, "How pleasant was it?"), (4, "How lively was it?"))
-}
-LOOP_OF_MATRICES = {
-    f"{n}_Q3_{c}": f"How was it? - {text}" for n in (1, 2) for c, text in ((1, "Pleasant"), (2, "Lively"))
-}
+LOOP = {f"{n}_Q{q}": text for n in (1, 2, 3) for q, text in ASKED}
+LOOP_OF_MATRICES = {f"{n}_Q3_{c}": f"How was it? - {text}" for n in (1, 2) for c, text in WORDS}
 SIDE_BY_SIDE = {
     f"Q5#{k}_{c}": f"Rate each - {text} - Clip {c}"
     for k, text in ((1, "Quality"), (2, "Liking"))

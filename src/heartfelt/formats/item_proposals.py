@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import polars as pl
 
+from heartfelt.formats.column_profiles import ColumnProfile
 from heartfelt.formats.roles import (
     CONSTRUCTS,
     SIMILAR,
@@ -16,6 +19,14 @@ from heartfelt.formats.roles import (
     name_score,
     ranked,
     uncertain,
+)
+
+_COUNT_WORDS = {"vote", "count", "n"}
+_TOTALS = {"n", "total", "sum"}
+_AFFIXES = tuple(
+    pattern
+    for word in ("votes", "vote", "count", "n")
+    for pattern in (f"{{category}}_{word}", f"{word}_{{category}}")
 )
 
 
@@ -53,9 +64,10 @@ def means_proposal(table: ProfiledTable) -> Proposal | None:
         doubts["mean"] = f"'{plain[0].name}' holds decimals: means are assumed"
     elif len(means) == 1 and len(means[0].words) == 1:
         guesses.append(guess("mean", [(means[0], 1.0)]))
-        for role in ("sd", "n"):
-            if (own := table.named(role, stimulus.column, means[0].name)) is not None and own.numeric:
-                guesses.append(guess(role, [(own, 1.0)]))
+        figures = {role: table.named(role, stimulus.column, means[0].name) for role in ("sd", "n")}
+        guesses += [
+            guess(role, [(own, 1.0)]) for role, own in figures.items() if own is not None and own.numeric
+        ]
     guesses += _facts_of_unique(table, {guess.column for guess in guesses})
     return Proposal(
         format="means", layout="one row per stimulus with means", guesses=tuple(guesses), doubts=doubts
@@ -77,37 +89,48 @@ def _facts_of_unique(table: ProfiledTable, taken: set[str]) -> list[RoleGuess]:
 
 
 def votes_proposal(table: ProfiledTable) -> Proposal | None:
-    """The proposal, or None where no columns hold counts."""
+    """The proposal, or None where no columns hold counts: named so, or of one sum in all rows."""
     key = _key(table)
     if key is None or name_score(table.columns[key[0].column], "rater") >= SIMILAR:
         return None
     stimulus, doubts = key
     counts = [
-        p
-        for p in table.columns.values()
-        if p.name != stimulus.column and p.whole and p.low is not None and p.low >= 0 and p.filled == p.rows
-        and p.noun not in VOCABULARY["background"] and p.words[-1:] != ("total",) and p.name.casefold() not in {"n", "total", "sum"}
-    ]  # fmt: skip
-    words = [p for p in counts if {"vote", "count", "n"} & {*p.words}]
-    numbered = [p for p in counts if any(word.isdigit() for word in p.words)]
-    chosen = (
-        words
-        if len(words) > 1
-        else [p for p in counts if p not in numbered or not {*p.words} & VOCABULARY["rater"]]
+        profile for name, profile in table.columns.items() if name != stimulus.column and _can_count(profile)
+    ]
+    named = [profile for profile in counts if _COUNT_WORDS & {*profile.words}]
+    if len(named) > 1:
+        return _counted(stimulus, named, "their names say votes", doubts)
+    if len(counts) < 2 or table.frame.height < 2 or any(word.isdigit() for p in counts for word in p.words):
+        return None
+    numbers = (pl.col(profile.name).cast(pl.Float64, strict=False) for profile in counts)
+    sums = table.frame.select(pl.sum_horizontal(numbers)).to_series()
+    return (
+        None if sums.n_unique() > 1 else _counted(stimulus, counts, f"each row sums to {sums[0]:g}", doubts)
     )
-    if len(chosen) < 2:
-        return None
-    sums = table.frame.select(
-        pl.sum_horizontal(pl.col(p.name).cast(pl.Float64, strict=False) for p in chosen)
-    ).to_series()
-    same = sums.n_unique() == 1 and table.frame.height > 1
-    if len(words) < 2 and not (same and not numbered):
-        return None
-    listed = ",".join(p.name for p in chosen)
-    column = RoleGuess(
-        role="categories", column=listed, score=0.8, evidence="its names say votes" if len(words) > 1 else f"each row sums to {sums[0]:g}"
-    )  # fmt: skip
+
+
+def _can_count(profile: ColumnProfile) -> bool:
+    people = profile.noun in VOCABULARY["background"] | VOCABULARY["rater"]
+    total = people or profile.name.casefold() in _TOTALS
+    counts = profile.whole and profile.low is not None and profile.low >= 0 and profile.filled == profile.rows
+    return counts and not total and profile.words[-1:] != ("total",)
+
+
+def _counted(
+    stimulus: RoleGuess, counts: Sequence[ColumnProfile], reason: str, doubts: Mapping[str, str]
+) -> Proposal:
+    names = [profile.name for profile in counts]
+    pattern = next((affix for affix in _AFFIXES if all(_fits(affix, name) for name in names)), None)
+    columns = RoleGuess(role="categories", column=",".join(names), score=0.8, evidence=reason)
     return Proposal(
-        format="votes", layout="one row per item with a count per category", guesses=(stimulus, column),
+        format="votes",
+        layout="one row per item with a count per category",
+        guesses=(stimulus, columns) if pattern is None else (stimulus,),
+        settings={} if pattern is None else {"pattern": pattern},
         doubts=doubts,
-    )  # fmt: skip
+    )
+
+
+def _fits(affix: str, name: str) -> bool:
+    before, _, after = affix.partition("{category}")
+    return name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after)

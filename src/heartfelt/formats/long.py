@@ -252,7 +252,10 @@ def _roles(table: SourceTable) -> Roles:
                 f"{where}: the column '{name}' cannot play two parts.",
                 f"Name the columns with {as_option('rater', '…')}, {as_option('stimulus', '…')} and {as_option('value', '…')}.",
             )
-    return Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
+    roles = Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
+    table.refuse_nested(column for column in roles.taken if column is not None and column not in values)
+    table.refuse_nested(values, lists=True)
+    return roles
 
 
 def _rater(table: SourceTable) -> str | None:

@@ -188,6 +188,7 @@ def read_pairs(
 
 def _plain_columns(table: SourceTable, columns: PairColumns) -> tuple[pl.DataFrame, list[str]]:
     """The rows without columns of lists, and a note on those."""
+    table.refuse_nested(columns.taken)
     schema = table.rows.collect_schema()
     nested = [name for name, dtype in schema.items() if dtype.is_nested() and name not in columns.taken]
     frame = collected(table.rows.drop(nested), table.path)
@@ -306,7 +307,8 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
     if steps > MOST_STEPS or not (values == values.floor()).all():
         raise InputError(
             f"{where}: the answers are neither choices (0, 0.5, 1) nor grades of up to {MOST_STEPS} steps.",
-            f"Name the column of the answer with {as_option('value', 'COLUMN')} or {as_option('winner', 'COLUMN')}, or state the scale.",
+            f"Name the column of the answer with {as_option('value', 'COLUMN')} or {as_option('winner', 'COLUMN')},"
+            " or state the scale.",
         )
     return preference(max(steps, USUAL_STEPS))
 

@@ -110,12 +110,40 @@ class SourceTable:
 
     def sheet(self, row: str) -> Sheet:
         """All rows in memory, each a ``row``; an error where there is none."""
-        frame = collected(self.rows, self.path)
+        frame = self.frame()
         if not frame.height:
             raise InputError(
                 f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
             )
         return Sheet(frame, self.where, position=self.position)
+
+    def refuse_nested(self, names: Iterable[str], *, lists: bool = False) -> None:
+        """Raise for a column whose cells are lists or objects; ``lists``: lists of plain values are fine."""
+        schema = self.rows.collect_schema()
+        for name in names:
+            dtype = schema[name]
+            fine = (
+                lists
+                and isinstance(dtype, pl.List)
+                and not dtype.inner.is_nested()
+                and dtype.inner != pl.Null
+            )
+            if dtype.is_nested() and not fine:
+                raise InputError(
+                    f"{self.where}: the cells of '{name}' are lists or objects.",
+                    "Write one value per cell, or name another column.",
+                )
+
+    def frame(self) -> pl.DataFrame:
+        """All rows in memory; lists and objects in cells are text."""
+        frame = collected(self.rows, self.path)
+        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+        return frame.with_columns(
+            pl.Series(
+                name, [None if cell is None else str(cell) for cell in frame[name].to_list()], pl.String
+            )
+            for name in nested
+        )
 
     def position(self, row: int) -> str:
         """Where a row of the table stands in its file, whichever rows were left out: ``line 12``, or ``row 11``."""

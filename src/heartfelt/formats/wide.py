@@ -1,8 +1,9 @@
 """``wide``: one row per rater, or per stimulus, and one column per item.
 
 ``rows=rater`` (the usual survey export): the columns that fit the pattern hold answers, the others describe the rater. Without
-a pattern, names are read as ``wide_names`` says: ``{question}_{stimulus}``, or the other way round where they show it. ``rows=stimulus``: the columns that fit hold one rater's answers each
-(``{rater}`` or ``{question}_{rater}``); the others describe the stimulus. An empty cell means no answer.
+a pattern, names are read as ``wide_names`` says: ``{question}_{stimulus}``, or the other way round where they show it.
+``rows=stimulus``: the columns that fit hold one rater's answers each (``{rater}`` or ``{question}_{rater}``); the others
+describe the stimulus. An empty cell means no answer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import polars as pl
 from heartfelt.errors import InputError, RatingError, UnclearColumnError, as_option, suggestion
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
-from heartfelt.formats.delimited import collected, csv_text
+from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.people import with_people
@@ -132,7 +133,7 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
 
 def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
     """The table with its id in a column named ``rows``, first, and notes on trimmed ids."""
-    frame, key = collected(table.rows, table.path), table.options.get("id")
+    frame, key = table.frame(), table.options.get("id")
     if key is not None:
         need(frame, [key], table.where)
     else:
@@ -218,8 +219,8 @@ def _no_demographics(frame: pl.DataFrame, cells: list[Cell], rows: str, table: S
             columns = ",".join(cell.column for cell in group[:5])
             raise InputError(
                 f"{table.where}: the column '{group[0].column}' is named like an answer to a question '{question}', but {problem}.",
-                f"If it describes the {rows}, say so: {as_option(f'{rows}_columns', columns)}. If it holds answers, state their scale:"
-                f" {as_option(f'scale.{question}', '…')}.",
+                f"If it describes the {rows}, say so: {as_option(f'{rows}_columns', columns)}. If it holds answers, state"
+                f" their scale: {as_option(f'scale.{question}', '…')}.",
             )
 
 
