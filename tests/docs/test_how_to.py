@@ -33,7 +33,7 @@ def write_binary_files(page: str, folder: Path) -> None:
     """The files of pages about formats that cannot be printed."""
     if page == "excel":
         rows = [
-            ["who", "clip", "valence", "arousal"],
+            ["participant", "clip", "valence", "arousal"],
             ["p1", "c1", 7, 6],
             ["p1", "c2", 2, 3],
             ["p2", "c1", 8, 6],

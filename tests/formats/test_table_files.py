@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +17,7 @@ from heartfelt.formats.headers import find_header
 from heartfelt.formats.source_table import open_source, open_table
 from heartfelt.formats.spss import read_spss
 from heartfelt.formats.workbooks import read_workbook
-from tests.formats.workbook_files import Formula, Moment, write_xlsx
+from tests.formats.workbook_files import Cell, Formula, Moment, write_xlsx
 
 LONG = [["rater", "stimulus", "question", "value"], ["p1", "a", "valence", 3], ["p2", "a", "valence", 4]]
 
@@ -217,3 +219,81 @@ def test_votes_whose_id_column_has_no_name(first: str, tmp_path: Path) -> None:
     assert "was taken as the stimulus" in snapshot.source.notes[0]
     (tmp_path / "v.csv").write_text(f"{first},,happy,sad\n0,x.png,3,1\n1,y.png,0,4\n", encoding="utf-8")
     assert set(heartfelt.read(tmp_path / "v.csv", "votes").survey.stimuli) == {"x.png", "y.png"}
+
+
+RATERS, CLIPS = [f"p{number:02d}" for number in range(1, 9)], [f"clip{number:02d}" for number in range(1, 7)]
+
+
+def grade(rater: int, clip: int) -> int:
+    return (rater * 5 + clip * 3) % 7 + 1
+
+
+def long_workbook(folder: Path) -> Path:
+    rows = [[r, c, grade(i, j), grade(j, i)] for i, r in enumerate(RATERS) for j, c in enumerate(CLIPS)]
+    header: list[Cell] = ["who", "clip", "valence", "arousal"]
+    return write_xlsx(folder / "long.xlsx", {"Notes": [["Study 1"]], "Data": [header, *rows]})
+
+
+def two_line_workbook(folder: Path) -> Path:
+    names: list[Cell] = [name for clip in CLIPS for name in (clip, None)]
+    rows = [
+        [r, *(v for j, _ in enumerate(CLIPS) for v in (grade(i, j), grade(j, i)))]
+        for i, r in enumerate(RATERS)
+    ]
+    parts: list[Cell] = ["valence", "arousal"] * len(CLIPS)
+    return write_xlsx(
+        folder / "wide.xlsx", {"S": [["Study 1"], ["participant", *names], [None, *parts], *rows]}
+    )
+
+
+def survey_in_spss(folder: Path) -> Path:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    answers = {
+        f"valence_{j}": [float(grade(i, j)) for i, _ in enumerate(RATERS)] for j, _ in enumerate(CLIPS, 1)
+    }
+    labels = {name: f"How pleasant was clip {name[-1]}?" for name in answers}
+    pyreadstat.write_sav(pl.DataFrame({"id": RATERS, **answers}), folder / "s.sav", column_labels=labels)
+    return folder / "s.sav"
+
+
+def folder_of_participants(folder: Path) -> Path:
+    (folder / "data").mkdir()
+    for i, rater in enumerate(RATERS):
+        answers = {"clip": CLIPS, "rating": [grade(i, j) for j, _ in enumerate(CLIPS)]}
+        pl.DataFrame(answers).write_csv(folder / "data" / f"{rater}.csv")
+    return folder / "data"
+
+
+def votes_without_id_name(folder: Path) -> Path:
+    lines = [f"{i},img{i}.png,{i % 5},3,{7 - i % 5}" for i in range(20)]
+    (folder / "votes.csv").write_text("\n".join([",,neutral,happy,sad", *lines]), encoding="utf-8")
+    return folder / "votes.csv"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("write", "ratings", "stimuli"),
+    [
+        (long_workbook, 96, 6),
+        (two_line_workbook, 96, 6),
+        (survey_in_spss, 48, 6),
+        (folder_of_participants, 48, 6),
+        (votes_without_id_name, 200, 20),
+    ],
+)
+def test_import_auto_reads_it_or_prints_a_command_that_does(
+    write: Callable[[Path], Path],
+    ratings: int,
+    stimuli: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source, out = write(tmp_path), tmp_path / "out"
+    if main(["import", "auto", str(source), str(out)]) != 0:
+        command = capsys.readouterr().err.rpartition("If that is right: ")[2]
+        program, *words = shlex.split(command)
+        assert program == "heartfelt"
+        assert main(words) == 0, command
+    snapshot = heartfelt.load(out)
+    assert snapshot.ratings.height == ratings
+    assert len(snapshot.survey.stimuli) == stimuli

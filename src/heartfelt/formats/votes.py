@@ -6,7 +6,6 @@ Who voted is not known, so each vote becomes a rating without a rater. Statistic
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -15,7 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, id_notes, ids
+from heartfelt.formats.columns import Sheet, distinct_column, id_notes, ids, is_unnamed
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
@@ -50,7 +49,7 @@ class Votes(Format):
         """Read the counts; each vote becomes a rating whose rater is unknown."""
         table = open_source(source, options)
         sheet = table.sheet("item")
-        key = table.pick_optional("stimulus") or _id_column(sheet.frame)
+        key = table.pick_optional("stimulus") or distinct_column(sheet.frame)
         if key is None:
             key = "item_row"
             sheet = sheet.with_columns(pl.format("item{}", pl.int_range(1, pl.len() + 1)).alias(key))
@@ -103,18 +102,6 @@ class Votes(Format):
         write_text(target / "votes.csv", csv_text(whole))
 
 
-def _unnamed(name: str) -> bool:
-    """Whether a column has no name of its own: blank in the header, or as pandas writes its index."""
-    return re.fullmatch(r"column_\d+|Unnamed: \d+|index|", name.strip()) is not None
-
-
-def _id_column(frame: pl.DataFrame) -> str | None:
-    """A column that can only be the id although its name does not say so: every cell differs, and it is text or unnamed."""
-    distinct = [c.cast(pl.String) for c in frame if not c.null_count() and c.n_unique() == c.len()]
-    words = [cells.name for cells in distinct if cells.cast(pl.Float64, strict=False).is_null().all()]
-    return next(iter([*words, *(cells.name for cells in distinct if _unnamed(cells.name))]), None)
-
-
 def _id_notes(key: str, table: SourceTable) -> list[str]:
     stated = "stimulus" in table.options or table.pick_optional("stimulus") is not None
     if stated or key not in table.columns:
@@ -149,7 +136,7 @@ def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
     """The columns of whole numbers that are no totals, neither by name nor by their sums."""
     whole: dict[str, pl.Series] = {}
     for name in frame.columns:
-        if name in taken or name.casefold() in TOTALS or _unnamed(name):
+        if name in taken or name.casefold() in TOTALS or is_unnamed(name):
             continue
         number = frame[name].cast(pl.Float64, strict=False)
         if number.null_count() == 0 and (number >= 0).all() and (number == number.floor()).all():

@@ -41,6 +41,8 @@ from heartfelt.formats.tools.export import (
     without_empty,
 )
 
+_FILE = "participant_file"
+"""The column of a participant's file while the survey's answers are joined."""
 _PART_NAMES = (
     r"(?i)^(?:task|phase|part|block|stage|section|test_part|trial_part|trial_name|condition_type|screen)$"
 )
