@@ -45,7 +45,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "hub": ("huggingface_hub",),
 }
 INCLUDES: Mapping[str, tuple[str, ...]] = {
-    "all": ("serve", "predict"),
+    "all": ("serve", "predict", "tables"),
     "postgres": ("serve",),
     "transformers": ("predict",),
     "finetune": ("transformers",),

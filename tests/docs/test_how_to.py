@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
 from heartfelt.study import parse_study
-from tests.formats.workbook_files import write_xlsx
+from tests.formats.workbook_files import Cell, write_xlsx
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
@@ -32,7 +32,7 @@ COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
 def write_binary_files(page: str, folder: Path) -> None:
     """The files of pages about formats that cannot be printed."""
     if page == "excel":
-        rows = [
+        rows: list[list[Cell]] = [
             ["participant", "clip", "valence", "arousal"],
             ["p1", "c1", 7, 6],
             ["p1", "c2", 2, 3],

@@ -14,12 +14,17 @@ import heartfelt
 from heartfelt.cli import main
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.formats.headers import find_header
-from heartfelt.formats.source_table import open_source, open_table
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import open_table
 from heartfelt.formats.spss import read_spss
 from heartfelt.formats.workbooks import read_workbook
 from tests.formats.workbook_files import Cell, Formula, Moment, write_xlsx
 
-LONG = [["rater", "stimulus", "question", "value"], ["p1", "a", "valence", 3], ["p2", "a", "valence", 4]]
+LONG: list[list[Cell]] = [
+    ["rater", "stimulus", "question", "value"],
+    ["p1", "a", "valence", 3],
+    ["p2", "a", "valence", 4],
+]
 
 
 def test_a_spreadsheet_is_read_as_the_table_it_holds(tmp_path: Path) -> None:
@@ -30,7 +35,7 @@ def test_a_spreadsheet_is_read_as_the_table_it_holds(tmp_path: Path) -> None:
 
 
 def test_the_sheet_with_the_table_is_chosen_and_named_and_another_can_be(tmp_path: Path) -> None:
-    sheets = {"Read me": [["Study 1"], ["by us"]], "Data": LONG, "Old": LONG[:2]}
+    sheets: dict[str, list[list[Cell]]] = {"Read me": [["Study 1"], ["by us"]], "Data": LONG, "Old": LONG[:2]}
     path = write_xlsx(tmp_path / "book.xlsx", sheets)
     table = read_workbook(path)
     assert table.rows.height == 2
@@ -42,7 +47,7 @@ def test_the_sheet_with_the_table_is_chosen_and_named_and_another_can_be(tmp_pat
 
 
 def test_titles_dates_formulas_and_merged_names_in_a_spreadsheet(tmp_path: Path) -> None:
-    rows = [
+    rows: list[list[Cell]] = [
         ["Study 1, final"],
         [],
         ["rater", "clip01", None, "clip02", None, "at"],
@@ -229,14 +234,16 @@ def grade(rater: int, clip: int) -> int:
 
 
 def long_workbook(folder: Path) -> Path:
-    rows = [[r, c, grade(i, j), grade(j, i)] for i, r in enumerate(RATERS) for j, c in enumerate(CLIPS)]
+    rows: list[list[Cell]] = [
+        [r, c, grade(i, j), grade(j, i)] for i, r in enumerate(RATERS) for j, c in enumerate(CLIPS)
+    ]
     header: list[Cell] = ["who", "clip", "valence", "arousal"]
     return write_xlsx(folder / "long.xlsx", {"Notes": [["Study 1"]], "Data": [header, *rows]})
 
 
 def two_line_workbook(folder: Path) -> Path:
     names: list[Cell] = [name for clip in CLIPS for name in (clip, None)]
-    rows = [
+    rows: list[list[Cell]] = [
         [r, *(v for j, _ in enumerate(CLIPS) for v in (grade(i, j), grade(j, i)))]
         for i, r in enumerate(RATERS)
     ]

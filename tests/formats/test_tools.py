@@ -25,6 +25,7 @@ from heartfelt.formats import FORMATS
 from heartfelt.formats.format import candidates
 from heartfelt.formats.tools.export import ToolExport
 from heartfelt.snapshot import Snapshot
+from heartfelt.study.scale import Tags
 from tests.formats.workbook_files import write_xlsx
 
 CLIPS = [f"clip{number:02d}" for number in range(1, 7)]
@@ -335,7 +336,7 @@ def test_potato_as_one_table_with_several_labels(tmp_path: Path) -> None:
     )
     snapshot = heartfelt.read(path)
     assert snapshot.source.format == "potato"
-    assert snapshot.study.scale_of("emotion").type == "tags"
+    assert isinstance(snapshot.study.scale_of("emotion"), Tags)
     assert answer(snapshot, rater="u2", stimulus="c1", question="valence") == 4
 
 

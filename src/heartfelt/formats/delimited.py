@@ -135,8 +135,8 @@ def open_delimited(
             )
         readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
         counts = _counts(readable, mark, width)
-    found = _header(readable, mark, path, header_lines) if names is None else None
-    header = tuple(names or ()) if found is None else found.names
+    layout = _header(readable, mark, path, header_lines) if names is None else None
+    header = tuple(names or ()) if layout is None else layout.names
     uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
     with_blank_lines = None
     if uneven and _check_rows(readable, mark, len(header), path):
@@ -149,10 +149,10 @@ def open_delimited(
         mark,
         header,
         keep_alive=keep_alive,
-        first_row=0 if found is None else found.body,
+        first_row=0 if layout is None else layout.body,
         escaped=counts.apostrophes,
-        notes=notes if found is None else (*notes, *_header_notes(readable, mark, path, found)),
-        texts={} if found is None else found.texts,
+        notes=notes if layout is None else (*notes, *_header_notes(readable, mark, path, layout)),
+        texts={} if layout is None else layout.texts,
         with_blank_lines=with_blank_lines,
     )
 
@@ -438,6 +438,6 @@ def line_ends(path: Path) -> str:
 
 
 def with_line_ends(text: str, layout: str) -> str:
-    """``text`` with the line ends that :func:`line_ends` found."""
+    """``text`` with the line ends that :func:`line_ends` layout."""
     text = text.removesuffix("\n") if layout.endswith("none at the end") else text
     return text.replace("\n", "\r\n") if layout.startswith("crlf") else text

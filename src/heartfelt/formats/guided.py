@@ -12,9 +12,10 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, is_on_command_line
+from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.proposals import propose
 from heartfelt.formats.roles import Proposal
-from heartfelt.formats.source_table import TABLES, open_source
+from heartfelt.formats.source_table import TABLES
 from heartfelt.snapshot import Snapshot
 
 _ROWS = 50_000

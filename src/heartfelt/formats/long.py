@@ -30,6 +30,7 @@ from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, stated_prompts
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
+from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
 from heartfelt.formats.set_tables import (
@@ -47,7 +48,6 @@ from heartfelt.formats.source_table import (
     SourceTable,
     joined_columns,
     named_parts,
-    open_source,
     open_table,
     pick,
 )

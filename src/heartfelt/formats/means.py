@@ -19,7 +19,8 @@ from heartfelt.formats.columns import Sheet, id_notes, ids, need
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import compile_pattern, open_source
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import compile_pattern
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot

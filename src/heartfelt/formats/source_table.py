@@ -24,9 +24,6 @@ from heartfelt.formats.workbooks import WORKBOOKS, TextTable, read_workbook
 from heartfelt.tables import LEDGER, number_types
 
 TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON, *WORKBOOKS, *SPSS}
-PARTICIPANT = ("participant", "participant_file")
-"""The column with the file's name, where a folder holds a file per participant and no column names the rater; the first
-that is free."""
 OPTIONS: Mapping[str, str] = {
     "delimiter": "what separates the columns; detected if left out",
     "encoding": "the encoding of a text file, such as cp949; detected if left out",
@@ -202,76 +199,6 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
-def open_source(
-    source: Path,
-    options: Mapping[str, str],
-    preferred: Sequence[str] = (),
-    *,
-    suffixes: Set[str] = TABLES,
-    records: bool = False,
-) -> SourceTable:
-    """Open a file, the one table of a folder, or a folder of equal files, one per participant, as one table."""
-    parts = _participant_files(source, preferred, suffixes)
-    if not parts:
-        return open_table(locate(source, preferred, suffixes), options, records=records)
-    plain = {option: value for option, value in options.items() if option != "where"}
-    frames = {path: rows_of(path, plain, records=records) for path in parts}
-    return _prepared(participants_table(source, frames), options)
-
-
-def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> SourceTable:
-    """The tables of several participants as one; the rater is named by a column, or by the name of the file."""
-    schema = {name: None for frame in frames.values() for name in frame.columns}
-    naming = next(
-        (
-            name
-            for usual in SYNONYMS["rater"]
-            for name in schema
-            if name.strip().casefold() == usual and usual != "id" and _one_per_file(frames.values(), name)
-        ),
-        None,
-    )
-    files = f"{len(frames)} files of {source.name} were read as one table"
-    if naming is None:
-        column = next(name for name in PARTICIPANT if name not in schema or name == PARTICIPANT[-1])
-        named = [frame.with_columns(pl.lit(path.stem).alias(column)) for path, frame in frames.items()]
-        note = f"{files}; each file is a rater, named after the file."
-    else:
-        named = list(frames.values())
-        names = [
-            str(frame[naming][0]) for frame in frames.values() if naming in frame.columns and frame.height
-        ]
-        again = sorted({name for name in names if names.count(name) > 1})
-        note = f"{files}; the column '{naming}' names the rater." + (
-            f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file."
-            if again
-            else ""
-        )
-    whole = pl.concat(named, how="diagonal_relaxed")
-    return SourceTable(source / source.name, whole.lazy(), {}, notes=(note,), reopens=False)
-
-
-def _one_per_file(frames: Iterable[pl.DataFrame], name: str) -> bool:
-    """Whether every file has this column, filled with one name."""
-    return all(name in frame.columns and frame[name].drop_nulls().n_unique() == 1 for frame in frames)
-
-
-def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str]) -> list[Path]:
-    """The files of a folder that hold one table in parts: several of one kind that have most columns in common."""
-    if not source.is_dir() or any((source / name).is_file() for name in preferred):
-        return []
-    paths = sorted(path for path in source.iterdir() if path.is_file() and path.suffix.lower() in suffixes)
-    if len(paths) < 2 or len({path.suffix.lower() for path in paths}) > 1:
-        return []
-    try:
-        columns = [set(open_table(path, {}).columns) for path in paths]
-    except InputError:
-        return []
-    shared = set.intersection(*columns)
-    alike = len(shared) > 1 and all(len(shared) >= len(names) / 2 for names in columns)
-    return paths if alike else []
-
-
 def open_table(
     path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False
 ) -> SourceTable:
@@ -282,9 +209,9 @@ def open_table(
     """
     table = _opened(path, options, records=records)
     if not numbered:
-        return _prepared(table, options)
+        return prepared(table, options)
     return replace(
-        _prepared(replace(table, rows=table.rows.with_row_index(ROW_NUMBER)), options), delimited=None
+        prepared(replace(table, rows=table.rows.with_row_index(ROW_NUMBER)), options), delimited=None
     )
 
 
@@ -294,7 +221,7 @@ def rows_of(path: Path, options: Mapping[str, str], *, records: bool = False) ->
     return collected(table.rows, path)
 
 
-def _prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
+def prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
     """The table without personal data and without the rows that ``where`` leaves out."""
     rows, delimited, notes = table.rows, table.delimited, list(table.notes)
     named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}

@@ -26,10 +26,12 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
         raise missing_package("pyreadstat") or error from error
     if labels not in LABELS:
         raise InputError(f"labels={labels} is not possible.", suggestion(labels, LABELS, "Labels"))
-    read = pyreadstat.read_por if path.suffix.lower() == ".por" else pyreadstat.read_sav
+    portable = path.suffix.lower() == ".por"
+    read: Any = pyreadstat.read_por if portable else pyreadstat.read_sav
+    missing_too = {} if portable else {"user_missing": True}  # portable files do not declare missing values
     try:
         columns, meta = read(path, output_format="dict")
-        _, declared = read(path, metadataonly=True, output_format="dict", **_with_missing(path))
+        _, declared = read(path, metadataonly=True, output_format="dict", **missing_too)
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError) as error:
         raise InputError(
             f"{path} cannot be read as an SPSS file: {error}.",
@@ -51,11 +53,6 @@ def read_spss(path: Path, labels: str = "nominal") -> TextTable:
         notes.append(f"Values that the file declares missing are gaps: in {', '.join(missing[:8])}.")
     texts = {name: text for name, text in meta.column_names_to_labels.items() if text}
     return TextTable(rows=frame, notes=tuple(notes), texts=texts)
-
-
-def _with_missing(path: Path) -> dict[str, bool]:
-    """The option with which a reader lists the values declared missing; portable files have none."""
-    return {} if path.suffix.lower() == ".por" else {"user_missing": True}
 
 
 def _column(name: str, cells: list[Any], meta: Any, labels: str) -> pl.Series:

@@ -18,7 +18,8 @@ from heartfelt.formats.columns import Sheet, distinct_column, id_notes, ids, is_
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import SourceTable, compile_pattern, open_source
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import SourceTable, compile_pattern
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered

@@ -21,11 +21,11 @@ from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.people import with_people
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,
-    open_source,
     pick_optional,
     side_table,
 )

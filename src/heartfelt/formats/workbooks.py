@@ -88,9 +88,9 @@ def _table(frame: pl.DataFrame, stated: str | None, where: str, notes: list[str]
         for at, c in enumerate(rows)
         if c.null_count() == c.len() and header.names[at] == f"column_{at + 1}"
     ]
-    kept = [at for at in range(rows.width) if at not in empty]
-    columns = unique_names([header.names[at] for at in kept], where)
-    rows = rows.select(pl.nth(at).alias(name) for at, name in zip(kept, columns, strict=True))
+    named = [at for at in range(rows.width) if at not in empty]
+    columns = unique_names([header.names[at] for at in named], where)
+    rows = rows.select(pl.nth(at).alias(name) for at, name in zip(named, columns, strict=True))
     if header.first or header.depth > 1:
         notes = [*notes, _header_note(where, header)]
     return TextTable(rows=rows, first_line=header.body + 1, notes=tuple(notes), texts=header.texts)

@@ -13,7 +13,8 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import read_json, read_jsonl
-from heartfelt.formats.source_table import SourceTable, open_source, rows_of
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import SourceTable, rows_of
 from heartfelt.formats.tools.export import (
     Layout,
     ToolExport,
@@ -100,10 +101,10 @@ class LabelStudio(ToolExport):
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per annotator, item and question."""
         if source.is_dir():
-            found = sorted(p for p in source.iterdir() if p.suffix == ".json")
-            if len(found) != 1:
-                raise InputError(f"{source} holds {len(found)} JSON files.", "Point to the export itself.")
-            source = found[0]
+            exports = sorted(p for p in source.iterdir() if p.suffix == ".json")
+            if len(exports) != 1:
+                raise InputError(f"{source} holds {len(exports)} JSON files.", "Point to the export itself.")
+            source = exports[0]
         look = glance(source)
         if look is not None and look.is_json and '"annotations"' in look.head:
             return "long", _label_studio_tasks(source, read_json(source))
@@ -140,7 +141,9 @@ class LabelStudio(ToolExport):
 
 def _label_studio_tasks(path: Path, content: Any) -> SourceTable:
     tasks = [task for task in content if isinstance(task, dict)] if isinstance(content, list) else []
-    data = [task.get("data") if isinstance(task.get("data"), dict) else {} for task in tasks]
+    data: list[dict[str, Any]] = [
+        task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks
+    ]
     names = list(dict.fromkeys(name for item in data for name in item))
     frame = pl.DataFrame(
         {name: [_text(item.get(name)) for item in data] for name in names},

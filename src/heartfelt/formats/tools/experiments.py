@@ -20,10 +20,9 @@ from heartfelt.formats.columns import number_expr
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import text_of
+from heartfelt.formats.participant_files import open_source, participants_table
 from heartfelt.formats.source_table import (
     SourceTable,
-    open_source,
-    participants_table,
 )
 from heartfelt.formats.tools.export import (
     ATTENTION,
@@ -51,13 +50,13 @@ _PART_NAMES = (
 
 def _rater(table: SourceTable) -> str:
     stated = table.options.get("rater")
-    found = stated or rater_column(table.columns)
-    if found is None:
+    column = stated or rater_column(table.columns)
+    if column is None:
         raise InputError(
             f"{table.where}: no column names the participant.",
             f"Name it with {as_option('rater', 'COLUMN')}, or read the folder with one file per participant.",
         )
-    return found
+    return column
 
 
 class PsychoPy(ToolExport):
@@ -173,18 +172,18 @@ class JsPsych(ToolExport):
             },
             rater,
         )
-        kept = without_empty(table.rows.drop("\0asks").collect())
-        values = [name for name in values if name in kept.columns]
+        answers = without_empty(table.rows.drop("\0asks").collect())
+        values = [name for name in values if name in answers.columns]
         more = {"rater": rater, "stimulus": stimulus, "value": ",".join(values), "position": "trial_index"}
-        if "rt" in kept.columns and "seconds" not in kept.columns:
-            kept = kept.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
+        if "rt" in answers.columns and "seconds" not in answers.columns:
+            answers = answers.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
             more["seconds"] = "seconds"
-        asked = next((name for name in ("question", "dimension", "scale") if name in kept.columns), None)
+        asked = next((name for name in ("question", "dimension", "scale") if name in answers.columns), None)
         if len(values) == 1 and asked is not None:
             more["question"] = asked
-        elif values == ["response"] and "rating" not in kept.columns:
-            kept, more["value"] = kept.rename({"response": "rating"}), "rating"
-        return "long", replace(table, rows=kept.lazy(), options=more)
+        elif values == ["response"] and "rating" not in answers.columns:
+            answers, more["value"] = answers.rename({"response": "rating"}), "rating"
+        return "long", replace(table, rows=answers.lazy(), options=more)
 
 
 def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -299,16 +298,16 @@ class Gorilla(ToolExport):
             },
             self._BEFORE,
         )
-        kept = without_empty(table.rows.collect())
+        answers = without_empty(table.rows.collect())
         more = {"rater": self._BEFORE, "stimulus": stimulus, "value": "Response"}
-        if zone in kept.columns:
+        if zone in answers.columns:
             more["question"] = zone
-        if "Reaction Time" in kept.columns:
-            kept = kept.with_columns((number_expr("Reaction Time") / 1000).alias("seconds"))
+        if "Reaction Time" in answers.columns:
+            answers = answers.with_columns((number_expr("Reaction Time") / 1000).alias("seconds"))
             more["seconds"] = "seconds"
-        if "Trial Number" in kept.columns:
+        if "Trial Number" in answers.columns:
             more["position"] = "Trial Number"
-        return "long", replace(table, rows=kept.lazy(), options=more)
+        return "long", replace(table, rows=answers.lazy(), options=more)
 
 
 class PsyToolkit(ToolExport, layouts=("long", "wide")):
@@ -386,7 +385,7 @@ def _named_columns(
         n for n in plain if n not in words and numbers[n].is_not_null().all() and (numbers[n] % 1 == 0).all()
     ]
     scales = [n for n in whole if 1 < numbers[n].n_unique() <= 11 and numbers[n].is_between(0, 10).all()]
-    times = [n for n in whole if numbers[n].mean() > 100]  # type: ignore[operator]
+    times = [n for n in whole if numbers[n].gt(100).mean() == 1]
     if len(media) != 1 or len(scales) != 1 or len(times) > 1:
         first = " ".join(str(cell) for cell in rows.row(0)[: len(plain)])
         raise InputError(

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -132,7 +133,7 @@ def _glance(path: Path, _: object) -> Glance:
     mark = max(DELIMITERS, key=first.count)
     try:
         lines = csv.reader(io.StringIO(head), delimiter=mark)
-        rows = tuple(tuple(cell.strip() for cell in row) for row, _ in zip(lines, range(_ROWS_GLANCED)))  # noqa: B905
+        rows = tuple(tuple(cell.strip() for cell in row) for row in islice(lines, _ROWS_GLANCED))
     except csv.Error:
         rows = ()
     return Glance(path=path, head=head, rows=rows)
@@ -188,7 +189,7 @@ def media_columns(rows: pl.DataFrame, names: Iterable[str]) -> list[str]:
     out = []
     for name in names:
         cells = rows[name].cast(pl.String).drop_nulls()
-        if cells.len() and cells.str.contains(MEDIA).mean() > 0.5:  # type: ignore[operator]
+        if cells.len() and int(cells.str.contains(MEDIA).sum()) > cells.len() / 2:
             out.append(name)
     return out
 

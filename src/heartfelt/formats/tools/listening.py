@@ -114,10 +114,10 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
         """One row per listener and file; listeners are numbered, because what they enter as name is personal."""
         del options
         if source.is_dir():
-            found = sorted(source.glob("*.csv"))
-            if len(found) != 1:
-                raise InputError(f"{source} holds {len(found)} CSV files.", "Point to the one to read.")
-            source = found[0]
+            tables = sorted(source.glob("*.csv"))
+            if len(tables) != 1:
+                raise InputError(f"{source} holds {len(tables)} CSV files.", "Point to the one to read.")
+            source = tables[0]
         try:
             lines = [row for row in csv.reader(text_of(source).split("\n"), strict=True) if row]
         except csv.Error as error:

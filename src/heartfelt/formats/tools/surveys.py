@@ -17,7 +17,8 @@ import polars as pl
 from heartfelt.errors import InputError, as_option
 from heartfelt.formats.delimited import open_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.source_table import SourceTable, open_source
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import SourceTable
 from heartfelt.formats.tools.export import (
     Layout,
     ToolExport,
@@ -46,16 +47,16 @@ def _is_stimulus(names: set[str], others: set[str]) -> bool:
 
 def _split_columns(columns: Sequence[str], shape: re.Pattern[str]) -> dict[str, tuple[str, str]]:
     """The columns that fit, each with its question and its stimulus."""
-    found = {name: match for name in columns if (match := shape.fullmatch(name))}
-    outer, inner = ({match[part].strip() for match in found.values()} for part in ("outer", "inner"))
-    if not found or len(found) < 2:
+    fitting = {name: match for name in columns if (match := shape.fullmatch(name))}
+    outer, inner = ({match[part].strip() for match in fitting.values()} for part in ("outer", "inner"))
+    if not fitting or len(fitting) < 2:
         return {}
     inner_first = _is_stimulus(outer, inner)
     return {
         name: (match["inner"].strip(), match["outer"].strip())
         if inner_first
         else (match["outer"].strip(), match["inner"].strip())
-        for name, match in found.items()
+        for name, match in fitting.items()
     }
 
 
@@ -80,9 +81,9 @@ def _coded(rows: pl.DataFrame, columns: Sequence[str], shape: str) -> pl.DataFra
     out = []
     for name in columns:
         cells = rows[name].cast(pl.String).str.strip_chars().replace("", None)
-        found = cells.str.extract(shape)
-        if cells.drop_nulls().len() and found.null_count() == cells.null_count():
-            out.append(found.alias(name))
+        fitting = cells.str.extract(shape)
+        if cells.drop_nulls().len() and fitting.null_count() == cells.null_count():
+            out.append(fitting.alias(name))
     return rows.with_columns(out)
 
 
@@ -201,11 +202,8 @@ class RedCap(ToolExport, layouts=("wide", "long")):
             if answers[n].cast(pl.Float64, strict=False).null_count() == answers[n].null_count()
         ]
         named = [name for name in fields if name not in numeric] or [self._INSTANCE]
-        stimulus = (
-            options.get("stimulus")
-            or (media_columns(answers, named) or [None])[0]
-            or (named[0] if len(named) == 1 else stimulus_column(answers, named, table))
-        )
+        only = media_columns(answers, named)[:1] or (named if len(named) == 1 else [])
+        stimulus = options.get("stimulus") or (only[0] if only else stimulus_column(answers, named, table))
         facts = [name for name in people.columns if name not in answers.columns]
         if people.height:
             answers = answers.join(
