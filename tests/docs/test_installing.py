@@ -6,10 +6,11 @@ import re
 import tomllib
 from pathlib import Path
 
+from scripts.try_installs import ENVIRONMENTS, INSTALLED
+
 from heartfelt.cli.app import app
 from heartfelt.cli.needs import NEEDS, commands_of
 from heartfelt.cli.panels import RENAMED
-from scripts.try_installs import ENVIRONMENTS, INSTALLED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
