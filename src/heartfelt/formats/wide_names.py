@@ -182,14 +182,14 @@ def wide_proposal(table: ProfiledTable) -> Proposal | None:
     other = "stimulus" if rows == "rater" else "rater"
     read = read_names([profile.name for profile in answers], table.texts, other)
     usual = read if read is not None and len(read.cells) >= _COMPLETE * len(answers) else None
-    pattern = _grid(answers, other) if usual is None else usual.pattern
     matched = answers
     if usual is not None:
-        matched = [columns[cell.column] for cell in usual.cells]
+        pattern, matched = usual.pattern, [columns[cell.column] for cell in usual.cells]
         doubts |= {"pattern": f"{usual.doubt}; the other way round: {usual.turned}"} if usual.doubt else {}
-    elif pattern is None:
-        matched = _numbered(answers)
-        pattern = f"{{{other}}}"
+    elif (grid := _grid(answers, other)) is not None:
+        pattern = grid
+    else:
+        pattern, matched = f"{{{other}}}", _numbered(answers)
         if len(matched) < 3:
             return None
     settings = {"rows": rows, "pattern": pattern}
