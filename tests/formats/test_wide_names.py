@@ -40,6 +40,7 @@ FILES = {
 }
 LOOP = {f"{n}_Q{q}": text for n in (1, 2, 3) for q, text in ASKED}
 LOOP_OF_MATRICES = {f"{n}_Q3_{c}": f"How was it? - {text}" for n in (1, 2) for c, text in WORDS}
+SLIDERS = {f"Q{q}_1": f"Clip {q} - How pleasant?" for q in (3, 4, 5)}
 SIDE_BY_SIDE = {
     f"Q5#{k}_{c}": f"Rate each - {text} - Clip {c}"
     for k, text in ((1, "Quality"), (2, "Liking"))
@@ -57,6 +58,7 @@ SIDE_BY_SIDE = {
         (LOOP, "1_Q3", "Q3", "1"),
         (LOOP_OF_MATRICES, "1_Q3_1", "Q3_1", "1"),
         (SIDE_BY_SIDE, "Q5#1_2", "Q5#1", "2"),
+        (SLIDERS, "Q4_1", "1", "Q4"),
         ({"valence_1": "", "valence_2": "", "arousal_1": "", "arousal_2": ""}, "valence_1", "valence", "1"),
         ({"clip1_1": "", "clip1_2": "", "clip2_1": "", "clip2_2": ""}, "clip1_2", "2", "clip1"),
     ],
@@ -107,6 +109,34 @@ def test_an_ambiguous_matrix_says_so_and_how_to_turn_it(tmp_path: Path) -> None:
     assert items(turned) == {(stimulus, question) for question, stimulus in items(snapshot)}
 
 
+@pytest.mark.parametrize(
+    "columns", [CLIPS_IN_ROWS, QUESTIONS_IN_ROWS, SAME_STEM, LOOP, LOOP_OF_MATRICES, SIDE_BY_SIDE, SLIDERS]
+)
+def test_a_survey_around_the_answers_changes_nothing(columns: dict[str, str], tmp_path: Path) -> None:
+    """Consent, age and the figures of Qualtrics are no answers, named or detected."""
+    around = {
+        "Progress": "Progress",
+        "Duration (in seconds)": "Duration (in seconds)",
+        "Q1": "Do you agree?",
+        "Q2": "Age?",
+    }
+    alone = items(heartfelt.read(export(tmp_path, columns), "wide"))
+    path = export(tmp_path, {**around, **columns})
+    assert items(heartfelt.read(path)) == items(heartfelt.read(path, "wide")) == alone
+
+
+def test_answers_in_words(tmp_path: Path) -> None:
+    path = export(tmp_path, CLIPS_IN_ROWS, raters=6)
+    text = path.read_text(encoding="utf-8")
+    head, rows = text.split("R_0", 1)
+    for number, word in enumerate(("Not at all", "A little", "Somewhat", "Much", "Very"), 1):
+        rows = rows.replace(f",{number}", f",{word}")
+    path.write_text(f"{head}R_0{rows}", encoding="utf-8")
+    snapshot = heartfelt.read(path)
+    assert snapshot.study.scale_of("Q3").level == "nominal"
+    assert items(snapshot) == {(q, c) for q in ("Q3", "Q4") for c in ("1", "2", "10")}
+
+
 def test_loops_and_side_by_side(tmp_path: Path) -> None:
     looped = heartfelt.read(export(tmp_path, LOOP))
     assert items(looped) == {(q, c) for q in ("Q3", "Q4") for c in ("1", "2", "3")}
@@ -116,4 +146,4 @@ def test_loops_and_side_by_side(tmp_path: Path) -> None:
     ]
     beside = heartfelt.read(export(tmp_path, SIDE_BY_SIDE))
     assert items(beside) == {(q, c) for q in ("Q5#1", "Q5#2") for c in ("1", "2")}
-    assert [question.text for question in beside.study.asked] == ["Rate each - Quality", "Rate each - Liking"]
+    assert [question.text for question in beside.study.asked] == ["Quality", "Liking"]

@@ -35,6 +35,13 @@ def counts(material: Material, everything: Snapshot) -> Counts:
     whole = everything.counts
     trials, per_trial = _trials(everything)
     raters = len(everything.survey.raters)
+    if everything.survey.blank:
+        raters = (
+            answered(everything.scan_ratings())
+            .select(pl.col("rater").drop_nulls().n_unique())
+            .collect()
+            .item()
+        )
     systems = everything.stimuli["system"] if "system" in everything.stimuli.columns else pl.Series([None])
     # How many items have how many first ratings; stimuli, where all questions are asked together.
     first = everything.scan_ratings().filter(pl.col("value").is_not_null())
@@ -65,6 +72,7 @@ def counts(material: Material, everything: Snapshot) -> Counts:
         items_without_label=material.labels.ledger.filter(pl.col("what") == "item").height,
         ratings_by_question={name: facts.ratings for name, facts in everything.survey.questions.items()},
         ratings_per_item={str(n): int(items) for n, items in sizes.iter_rows()},
+        blank_answers=everything.survey.blank or None,
     )
 
 

@@ -47,7 +47,8 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
     if c["fields"]:
         out.print(f"  {c['fields']:,} field values filled in by a machine")
     _media(snapshot.stimuli)
-    out.print(*(f"  {line}" for line in [*source.reading, *_first_rating(snapshot)]), sep="\n", markup=False)
+    for line in (*source.reading, *_first_rating(snapshot)):
+        out.print(f"  {line}", markup=False)
     for note in source.notes:
         out.print(f"  note: {note}", markup=False)
     for (what, reason), rows in snapshot.ledger.group_by("what", "reason", maintain_order=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import polars as pl
@@ -292,9 +293,14 @@ def _with_media(
             f"'{kind}' is not a kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds")
         )
     if "path" not in stimuli.columns:
+        paths: list[str | None] = []
         near = any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
-        search = "media" in options or source.is_dir() or near
-        paths = _paths(stimuli["stimulus"].to_list(), root) if search else []
+        named = stimuli["stimulus"].to_list()
+        if "media" in options or source.is_dir():
+            paths = _paths(named, root)
+        else:  # a folder nobody named may hold anything
+            with suppress(InputError):
+                paths = _paths(named, root) if near else []
         if not any(paths):
             return stimuli, None, kind or _kind(stimuli["stimulus"])
         stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))

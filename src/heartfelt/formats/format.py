@@ -168,7 +168,7 @@ def _read_as(
             proposal = replace(
                 proposal, doubts={**proposal.doubts, "format": f"the table does not look like {format}"}
             )
-        return read_guided(proposal, _reader(path, progress), error.problem, source)
+        return read_guided(proposal, _reader(path, progress), error.problem, source, options)
 
 
 def _read_unnamed(path: Path, options: Mapping[str, str], progress: Progress | None) -> Snapshot:
@@ -176,7 +176,7 @@ def _read_unnamed(path: Path, options: Mapping[str, str], progress: Progress | N
     if proposal is None or not _accepts(proposal):
         raise InputError(f"Cannot detect the format of {path}.", _choice(path, FORMATS.names()))
     problem = f"{path}: cannot tell for certain which column is which."
-    return read_guided(proposal, _reader(path, progress), problem, str(path))
+    return read_guided(proposal, _reader(path, progress), problem, str(path), options)
 
 
 def _accepts(proposal: Proposal) -> bool:

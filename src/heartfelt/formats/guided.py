@@ -11,7 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, is_on_command_line
+from heartfelt.errors import InputError, as_option, is_on_command_line
+from heartfelt.formats.long_proposal import REPEATED
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.proposals import propose
 from heartfelt.formats.roles import Proposal
@@ -70,35 +71,39 @@ def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
     return propose(frame, options, table.texts)
 
 
-def read_guided(proposal: Proposal, read: Reader, problem: str, source: str) -> Snapshot:
-    """Read a table as proposed, if that is certain; otherwise an error with the first proposal that works."""
+def read_guided(
+    proposal: Proposal, read: Reader, problem: str, source: str, stated: Mapping[str, str]
+) -> Snapshot:
+    """Read a table as proposed, if that is certain; otherwise an error with the first proposal that works.
+
+    A scale that only the answers suggest is proposed, and never assumed.
+    """
     failed: InputError | None = None
-    for attempt in _variants(proposal):
+    for attempt in _variants(proposal, stated):
         try:
             snapshot = read(attempt)
         except InputError as error:
             failed = failed or error
             continue
-        if attempt.certain:
+        if not attempt.certain:
+            raise UnclearTableError(problem, attempt, source)
+        guessed = None if "scale" in stated else proposal.settings.get("scale")
+        if guessed is None:
             return snapshot
-        raise UnclearTableError(problem, attempt, source)
-    if failed is None:
-        raise InputError(problem, "Name the format and its columns.")
-    raise failed
+        seen = f"The answers are whole numbers from {guessed.replace('-', ' to ')}"
+        return snapshot.noted(f"No scale was stated. {seen}; if that is it: {as_option('scale', guessed)}.")
+    raise failed or InputError(problem, "Name the format and its columns.")
 
 
-def _variants(proposal: Proposal) -> Iterator[Proposal]:
-    """The proposal as it is; without a guessed scale; with repeated rows numbered."""
-    yield proposal
-    settings = dict(proposal.settings)
-    if "scale" in settings:
-        settings.pop("scale")
+def _variants(proposal: Proposal, stated: Mapping[str, str]) -> Iterator[Proposal]:
+    """The proposal as it is, or without a guessed scale; with repeated rows numbered."""
+    settings = {
+        name: value for name, value in proposal.settings.items() if name != "scale" or "scale" in stated
+    }
+    if not proposal.certain:
+        yield proposal
+    if proposal.certain or settings != proposal.settings:
         yield replace(proposal, settings=settings)
-    if (
-        proposal.format == "long"
-        and "repeat" not in settings
-        and proposal.layout != "each row compares two stimuli"
-    ):
-        doubt = "some raters answered the same more than once; these rows are numbered in their order"
-        doubts = {**proposal.doubts, "repeat": doubt}
+    if proposal.format == "long" and "repeat" not in settings and "first" not in proposal.options:
+        doubts = {**proposal.doubts, "repeat": REPEATED}
         yield replace(proposal, settings={**settings, "repeat": "order"}, doubts=doubts)

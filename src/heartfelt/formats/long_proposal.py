@@ -25,6 +25,7 @@ from heartfelt.formats.roles import (
 )
 
 USUAL_SCALES = ((1, 5), (1, 7), (1, 9), (1, 10), (0, 10), (0, 100), (1, 3), (1, 4), (1, 6))
+REPEATED = "some raters answered the same more than once; these rows are numbered in their order"
 _MOST_QUESTIONS = 40
 _ALMOST_UNIQUE = 0.98
 _MOST_ANSWERS = 101
@@ -52,9 +53,7 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
     settings = _settings(table, key, parts, answers)
     doubts = {**uncertain(rater), **uncertain(stimulus), **doubts}
     if settings.get("repeat") == "order":
-        doubts["repeat"] = (
-            "some raters answered the same more than once; these rows are numbered in their order"
-        )
+        doubts["repeat"] = REPEATED
     if "where" in settings:
         doubts["where"] = f"rows without a stimulus are left out ({settings['where']})"
     return Proposal(

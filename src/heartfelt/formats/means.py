@@ -83,6 +83,13 @@ class Means(Format):
             scales=scales,
             notes=id_notes(sheet[key], "stimulus"),
             means=pl.concat(means, how="diagonal"),
+            reading=[
+                f"read {key} as stimulus",
+                *(
+                    f"read {columns['mean']} as mean of {question}"
+                    for question, columns in list(questions.items())[:3]
+                ),
+            ],
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:

@@ -50,6 +50,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import Choice, Preference
 from heartfelt.tables import number_types
+from heartfelt.wording import listed as join_names
 
 PAIR_OPTIONS: Mapping[str, str] = {
     "first": "column of the first stimulus of a pair; needs winner, value or votes",
@@ -183,6 +184,15 @@ def read_pairs(
         ratings=pair_ratings(pairs, scale),
         raters=_raters(frame, columns) if raters is None else raters,
         ledger=ledger,
+        reading=[_understood(columns)],
+    )
+
+
+def _understood(columns: PairColumns) -> str:
+    """Which column was taken for what, in words."""
+    parts = [f"{column} as {role.replace('_', ' ')}" for role, column in columns.roles.items()]
+    return (
+        f"read {', '.join([*parts, *([f'{join_names(columns.votes)} as votes'] if columns.votes else [])])}"
     )
 
 

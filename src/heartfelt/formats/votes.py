@@ -24,6 +24,7 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
 from heartfelt.tables import number_types
+from heartfelt.wording import listed as join_names
 
 TOTALS = {"n", "total", "votes", "count", "sum", "n_raters", "num_raters", "num_annotators"}
 TOTALS |= {"n_votes", "total_votes"}
@@ -78,6 +79,7 @@ class Votes(Format):
             notes=[*_id_notes(key, table), *id_notes(sheet[key], "stimulus")],
             ratings=ratings,
             items=items,
+            reading=[f"read {key} as stimulus, {join_names(list(columns))} as counts"],
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:

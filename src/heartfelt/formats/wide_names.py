@@ -38,7 +38,9 @@ _QUESTION_WORDS = re.compile(
 _SEPARATORS = ("_", ".", "-", " ", "/", "|", ": ")
 _COMPLETE = 0.8
 _MOST_ANSWERS = 101
+_MOST_WORDS = 12
 _STATED_BETWEEN = " - "
+_NAMES_ALONE = "the names alone do not tell questions from stimuli"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +84,15 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], other: str) -> 
         return _reading(cells, last, first, None, texts)
     split = [(name, match) for name in columns if name[-1:].isdigit() and (match := _PARTS.fullmatch(name))]
     times = Counter(match[1] for _, match in split)
-    split = [(name, match) for name, match in split if times[match[1]] > 1]
-    if not split:
-        return None
-    turned, doubt = (False, None) if other == "rater" else _orientation([m for _, m in split], texts)
+    several = [(name, match) for name, match in split if times[match[1]] > 1]
+    if several:
+        turned, doubt = (False, None) if other == "rater" else _orientation([m for _, m in several], texts)
+        split = several
+    else:  # a slider per stimulus: Q3_1, Q4_1, Q5_1
+        split = [(name, match) for name, match in split if _DEFAULT_NAME.fullmatch(match[1])]
+        turned, doubt = True, None if texts else _NAMES_ALONE
+        if other == "rater" or len(split) < 2 or len({match[2] for _, match in split}) > 1:
+            return None
     cells = [
         Cell(column=name, question=match[2 if turned else 1], other=match[1 if turned else 2])
         for name, match in split
@@ -105,20 +112,25 @@ def _reading(
 
 
 def texts_of(cells: Sequence[Cell], texts: Mapping[str, str]) -> Texts:
-    """The part of the columns' texts that all columns of a question share, and the rest where it belongs to a stimulus."""
-    questions: dict[str, str] = {}
+    """The parts of the columns' texts that all columns of a question share, and the rest where it belongs to a stimulus."""
+    parts = {c.column: texts[c.column].split(_STATED_BETWEEN) for c in cells if texts.get(c.column)}
+    shared: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.column in parts:
+            before = shared.get(cell.question, parts[cell.column])
+            shared[cell.question] = [part for part in before if part in parts[cell.column]]
     others: dict[str, set[str]] = {}
-    for question in dict.fromkeys(cell.question for cell in cells):
-        own = [cell for cell in cells if cell.question == question and texts.get(cell.column)]
-        parts = {cell.column: texts[cell.column].split(_STATED_BETWEEN) for cell in own}
-        shared = [
-            part for part in next(iter(parts.values()), []) if all(part in rest for rest in parts.values())
-        ]
-        if shared:
-            questions[question] = _STATED_BETWEEN.join(shared)
-        for cell in own if len(own) > 1 else []:
-            rest = _STATED_BETWEEN.join(part for part in parts[cell.column] if part not in shared)
-            others.setdefault(cell.other, set()).update({rest} - {""})
+    for cell in cells:
+        rest = [part for part in parts.get(cell.column, []) if part not in shared[cell.question]]
+        if rest:
+            others.setdefault(cell.other, set()).add(_STATED_BETWEEN.join(rest))
+    # An instruction above all questions tells none of them apart.
+    common = set.intersection(*map(set, shared.values())) if len(shared) > 1 else set()
+    own = {
+        name: [part for part in all_parts if part not in common] or all_parts
+        for name, all_parts in shared.items()
+    }
+    questions = {name: _STATED_BETWEEN.join(kept) for name, kept in own.items() if kept}
     return Texts(questions, {name: rest.pop() for name, rest in others.items() if len(rest) == 1})
 
 
@@ -141,7 +153,7 @@ def _orientation(matches: Sequence[re.Match[str]], texts: Mapping[str, str]) -> 
     listed = [text for own in statements.values() for text in own]
     asked = [text for own in stems.values() for text in own]
     if not listed:
-        return False, "the names alone do not tell questions from stimuli"
+        return False, _NAMES_ALONE
     points = _share(_names_stimulus, listed) - _share(_names_stimulus, asked)
     points += (_share(_asks, asked) - _share(_asks, listed)) / 2
     same_stem = len(prefixes) > 1 and len(set(asked)) == 1
@@ -176,22 +188,27 @@ def wide_proposal(table: ProfiledTable) -> Proposal | None:
     """A proposal for a table with one row per rater, or per stimulus, and one column per item."""
     columns = table.columns
     answers = [p for p in columns.values() if _is_answer(p)]
+    if len(answers) < 2:  # answers in words, as surveys export them too
+        answers = [
+            p for p in columns.values() if p.repeats and p.distinct <= _MOST_WORDS and p.name[-1:].isdigit()
+        ]
     if len(answers) < 2:
         return None
     rows, key, doubts = _row(columns, answers)
     other = "stimulus" if rows == "rater" else "rater"
-    read = read_names([profile.name for profile in answers], table.texts, other)
-    usual = read if read is not None and len(read.cells) >= _COMPLETE * len(answers) else None
-    pattern = _grid(answers, other) if usual is None else usual.pattern
+    usual = read_names([profile.name for profile in answers], table.texts, other)
     matched = answers
     if usual is not None:
-        matched = [columns[cell.column] for cell in usual.cells]
+        pattern, matched = usual.pattern, [columns[cell.column] for cell in usual.cells]
         doubts |= {"pattern": f"{usual.doubt}; the other way round: {usual.turned}"} if usual.doubt else {}
-    elif pattern is None:
-        matched = _numbered(answers)
-        pattern = f"{{{other}}}"
+    elif (grid := _grid(answers, other)) is not None:
+        pattern = grid
+    else:
+        pattern, matched = f"{{{other}}}", _numbered(answers)
         if len(matched) < 3:
             return None
+        if any(_DEFAULT_NAME.fullmatch(profile.name) for profile in matched):
+            doubts["pattern"] = "the columns are only numbered; some may not be answers"
     settings = {"rows": rows, "pattern": pattern}
     # With a pattern of one name only, every other column fits it too.
     rest = [p.name for p in columns.values() if p not in matched and (key is None or p.name != key.column)]

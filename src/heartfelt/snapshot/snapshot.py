@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -130,6 +130,11 @@ class Snapshot(Shortcuts):
         tables["raters"] = _with_all(tables["raters"], list(dict.fromkeys([*ratings.survey.raters, *traced])))
         check_ratings(ratings.survey, ratings.lazy(), study, known, where)
         return cls(study, tables, ratings, source)
+
+    def noted(self, *notes: str) -> Snapshot:
+        """The same snapshot with more to know about how its source was read."""
+        source = replace(self.source, notes=(*self.source.notes, *notes))
+        return Snapshot(self.study, self._tables, self._spooled, source)
 
     @property
     def survey(self) -> Survey:
