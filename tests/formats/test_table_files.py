@@ -208,6 +208,20 @@ def test_a_folder_with_a_file_per_participant_is_one_table(tmp_path: Path) -> No
     assert by_column.ratings.height == 9
 
 
+def test_a_table_in_parts_with_several_raters_each_keeps_its_raters(tmp_path: Path) -> None:
+    for part, clips in (("first", "ab"), ("second", "cd")):
+        table = {
+            "rater": ["p1", "p2"] * 2,
+            "stimulus": [clip for clip in clips for _ in range(2)],
+            "value": [1, 2, 3, 4],
+        }
+        pl.DataFrame(table).write_csv(tmp_path / f"{part}.csv")
+    snapshot = heartfelt.read(tmp_path, "long")
+    assert set(snapshot.survey.raters) == {"p1", "p2"}
+    assert "the column 'rater' names the rater" in snapshot.source.notes[0]
+    assert "participant" not in snapshot.ratings.columns
+
+
 def test_files_with_other_columns_are_not_taken_for_participants(tmp_path: Path) -> None:
     write_parts(tmp_path / "a", None)
     (tmp_path / "a" / "clips.csv").write_text("clip,system\na,x\n", encoding="utf-8")

@@ -175,6 +175,20 @@ def test_a_tools_files_are_read_without_options(name: str, tmp_path: Path) -> No
     assert left_out(snapshot) == expected.left_out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TOOLS)
+def test_rows_can_be_selected_in_every_tools_files(name: str, tmp_path: Path) -> None:
+    column = {
+        "psychopy": "participant=s01|s02", "jspsych": "task=rating", "gorilla": "Participant Private ID=5430001|5430002",
+        "psytoolkit": "participant_file!=s.1a2b3c4d-0000-4e5f-8a9b-0123456789a1", "qualtrics": "Age<23", "limesurvey": "lastpage=8",
+        "redcap": "record_id<3", "google-forms": "How old are you?<23", "label-studio": "rater=1|2", "potato": "rater=annotator1",
+        "beaqlejs": "trial_id=id1|id2", "golisten": "trial_id=Example 1",
+    }[name]  # fmt: skip
+    snapshot = heartfelt.read(FORMATS[name].example(tmp_path), where=column)
+    assert 0 < snapshot.ratings.height <= EXPECTED[name].ratings - (0 if name == "jspsych" else 1)
+    assert any("do not meet the condition" in reason for reason in snapshot.ledger["reason"])
+
+
 def test_facts_about_participants_are_facts_about_raters(tmp_path: Path) -> None:
     ages = {
         "psytoolkit": ("age_1", [23, 26, 29, 32]),

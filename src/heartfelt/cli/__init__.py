@@ -109,6 +109,9 @@ def _plain_letters(error: UnicodeError) -> tuple[str, int]:
 
 
 def _say(problem: str, fix: str, code: int, details: tuple[str, ...] = ()) -> int:
-    for line in filter(None, (" ".join(problem.split()), *details, " ".join(fix.split()))):
+    print(" ".join(problem.split()), file=sys.stderr)
+    for line in details:
         print(line, file=sys.stderr)
+    if fix:
+        print(" ".join(fix.split()), file=sys.stderr)
     return code

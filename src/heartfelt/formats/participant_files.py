@@ -16,6 +16,7 @@ from heartfelt.formats.source_table import (
     SYNONYMS,
     TABLES,
     SourceTable,
+    folded,
     locate,
     open_table,
     prepared,
@@ -47,15 +48,9 @@ def open_source(
 def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> SourceTable:
     """The tables of several participants as one; the rater is named by a column, or by the name of the file."""
     schema = {name: None for frame in frames.values() for name in frame.columns}
-    naming = next(
-        (
-            name
-            for usual in SYNONYMS["rater"]
-            for name in schema
-            if name.strip().casefold() == usual and usual != "id" and _one_per_file(frames.values(), name)
-        ),
-        None,
-    )
+    usual = [n for known in SYNONYMS["rater"] if known != "id" for n in schema if folded(n) == known]
+    usual = [name for name in usual if all(name in frame.columns for frame in frames.values())]
+    naming = next((name for name in usual if _one_per_file(frames.values(), name)), next(iter(usual), None))
     files = f"{len(frames)} files of {source.name} were read as one table"
     if naming is None:
         column = next(name for name in PARTICIPANT if name not in schema or name == PARTICIPANT[-1])
@@ -63,10 +58,8 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
         note = f"{files}; each file is a rater, named after the file."
     else:
         named = list(frames.values())
-        names = [
-            str(frame[naming][0]) for frame in frames.values() if naming in frame.columns and frame.height
-        ]
-        again = sorted({name for name in names if names.count(name) > 1})
+        names = [name for frame in frames.values() for name in frame[naming].drop_nulls().unique()]
+        again = sorted({str(name) for name in names if names.count(name) > 1})
         note = f"{files}; the column '{naming}' names the rater." + (
             f" {', '.join(again[:5])} {'is' if len(again) == 1 else 'are'} in more than one file."
             if again
@@ -77,8 +70,8 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
 
 
 def _one_per_file(frames: Iterable[pl.DataFrame], name: str) -> bool:
-    """Whether every file has this column, filled with one name."""
-    return all(name in frame.columns and frame[name].drop_nulls().n_unique() == 1 for frame in frames)
+    """Whether this column holds one name in every file."""
+    return all(frame[name].drop_nulls().n_unique() == 1 for frame in frames)
 
 
 def _participant_files(source: Path, preferred: Sequence[str], suffixes: Set[str]) -> list[Path]:

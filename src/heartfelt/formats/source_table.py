@@ -236,6 +236,8 @@ def prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
     if "where" in options:
         rows, ledger = _filtered(rows, options["where"], table.where)
         delimited = None
+    lines = [part for part in (table.ledger, ledger) if part is not None]
+    ledger = pl.concat(lines, how="diagonal") if lines else None
     return replace(table, rows=rows, options=options, delimited=delimited, notes=tuple(notes), ledger=ledger)
 
 

@@ -20,6 +20,7 @@ from heartfelt.formats.tools.export import (
     ToolExport,
     glance,
     media_columns,
+    selected,
     stimulus_column,
     without_empty,
 )
@@ -107,7 +108,7 @@ class LabelStudio(ToolExport):
             source = exports[0]
         look = glance(source)
         if look is not None and look.is_json and '"annotations"' in look.head:
-            return "long", _label_studio_tasks(source, read_json(source))
+            return "long", selected(_label_studio_tasks(source, read_json(source)), options)
         return "long", self._small(source, options)
 
     def _small(self, source: Path, options: Mapping[str, str]) -> SourceTable:
@@ -239,7 +240,6 @@ class Potato(ToolExport):
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per annotator, item and scheme."""
-        del options
         collected = Collected()
         for rater, instance, schemes, seconds in self._instances(source):
             if re.search(r"(?i)attention|_testing_|gold_standard_test|prestudy|consent", instance):
@@ -249,7 +249,8 @@ class Potato(ToolExport):
                 values = [value for label, given in labels.items() if (value := _potato_answer(label, given))]
                 if values:
                     collected.answer(scheme, values, rater=rater, stimulus=instance, seconds=seconds)
-        return "long", collected.table(source / source.name if source.is_dir() else source, [], [])
+        path = source / source.name if source.is_dir() else source
+        return "long", selected(collected.table(path, [], []), options)
 
     def _instances(self, source: Path) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], float | None]]:
         """Every annotated instance: the annotator, its id, the labels of each scheme, and the seconds it took."""

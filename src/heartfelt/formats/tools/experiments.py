@@ -36,6 +36,7 @@ from heartfelt.formats.tools.export import (
     matches,
     media_columns,
     rater_column,
+    selected,
     stimulus_column,
     without_empty,
 )
@@ -98,7 +99,8 @@ class PsychoPy(ToolExport):
         table = left_out(
             replace(table, rows=rows.lazy()),
             {
-                "practice trial": practice | matches([c for c in conditions if c != stimulus], PRACTICE),
+                "practice trial": practice
+                | matches([c for c in conditions if re.match(_PART_NAMES, c)], PRACTICE),
                 "no answer in the row (instructions, fixation, breaks)": ~answered,
                 "answer without a stimulus": ~filled(stimulus),
             },
@@ -149,8 +151,9 @@ class JsPsych(ToolExport):
         rater = _rater(table)
         types = rows["trial_type"].cast(pl.String)
         asks = types.str.contains(r"slider|button|survey|likert|rating|multi|form|select")
-        if not (asks & rows["response"].is_not_null()).any() if "response" in rows.columns else not fields:
-            asks = types.str.contains("response")
+        asked = rows.filter(asks.fill_null(False))
+        if not any(asked[name].drop_nulls().len() for name in ("response", *fields) if name in rows.columns):
+            asks = types.str.contains("response")  # an experiment that takes keys only
         rows = rows.with_columns(asks.fill_null(False).alias("\0asks"))
         values = table.names_in("value") or [name for name in ("response", *fields) if name in rows.columns]
         stimulus, rows = _shown(rows, table)
@@ -352,7 +355,8 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
             more |= {"rater_columns": ",".join(facts)} if facts else {}
         if "rt" in rows.columns:
             rows = rows.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
-        return "long", SourceTable(source / source.name, rows.lazy(), more, notes=tuple(notes))
+        table = SourceTable(source / source.name, rows.lazy(), more, notes=tuple(notes))
+        return "long", selected(table, options)
 
 
 def _plain_rows(path: Path) -> pl.DataFrame:

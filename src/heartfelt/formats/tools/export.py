@@ -21,7 +21,7 @@ from heartfelt.formats.format import Format
 from heartfelt.formats.json_files import JSON
 from heartfelt.formats.long import Long, read_long
 from heartfelt.formats.set_rows import joined_ledgers
-from heartfelt.formats.source_table import TABLES, SourceTable, folded, open_table
+from heartfelt.formats.source_table import TABLES, SourceTable, folded, open_table, prepared
 from heartfelt.formats.spss import SPSS
 from heartfelt.formats.webmushra import WebMushra, read_pages
 from heartfelt.formats.wide import Wide, read_wide
@@ -30,9 +30,9 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 
 Layout = Literal["long", "wide", "webmushra"]
-PRACTICE = r"(?i)practi[cs]e|training|warm.?up|example|tutorial"
+PRACTICE = r"(?i)^practi[cs]e|(?:^|[_\s-])(?:practi[cs]e|training|warm.?up|tutorial)(?:$|[_\s\d.-])"
 NOT_RATED = r"(?i)instruct(?:ions?)?$|consent|welcome|fixation|debrief|preload|full.?screen"
-ATTENTION = r"(?i)attention|catch|instructed|sanity"
+ATTENTION = r"(?i)(?:^|[_\s-])(?:attention|catch|instructed|sanity)"
 MEDIA = r"(?i)\.(?:wav|mp3|ogg|flac|m4a|aac|opus|png|jpe?g|gif|webp|bmp|mp4|webm|mov)(?:[?#].*)?$"
 _RATER_NAMES = """
 participant_id participantid participant subject_id subjectid subject prolific_pid prolific_id worker_id workerid
@@ -161,6 +161,12 @@ def left_out(table: SourceTable, reasons: Mapping[str, pl.Expr], rater: str | No
             "Name the columns, or read the table with the format 'long'.",
         )
     return replace(table, rows=rows.lazy(), ledger=joined_ledgers(*ledgers), delimited=None)
+
+
+def selected(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
+    """A table that a reader made itself, without the rows that ``where`` leaves out and without personal data."""
+    stated = {option: options[option] for option in ("where", "personal") if option in options}
+    return replace(prepared(table, {**table.options, **stated}), options=table.options)
 
 
 def filled(name: str) -> pl.Expr:

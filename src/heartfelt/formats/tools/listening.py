@@ -13,7 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import read_json, text_of
 from heartfelt.formats.source_table import SourceTable
-from heartfelt.formats.tools.export import Layout, ToolExport, glance
+from heartfelt.formats.tools.export import Layout, ToolExport, glance, selected
 from heartfelt.tables import LEDGER
 
 _LEDGER = dict.fromkeys(("what", "rater", "reason", "stage"), pl.String)
@@ -39,7 +39,6 @@ class BeaqleJS(ToolExport, layouts=("webmushra",)):
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per listener, test and file; the listener is the file, because names and e-mail addresses are personal."""
-        del options
         paths = (
             sorted(p for p in source.iterdir() if p.suffix in {".txt", ".json"})
             if source.is_dir()
@@ -71,12 +70,9 @@ class BeaqleJS(ToolExport, layouts=("webmushra",)):
         ]
         ledger = LEDGER.check(pl.DataFrame(lost, schema=_LEDGER), str(source)) if lost else None
         where = source / source.name if source.is_dir() else source
-        return "webmushra", SourceTable(
-            where,
-            pl.DataFrame(rows, schema=_MUSHRA, strict=False).lazy(),
-            {},
-            notes=tuple(notes),
-            ledger=ledger,
+        graded = pl.DataFrame(rows, schema=_MUSHRA, strict=False).lazy()
+        return "webmushra", selected(
+            SourceTable(where, graded, {}, notes=tuple(notes), ledger=ledger), options
         )
 
 
@@ -112,7 +108,6 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per listener and file; listeners are numbered, because what they enter as name is personal."""
-        del options
         if source.is_dir():
             tables = sorted(source.glob("*.csv"))
             if len(tables) != 1:
@@ -142,17 +137,15 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
                 f"{source} holds no ratings.", "A/B tests of Go Listen do not name the files compared."
             )
         notes = ("Listeners are numbered in the order of the rows; the names they entered were not read.",)
-        if files:
-            return "webmushra", SourceTable(
-                source, pl.DataFrame(rows, schema=_MUSHRA, strict=False).lazy(), {}, notes=notes
-            )
         plain = pl.DataFrame(rows, schema=_MUSHRA, strict=False)
+        if files:
+            return "webmushra", selected(SourceTable(source, plain.lazy(), {}, notes=notes), options)
         seconds = (pl.col("rating_time").cast(pl.Float64, strict=False) / 1000).alias("seconds")
         acr = plain.select(
             pl.col("session_uuid").alias("rater"), pl.col("trial_id").alias("stimulus"),
             pl.lit("rating").alias("question"), pl.col("rating_score").alias("value"), seconds,
         )  # fmt: skip
-        return "long", SourceTable(source, acr.lazy(), {}, notes=notes)
+        return "long", selected(SourceTable(source, acr.lazy(), {}, notes=notes), options)
 
 
 def _conditions(titles: list[str], files: list[str]) -> list[str]:

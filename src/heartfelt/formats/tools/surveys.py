@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError, as_option
+from heartfelt.errors import as_option
 from heartfelt.formats.delimited import open_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.participant_files import open_source
@@ -27,6 +27,7 @@ from heartfelt.formats.tools.export import (
     left_out,
     media_columns,
     rater_column,
+    selected,
     stimulus_column,
     without_empty,
 )
@@ -284,14 +285,8 @@ def _with_repeated_names(
             cells[numbered[-1]] = (name, str(seen[name]))
     opened = open_delimited(source, options.get("delimiter"), numbered, options.get("encoding"))
     rows = opened.scan().slice(1).collect()
-    folder = source.parent
-    table = SourceTable(folder / source.name, rows.lazy(), options, notes=opened.notes)
-    if "where" in options:
-        raise InputError(
-            f"{source}: rows cannot be selected while columns have the same name.",
-            "Give every question of the form a text of its own.",
-        )
-    return table, cells
+    table = SourceTable(source, rows.lazy(), {}, notes=opened.notes)
+    return selected(table, options), cells
 
 
 for _format in (Qualtrics(), LimeSurvey(), RedCap(), GoogleForms()):
