@@ -32,10 +32,10 @@ _AFFIXES = tuple(
 
 def _key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None:
     """The stimulus of a table with one row each."""
-    found = ranked((p, s + (0.5 if p.media else 0.0)) for p, s in table.scored("stimulus") if p.unique)
-    if not found:
+    candidates = ranked((p, s + (0.5 if p.media else 0.0)) for p, s in table.scored("stimulus") if p.unique)
+    if not candidates:
         return None
-    best = guess("stimulus", found)
+    best = guess("stimulus", candidates)
     return best, uncertain(best)
 
 
