@@ -33,10 +33,10 @@ _AFFIXES = tuple(
 
 def _key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None:
     """The stimulus of a table with one row each."""
-    found = ranked((p, s + (0.5 if p.media else 0.0)) for p, s in table.scored("stimulus") if p.unique)
-    if not found:
+    candidates = ranked((p, s + (0.5 if p.media else 0.0)) for p, s in table.scored("stimulus") if p.unique)
+    if not candidates:
         return _unnamed_key(table)
-    best = guess("stimulus", found)
+    best = guess("stimulus", candidates)
     return best, uncertain(best)
 
 
@@ -45,8 +45,8 @@ def _unnamed_key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | Non
     name = distinct_column(table.frame)
     if name is None:
         return None
-    found = RoleGuess(role="stimulus", column=name, score=SIMILAR, evidence="all of its cells differ")
-    return found, {"stimulus": f"no column is named like a stimulus; only in '{name}' do all cells differ"}
+    key = RoleGuess(role="stimulus", column=name, score=SIMILAR, evidence="all of its cells differ")
+    return key, {"stimulus": f"no column is named like a stimulus; only in '{name}' do all cells differ"}
 
 
 def means_proposal(table: ProfiledTable) -> Proposal | None:

@@ -115,15 +115,15 @@ def _pair_answer(table: ProfiledTable, sides: tuple[ColumnProfile, ColumnProfile
             votes = ",".join([left.name, right.name, *ties[:1]])
             return [RoleGuess(role="votes", column=votes, score=0.9, evidence="how many chose which")]
     cells = {str(cell) for side in sides for cell in table.frame[side.name].unique()}
-    found = []
+    candidates = []
     for profile, score in table.scored("winner", *(names if table.named("loser") is None else ())):
         answers = {str(cell) for cell in table.frame[profile.name].drop_nulls().unique()}
         if not profile.numeric:
-            found.append((profile, score + (0.5 if len(answers & cells) > len(answers) / 2 else 0.0)))
+            candidates.append((profile, score + (0.5 if len(answers & cells) > len(answers) / 2 else 0.0)))
         elif profile.whole and profile.distinct <= 7:
-            found.append((profile, score - 0.1))
-    if found:
-        best = ranked(found)
+            candidates.append((profile, score - 0.1))
+    if candidates:
+        best = ranked(candidates)
         return [guess("value" if best[0][0].numeric else "winner", best)]
     numbers = [(p, s) for p, s in table.scored("value", *names) if p.numeric and p.distinct <= 7]
     return [guess("value", numbers)] if numbers else None

@@ -130,7 +130,7 @@ def texts_of(cells: Sequence[Cell], texts: Mapping[str, str]) -> Texts:
         name: [part for part in all_parts if part not in common] or all_parts
         for name, all_parts in shared.items()
     }
-    questions = {name: _STATED_BETWEEN.join(kept) for name, kept in own.items() if kept}
+    questions = {name: _STATED_BETWEEN.join(text_parts) for name, text_parts in own.items() if text_parts}
     return Texts(questions, {name: rest.pop() for name, rest in others.items() if len(rest) == 1})
 
 
