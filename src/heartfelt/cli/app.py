@@ -8,7 +8,6 @@ from heartfelt.cli.command import app
 
 __all__ = ["app"]
 
-# In the order in which the help lists them.
 for family in (
     "study",
     "planning",
@@ -18,6 +17,7 @@ for family in (
     "serve",
     "collect",
     "data",
+    "formats",
     "analyze",
     "bench",
     "site",
