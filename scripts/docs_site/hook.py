@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 import api
 import commands
 import formats
+import settings
 from links import DOCS, ROOT, ROOT_PAGES, rewritten
 from llms import in_site, llms_txt
 from mathml import mathml
@@ -32,7 +33,9 @@ def on_config(config: Any) -> Any:
     """Generate the references and fill in the navigation."""
     _formulas.clear()
     _generated.clear()
-    folders = {"commands": commands.pages(), "api": api.pages(), "format-options": formats.pages()}
+    folders = {
+        "commands": commands.pages(), "api": api.pages(), "format-options": formats.pages(), "settings": settings.pages(),
+    }  # fmt: skip
     for folder, pages in folders.items():
         _generated.update({f"{folder}/{name}": text for name, text in pages.items()})
     for source, page in ROOT_PAGES.items():

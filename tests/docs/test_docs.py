@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,7 @@ import pytest
 import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.cli.panels import RENAMED
-from heartfelt.finetuning import FINE_TUNE_RECIPES, Settings
+from heartfelt.finetuning import FINE_TUNE_RECIPES
 from heartfelt.generation import GENERATORS
 from heartfelt.publishing.deposits import DEPOSITS
 from heartfelt.publishing.layouts import LAYOUTS
@@ -78,9 +82,25 @@ def test_every_training_recipe_has_its_section() -> None:
     assert set(FINE_TUNE_RECIPES) <= headings(text)
     for name in ("va-audio", "va-image", "mos-audio"):
         assert f"| `{name}` |" in text
-    for recipe in FINE_TUNE_RECIPES.values():
-        own = set(recipe.settings.model_fields) - set(Settings.model_fields)
-        assert {name for name in own if f"`{name}`" not in text} == set()
+
+
+def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference() -> None:
+    """With its meaning, also those of models within models."""
+    program = "import json, settings; print(json.dumps(settings.pages()))"
+    place = os.pathsep.join(str(ROOT / folder) for folder in ("scripts/docs_site", "src"))
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": place}, capture_output=True, text=True, check=True
+    )
+    pages = json.loads(done.stdout)
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)
+    assert [name for name, _, meaning in rows if not meaning.strip()] == []
+    for registry, page in ((FINE_TUNE_RECIPES, "training.md"), (GENERATORS, "generators.md")):
+        sections = dict(part.split("\n", 1) for part in pages[page].split("\n## ")[1:])
+        shared = sections.get("Every generator", "")
+        for name, entry in registry.items():
+            for field, info in entry.settings.model_fields.items():
+                key = info.alias or field
+                assert re.search(rf"^\| `{key}[`.]", shared + sections[name], re.MULTILINE), f"{name}: {key}"
 
 
 def test_every_rule_has_its_section() -> None:
