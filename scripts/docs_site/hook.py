@@ -11,13 +11,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 import api
 import commands
-import formats
-import settings
+import settings_reference
 from links import DOCS, ROOT, ROOT_PAGES, rewritten
 from llms import in_site, llms_txt
 from mathml import mathml
 from mkdocs.structure.files import File, Files
 from navigation import expanded
+
+import formats
 
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A word after the language, such as no-run, is for the tests; MkDocs would not see the block.
@@ -34,8 +35,11 @@ def on_config(config: Any) -> Any:
     _formulas.clear()
     _generated.clear()
     folders = {
-        "commands": commands.pages(), "api": api.pages(), "format-options": formats.pages(), "settings": settings.pages(),
-    }  # fmt: skip
+        "commands": commands.pages(),
+        "api": api.pages(),
+        "format-options": formats.pages(),
+        "settings": settings_reference.pages(),
+    }
     for folder, pages in folders.items():
         _generated.update({f"{folder}/{name}": text for name, text in pages.items()})
     for source, page in ROOT_PAGES.items():

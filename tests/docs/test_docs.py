@@ -86,7 +86,7 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
 ) -> None:
     """With its meaning, also those of models within models."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts" / "docs_site"))
-    pages = importlib.import_module("settings").pages()
+    pages = importlib.import_module("settings_reference").pages()
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)
     assert [name for name, _, meaning in rows if not meaning.strip()] == []
     for registry, page in ((FINE_TUNE_RECIPES, "training.md"), (GENERATORS, "generators.md")):

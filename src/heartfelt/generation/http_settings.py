@@ -30,8 +30,20 @@ class Job(Part):
     url: Annotated[str | None, Field(description="address of the job, with {id} in it")] = None
     url_path: Annotated[str | None, Field(description="path of the job's address in the first answer")] = None
     status: Annotated[str, Field(description="path of the status in the job's answer")] = "status"
-    done: Annotated[tuple[str, ...], Field(description="statuses of a job that is done")] = ("succeeded", "completed", "complete", "success", "finished", "done")
-    failed: Annotated[tuple[str, ...], Field(description="statuses of a job that failed")] = ("failed", "error", "canceled", "cancelled")
+    done: Annotated[tuple[str, ...], Field(description="statuses of a job that is done")] = (
+        "succeeded",
+        "completed",
+        "complete",
+        "success",
+        "finished",
+        "done",
+    )
+    failed: Annotated[tuple[str, ...], Field(description="statuses of a job that failed")] = (
+        "failed",
+        "error",
+        "canceled",
+        "cancelled",
+    )
     error: Annotated[str, Field(description="path of why a job failed")] = "error"
     every: Annotated[float, Field(gt=0, le=600, description="seconds between questions")] = 2.0
     result_url: Annotated[
@@ -67,7 +79,11 @@ class HttpSettings(GeneratorSettings):
         ),
     ]
     headers: Annotated[
-        dict[str, str], Field(default_factory=dict, description="keys as ${NAME}: environment variables, never written to a file")
+        dict[str, str],
+        Field(
+            default_factory=dict,
+            description="keys as ${NAME}: environment variables, never written to a file",
+        ),
     ]
     answer: Annotated[
         Literal["bytes", "base64", "url"], Field(description="what the service answers with")

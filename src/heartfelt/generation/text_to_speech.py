@@ -47,7 +47,10 @@ class SpeechSampling(Sampling):
             description="SpeechT5: a file with the speaker's vector (.npy or text); Bark: a preset such as v2/en_speaker_6"
         ),
     ] = None
-    vocoder: Annotated[str | None, Field(description="SpeechT5: from spectrogram to sound; microsoft/speecht5_hifigan if left out")] = None
+    vocoder: Annotated[
+        str | None,
+        Field(description="SpeechT5: from spectrogram to sound; microsoft/speecht5_hifigan if left out"),
+    ] = None
     speaker: Annotated[int | None, Field(ge=0, description="VITS: number of the speaker")] = None
     speaking_rate: Annotated[float | None, Field(gt=0, le=10, description="VITS: 1 is the usual speed")] = (
         None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from formats import cell
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
+
+from formats import cell
 
 
 def pages() -> dict[str, str]:
@@ -24,7 +25,9 @@ def _training() -> str:
         "page about [training](../training.md#fine-tuning).\n",
     ]
     for name, recipe in sorted(FINE_TUNE_RECIPES.items()):
-        parts.append(f"## {name}\n\n{recipe.about[0].upper()}{recipe.about[1:]}.\n\n{_table(recipe.settings)}")
+        parts.append(
+            f"## {name}\n\n{recipe.about[0].upper()}{recipe.about[1:]}.\n\n{_table(recipe.settings)}"
+        )
     return "\n".join(parts)
 
 
@@ -39,12 +42,17 @@ def _generators() -> str:
         f"## Every generator\n\n{_table(GeneratorSettings)}",
     ]
     for name, kind in sorted(GENERATORS.items()):
-        parts.append(f"## {name}\n\n{kind.about[0].upper()}{kind.about[1:]}.\n\n{_table(kind.settings, shared)}")
+        parts.append(
+            f"## {name}\n\n{kind.about[0].upper()}{kind.about[1:]}.\n\n{_table(kind.settings, shared)}"
+        )
     return "\n".join(parts)
 
 
 def _table(settings: type[BaseModel], without: set[str] | None = None) -> str:
-    rows = [f"| `{name}` | {default} | {meaning} |" for name, default, meaning in _rows(settings, without or set())]
+    rows = [
+        f"| `{name}` | {default} | {meaning} |"
+        for name, default, meaning in _rows(settings, without or set())
+    ]
     return "| key | default | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 
