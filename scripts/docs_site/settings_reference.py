@@ -21,8 +21,8 @@ def _training() -> str:
 
     parts = [
         "# Settings of fine-tuning recipes\n",
-        "Every setting of every recipe, generated from the program: `--set KEY=VALUE` or `--settings FILE`. What the recipes do is on the "
-        "page about [training](../training.md#fine-tuning).\n",
+        "Every setting of every recipe, generated from the program: `--set KEY=VALUE` or `--settings FILE`. "
+        "What the recipes do is on the page about [training](../training.md#fine-tuning).\n",
     ]
     for name, recipe in sorted(FINE_TUNE_RECIPES.items()):
         parts.append(
