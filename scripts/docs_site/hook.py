@@ -25,6 +25,8 @@ BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```(\w+) [\w-]+$", re.MULTILINE)
 # Pages that answer a question in a user's words come before references that contain the same words.
 GUIDES, GUIDE_BOOST = ("installing.md", "tutorial.md", "how-to/"), 2
+TOOL_PAGES = "Other tools' files"
+"""The section of pages that only people with that tool's files look for; they weigh as much as any page in the search."""
 INLINE = re.compile(r"\$`([^`]+)`\$")
 _generated: dict[str, str] = {}
 _formulas: list[str] = []
@@ -68,7 +70,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn links that leave ``docs/``; put formulas aside until the page is HTML; weigh guides in the search."""
     place = page.file.src_uri
-    if place.startswith(GUIDES):
+    about_one_tool = page.parent is not None and page.parent.title == TOOL_PAGES
+    if place.startswith(GUIDES) and not about_one_tool:
         page.meta.setdefault("search", {})["boost"] = GUIDE_BOOST
     text = markdown if place in _generated else rewritten(markdown, DOCS / place, place)
     text = FENCE.sub(r"```\1", text)
