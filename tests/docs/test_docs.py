@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import heartfelt
-from heartfelt.cli.app import app
+from heartfelt.cli.panels import PANELS, RENAMED
 from heartfelt.finetuning import FINE_TUNE_RECIPES, Settings
 from heartfelt.generation import GENERATORS
 from heartfelt.publishing.deposits import DEPOSITS
@@ -19,11 +19,7 @@ from heartfelt.study.recipes import RECIPES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = {
-    command.name or command.callback.__name__.rstrip("_").replace("_", "-")
-    for command in app.registered_commands
-    if command.callback
-} | {str(group.typer_instance.info.name) for group in app.registered_groups if group.typer_instance}
+COMMANDS = {name for names in PANELS.values() for name in names} | set(RENAMED)
 
 
 def blocks(path: Path, language: str) -> list[str]:
