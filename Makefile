@@ -25,17 +25,19 @@ test check: export OMP_NUM_THREADS = 1
 .PHONY: demo test check all-tests quick-tests lint mutants bench docs serve clean
 
 $(VENV)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "heartfelt needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 1; }
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --upgrade pip
 	@touch $@
 
 $(VENV)/base: pyproject.toml constraints.txt | $(VENV)/pip
+	@echo "Installing heartfelt and what the demo needs (about 800 MB, a minute or two) ..."
 	@$(PIP) install -c constraints.txt -e ".[all]"
 	@touch $@
 
 # Brings everything of the base too, in one resolution.
-$(VENV)/dev: pyproject.toml constraints.txt scripts/install-for-tests | $(VENV)/pip
+$(VENV)/dev: pyproject.toml constraints.txt scripts/install-for-tests scripts/install-chromium | $(VENV)/pip
 	@echo "Installing what the tests need ..."
 	@scripts/install-for-tests "$(BIN)/python"
 	@touch $(VENV)/base $@
@@ -65,8 +67,8 @@ mutants: $(VENV)/dev
 	@$(BIN)/python scripts/mutants.py
 
 lint: $(VENV)/dev
-	@$(BIN)/ruff check src tests benchmarks
-	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks scripts
+	@$(BIN)/ruff format --check src tests benchmarks scripts
 	@$(BIN)/mypy -n 2
 
 # Peers that need an older NumPy live in an environment of their own; without it their rows are left out with a word.

@@ -58,7 +58,9 @@ def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
             (old / "was").rename(target)
         raise
     finally:
-        if old is not None and target.exists():  # what was there is removed only once something is in its place
+        if (
+            old is not None and target.exists()
+        ):  # what was there is removed only once something is in its place
             shutil.rmtree(old, ignore_errors=True)
 
 
