@@ -77,7 +77,8 @@ def _explain(error: Exception) -> int:
     usage = getattr(error, "format_message", None)
     if usage is not None:
         hint = "See 'heartfelt --help' or 'heartfelt COMMAND --help'."
-        return _say(usage() or "The command is incomplete.", hint, 2)
+        # A group without a command has printed its help, and has nothing to add.
+        return _say(usage(), hint, 2) if usage() else 2
     if _is_full(error):
         places = f"where the output goes, and in the temporary folder {tempfile.gettempdir()}"
         fix = f"Free some space {places}, and run the command again."
