@@ -69,7 +69,7 @@ class CommandPanels(TyperGroup):
 
     def _suggestion(self, name: str) -> str:
         """The command whose name, or whose name in its group, is nearest."""
-        full = {}
+        full: dict[str, str] = {}
         for outer, command in self.commands.items():
             if not command.hidden:
                 full |= {inner: f"{outer} {inner}" for inner in getattr(command, "commands", {})} | {
