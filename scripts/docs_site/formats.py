@@ -9,8 +9,8 @@ def pages() -> dict[str, str]:
 
     parts = [
         "# Format options\n",
-        "Every option of every format, generated from the program. On the command line an option is `--map OPTION=VALUE`, in Python a "
-        "keyword of `heartfelt.read`; `heartfelt formats NAME` shows the same with an example.\n",
+        "Every option of every format, generated from the program. On the command line an option is `--map OPTION=VALUE`, in "
+        "Python a keyword of `heartfelt.read`; `heartfelt formats NAME` shows the same with an example.\n",
     ]
     for name, entry in sorted(FORMATS.items()):
         parts.append(f"## {name}\n\n{entry.about[0].upper()}{entry.about[1:]}.\n")

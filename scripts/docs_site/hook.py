@@ -11,12 +11,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 import api
 import commands
-import formats
 from links import DOCS, ROOT, ROOT_PAGES, rewritten
 from llms import in_site, llms_txt
 from mathml import mathml
 from mkdocs.structure.files import File, Files
 from navigation import expanded
+
+import formats
 
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A word after the language, such as no-run, is for the tests; MkDocs would not see the block.

@@ -48,9 +48,7 @@ QUESTIONS = (
         page="how-to/attention-checks",
         answer=("type: attention", "attention_right"),
     ),
-    Question(
-        typed="which model is best", page="how-to/which-model", answer=("heartfelt bench", "ceiling")
-    ),
+    Question(typed="which model is best", page="how-to/which-model", answer=("heartfelt bench", "ceiling")),
     Question(typed="how do I cite", page="citing", answer=("@software{heartfelt", "CITATION.cff")),
     Question(typed="upgrade to a new version", page="installing", answer=("git pull", "pip install")),
 )

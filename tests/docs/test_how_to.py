@@ -1,4 +1,8 @@
-"""The how-to pages: what can run here runs as printed; every other command and option in them exists."""
+"""The how-to pages: what can run here runs as printed; every other command and option in them exists.
+
+The read-me and the tutorial run as printed from the built wheel, by ``scripts/try_installs.py``; here only their options are
+checked.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,9 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.study import parse_study
 
-PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "how-to").glob("*.md"))
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+RUN_FROM_THE_WHEEL = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
 BLOCK = re.compile(r"^```(bash|csv|python)(?: (\S+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 YAML = re.compile(r"^ *```yaml\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
@@ -44,7 +50,7 @@ def test_every_study_in_a_page_is_valid() -> None:
         parse_study(textwrap.dedent(block), page.name)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*RUN_FROM_THE_WHEEL, *PAGES], ids=lambda page: page.stem)
 def test_every_option_in_a_page_is_one_of_its_command(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in re.findall(r"heartfelt ([a-z][^`\n|#]*)", text):
@@ -54,7 +60,9 @@ def test_every_option_in_a_page_is_one_of_its_command(page: Path) -> None:
         chosen = COMMANDS[command]
         if words and words[0] in getattr(chosen, "commands", {}):
             chosen = chosen.commands[words[0]]
-        options = {option for parameter in chosen.params for option in parameter.opts + parameter.secondary_opts}
+        options = {
+            option for parameter in chosen.params for option in parameter.opts + parameter.secondary_opts
+        }
         for word in words:
             if word.startswith("--"):
                 assert word.split("=")[0] in options, f"{page.name}: heartfelt {command} {word}"

@@ -66,7 +66,10 @@ def _every_page_is_in_the_navigation(html: dict[str, str]) -> None:
         next_ones += sorted(found - reached)
         reached |= found
     pages = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.rglob("*.md")}
-    assert pages | {page for page in html if page.startswith(("api/", "commands/", "format-options/"))} <= reached
+    assert (
+        pages | {page for page in html if page.startswith(("api/", "commands/", "format-options/"))}
+        <= reached
+    )
 
 
 def _links_and_anchors_lead_somewhere(html: dict[str, str], site: Path) -> None:

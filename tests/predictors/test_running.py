@@ -289,7 +289,9 @@ def test_interrupted_it_says_so_in_two_lines_and_goes_on(
     predictor.reach = "network"
     with pytest.raises(Interrupted) as caught:
         run(predictor, asked, tmp_path, RunOptions(at_once=at_once), stop)
-    assert caught.value.problem == "Stopped. What was complete is kept: 10 of 24 questions answered by scripted."
+    assert (
+        caught.value.problem == "Stopped. What was complete is kept: 10 of 24 questions answered by scripted."
+    )
     assert caught.value.fix == "Run the same command again to continue from there."
     assert caught.value.exit_code == 130
     assert sorted(path.name for path in tmp_path.glob("*.*") if path.is_file()) == [JOURNAL]

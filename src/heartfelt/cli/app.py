@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from heartfelt.cli.command import app
+from heartfelt.cli.needs import check_extras_first
 
 __all__ = ["app"]
 
@@ -32,3 +33,5 @@ for family in (
     "demo",
 ):
     import_module(f"heartfelt.cli.{family}")
+
+check_extras_first(app)

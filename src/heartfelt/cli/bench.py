@@ -107,9 +107,11 @@ def bench(
     from heartfelt.benchmark import BenchOptions
     from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
+    from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions, Selection
 
+    check_extras(model)
     questions = None if question is None else tuple(question)
     scoring = ScoreOptions(
         threshold=threshold,

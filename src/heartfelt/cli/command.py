@@ -19,6 +19,7 @@ from rich.text import Text
 from heartfelt import __version__
 from heartfelt.cli.panels import CommandPanels
 from heartfelt.errors import InputError
+from heartfelt.extras import require_extra
 from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
@@ -90,14 +91,14 @@ def read_source(
     progress: Progress | None = None,
 ) -> Snapshot:
     """Read ``source``. A study folder that ratings were collected for is read with its ratings."""
+    from heartfelt.collect.stored import has_collected
     from heartfelt.formats.format import candidates, read_with
-    from heartfelt.formats.manifest import is_study
 
-    if format is None and source.is_dir() and is_study(source) and not candidates(source):
-        from heartfelt.collect.collection import collected_snapshot, has_collected
+    if format is None and has_collected(source) and not candidates(source):
+        require_extra("serve")
+        from heartfelt.collect.collection import collected_snapshot
 
-        if has_collected(source):
-            return collected_snapshot(source, progress)
+        return collected_snapshot(source, progress)
     return read_with(source, format, options or {}, progress)
 
 

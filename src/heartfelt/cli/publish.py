@@ -145,7 +145,7 @@ def publish(
     make_public: MakePublic = False,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
-    from heartfelt.collect.collection import recruiters_ids
+    from heartfelt.collect.recruited import recruiters_ids
     from heartfelt.files import must_be_free
     from heartfelt.publishing.deposits import DepositOptions, check_target
     from heartfelt.publishing.options import PublishOptions, period, text_treatment
@@ -163,6 +163,7 @@ def publish(
         _write_details(source, described)
         return
     must_be_free(out)
+    recruited = recruiters_ids(source)
     stated = read_details(described or (source if source.is_dir() else None))
     sending = DepositOptions(dry_run, make_public, stated, private)
     for target in (targets := [*(push or ()), *(deposit or ())]):
@@ -180,7 +181,7 @@ def publish(
         decisions=decisions,
         private=private,
         key=key,
-        private_texts=(str(source.resolve()), *recruiters_ids(source)),
+        private_texts=(str(source.resolve()), *recruited),
         allow=tuple(allow or ()),
         share_media=share_media,
         split=parse_map(split, "--split by=prompt"),
