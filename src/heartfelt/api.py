@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from heartfelt.analysis import Analysis
     from heartfelt.benchmark import Bench
+    from heartfelt.benchmark.bench import Models
     from heartfelt.labels import Labels
     from heartfelt.planning import Plan
+    from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
     from heartfelt.publishing.papers.details import Details
     from heartfelt.publishing.publish import Published
@@ -173,7 +175,7 @@ def analyze(
 @names_the_extra
 def bench(
     source: object,
-    models: Sequence[str],
+    models: Models,
     *,
     questions: Sequence[str] | None = None,
     folder: Path | str | None = None,
@@ -186,13 +188,14 @@ def bench(
     ----------
     source : Snapshot, Panel, Benchmark, path or table
         What people rated.
-    models : sequence of str
-        Predictors as ``NAME[:ARGUMENT]``: see docs/predictors.md.
+    models : sequence of str, functions or Predictors, or a mapping
+        Predictors as ``NAME[:ARGUMENT]`` (see docs/predictors.md), Python functions such as ``lambda stimulus, question: 5``,
+        or ``Predictor`` objects; a dict gives each the name it is to carry.
     questions : sequence of str, optional
         Only these.
     folder : path, optional
         Where predictions are stored as they arrive, so that a second call asks only for what is missing, and where
-        the report is written.
+        the report is written. Models that an earlier bench of the same data left there are kept.
     seed : int
         Of the resampling.
     progress : callable, optional
@@ -211,21 +214,22 @@ def bench(
     """
     from heartfelt.benchmark import BenchOptions, bench
     from heartfelt.labels import Benchmark
-    from heartfelt.scoring import ScoreOptions
+    from heartfelt.scoring import ScoreOptions, Selection
 
-    options = BenchOptions(
-        score=ScoreOptions(seed=seed),
-        questions=None if questions is None else tuple(questions),
-        folder=None if folder is None else Path(folder),
-    )
+    only = None if questions is None else tuple(questions)
+    options = BenchOptions(score=ScoreOptions(seed=seed, selection=Selection(questions=only)), questions=only)
     asked = source if isinstance(source, Benchmark) else snapshot_of(source)
-    return bench(asked, models, options, progress)
+    if folder is None:
+        return bench(asked, models, options, progress)
+    from heartfelt.report.bench.write import run_bench
+
+    return run_bench(asked, models, folder, options, progress)
 
 
 @names_the_extra
 def predict(
     source: Any,
-    model: str = "valence-arousal",
+    model: PredictorLike = "valence-arousal",
     *,
     questions: Sequence[str] | None = None,
     folder: Path | str | None = None,

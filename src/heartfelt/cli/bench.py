@@ -45,7 +45,7 @@ def bench(
         typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor to ask. May be repeated."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to continue.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to add models to.")
     ],
     format: Format = None,
     map: Map = None,
@@ -147,6 +147,8 @@ def bench(
         ]
     for result in results:
         _show(result)
+    for result in results:
+        result.check()
 
 
 def _is_benchmark(source: Path) -> bool:
