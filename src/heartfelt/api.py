@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from heartfelt.arguments import checks_arguments
+from heartfelt.errors import InputError
 from heartfelt.extras import names_the_extra
 from heartfelt.snapshot import Snapshot
 
@@ -42,6 +44,7 @@ def snapshot_of(source: object) -> Snapshot:
 
 
 @names_the_extra
+@checks_arguments
 def screen(
     source: object,
     policy: Policy | str | Path = "default",
@@ -81,6 +84,7 @@ def screen(
 
 
 @names_the_extra
+@checks_arguments
 def label(
     source: object,
     *,
@@ -125,6 +129,7 @@ def label(
 
 
 @names_the_extra
+@checks_arguments
 def analyze(
     source: object,
     *,
@@ -173,6 +178,7 @@ def analyze(
 
 
 @names_the_extra
+@checks_arguments
 def bench(
     source: object,
     models: Models,
@@ -227,6 +233,7 @@ def bench(
 
 
 @names_the_extra
+@checks_arguments
 def predict(
     source: Any,
     model: PredictorLike = "valence-arousal",
@@ -241,8 +248,9 @@ def predict(
     ----------
     source : path, list of paths, Snapshot or Panel
         Sound files or folders of them; or a snapshot, whose items are then predicted.
-    model : str
-        A predictor as ``NAME[:ARGUMENT]``. Files without a study need the name or the folder of a trained model.
+    model : str, function or Predictor
+        A predictor as ``NAME[:ARGUMENT]``, or a Python function. Files without a study need the name or the folder of a trained
+        model.
     questions : sequence of str, optional
         Of a snapshot, only these.
     folder : path, optional
@@ -280,16 +288,28 @@ def predict(
     from heartfelt.predictors.trained.model import load_trained
     from heartfelt.predictors.valence_arousal import predict, shipped
 
+    files = [source] if isinstance(source, str | Path) else source
+    if not isinstance(files, list | tuple | set) or not all(isinstance(file, str | Path) for file in files):
+        raise InputError(
+            f"Nothing can be predicted for a value of type '{type(source).__name__}'.",
+            "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
+        )
+    if not isinstance(model, str | Path):
+        raise InputError(
+            "Files without a study are predicted by a trained model, not by a function or another predictor.",
+            "Give the name or the folder of a trained model; or a snapshot, whose questions a function can answer.",
+        )
     chosen = shipped() if model == "valence-arousal" else load_trained(model)
     rows = [
         {"file": each.file, "question": name, **value}
-        for each in predict(source, model=chosen, progress=progress)
+        for each in predict(list(files), model=chosen, progress=progress)
         for name, value in each.values.items()
     ]
     return pl.DataFrame(rows)
 
 
 @names_the_extra
+@checks_arguments
 def train(
     source: object,
     recipe: str = "va-audio",
@@ -334,6 +354,7 @@ def train(
 
 
 @names_the_extra
+@checks_arguments
 def plan(
     study: Path | str,
     *,
@@ -400,6 +421,7 @@ def plan(
 
 
 @names_the_extra
+@checks_arguments
 def publish(
     source: object,
     out: Path | str,
@@ -502,13 +524,14 @@ def publish(
 
 
 @names_the_extra
-def plot(result: Analysis | Bench, figure: str | None = None, *, task: str | None = None) -> Figure:
+@checks_arguments
+def plot(result: object, figure: str | None = None, *, task: str | None = None) -> Figure:
     """Draw a figure of a report in a notebook.
 
     Parameters
     ----------
-    result : Analysis or Bench
-        What ``heartfelt.analyze`` or ``heartfelt.bench`` returned.
+    result : Analysis, Bench, Snapshot or Panel
+        What ``heartfelt.analyze`` or ``heartfelt.bench`` returned. A snapshot or panel is analysed first.
     figure : str, optional
         Its name: see docs/report.md. The map or ranking of an analysis and the leaderboard of a bench if left out.
     task : str, optional
@@ -525,5 +548,6 @@ def plot(result: Analysis | Bench, figure: str | None = None, *, task: str | Non
     True
     """
     from heartfelt.report import plot
+    from heartfelt.screening import Panel
 
-    return plot(result, figure, task=task)
+    return plot(analyze(result) if isinstance(result, Snapshot | Panel) else result, figure, task=task)

@@ -109,7 +109,7 @@ def _as_list(models: Models) -> list[PredictorLike]:
         return list(models)
     except TypeError:
         raise InputError(
-            f"A {type(models).__name__} does not name models.",
+            f"A value of type '{type(models).__name__}' does not name models.",
             "Give names such as 'intent', functions or predictors, in a list; or a dict of them by name.",
         ) from None
 
