@@ -16,8 +16,8 @@ from heartfelt.errors import DamagedError, InputError
 from heartfelt.models import MODELS
 from heartfelt.models.mel import is_silent, mono
 from heartfelt.models.musicnn import PatchOptions
-from heartfelt.models.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
 from heartfelt.models.network import offline_switch
+from heartfelt.models.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
 from heartfelt.models.store import difference_from_reference, reference
 from heartfelt.predictors import Ask
 from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place

@@ -101,6 +101,8 @@ def _as_list(models: Models) -> list[PredictorLike]:
         for name, model in models.items():
             predictor = predictor_from(model)
             predictor.label = str(name)
+            if not isinstance(model, str):
+                predictor.spec = str(name)  # two functions may have the same name
             made.append(predictor)
         return list(made)
     if isinstance(models, str | Predictor) or callable(models):

@@ -36,14 +36,14 @@ class Earlier:
 def earlier_bench(
     folder: Path | None, names: Sequence[str], data_hash: str, options: ScoreOptions
 ) -> Earlier:
-    """The models in a folder that are not among ``names``; raise where they were asked about something else."""
+    """The models in a folder that answered and are not among ``names``; raise where they were asked about something else."""
     if folder is None or not (folder / SCORES).is_file():
         return Earlier()
     scores = read_json(folder / SCORES, Scores)
-    others = [name for name in scores.models if name not in names]
+    others = [name for name in scores.models if name not in names and _answered(scores, name)]
     if not others:
         return Earlier()
-    fix = f"Choose another folder, or name {listed(others)} again too: all are then scored anew."
+    fix = f"Choose another folder; or name {listed(others)} again too, and all are scored anew."
     if scores.hash != data_hash:
         raise InputError(
             f"{folder} holds a bench of other data ({scores.title}, {scores.hash[:12]}; now {data_hash[:12]}): its scores of "
@@ -53,10 +53,13 @@ def earlier_bench(
     before, now = (_flat(to_json(each)) for each in (scores.options, options))
     different = [name for name in before if before[name] != now.get(name)]
     if different:
-        what = listed([f"{spaced(name)} {before[name]}, now {now.get(name)}" for name in different])
+        what = "; ".join(
+            f"{spaced(name)} was {_words(before[name])} and is now {_words(now.get(name))}"
+            for name in different
+        )
         raise InputError(
             f"{folder} holds a bench of {listed(others)} that was scored with other options: {what}.",
-            f"Use the same options. {fix}",
+            f"Give the same options. {fix}",
         )
     try:
         predictions = pl.read_parquet(folder / PREDICTED).filter(pl.col("model").is_in(others))
@@ -67,6 +70,17 @@ def earlier_bench(
         ) from error
     about = {name: info for name, info in scores.about.items() if name in others}
     return Earlier(predictions=predictions, about=about, ledgers=_ledgers(folder, others))
+
+
+def _answered(scores: Scores, model: str) -> bool:
+    """Whether a model answered anything; one that did not, such as a server that was down, is not kept."""
+    return any(covered.answered for covered in scores.coverage.get(model, {}).values())
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "not set" if value is None else str(value)
 
 
 def _flat(options: Any) -> dict[str, object]:

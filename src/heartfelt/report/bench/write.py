@@ -1,4 +1,4 @@
-"""A bench as a folder: predictions, scores and a page.
+"""A bench as a folder: predictions, scores, a page and the media it plays.
 
 Answers are stored below ``runs/``, so the same bench into the same folder asks only for what is missing, and another one adds
 its models to those that are there. The outputs are written when the bench is done; each file is either complete or absent.
@@ -23,7 +23,8 @@ from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
-from heartfelt.report.bench.page import bench_page
+from heartfelt.report.bench.page import bench_page, stimuli_of
+from heartfelt.report.media import media_beside
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
 from heartfelt.scoring.layouts import LAYOUTS
@@ -64,7 +65,8 @@ def fill_bench(
     write_json(folder / FILE, scores)
     write_text(folder / "scores.csv", csv_text(scores.table()))
     write_text(folder / "ledger.csv", csv_text(scores.ledger))
-    write_text(folder / PAGE, render(bench_page(scores, snapshot, page)))
+    media = {} if snapshot is None else media_beside(snapshot, stimuli_of(scores), folder, page)
+    write_text(folder / PAGE, render(bench_page(scores, media)))
 
 
 def run_bench(
