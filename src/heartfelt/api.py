@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from heartfelt.arguments import checks_arguments
-from heartfelt.errors import InputError
-from heartfelt.extras import names_the_extra
+from heartfelt.arguments import notebook_function
 from heartfelt.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -43,8 +41,7 @@ def snapshot_of(source: object) -> Snapshot:
     return source.snapshot() if isinstance(source, Panel) else read(source)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def screen(
     source: object,
     policy: Policy | str | Path = "default",
@@ -83,8 +80,7 @@ def screen(
     return screen(snapshot_of(source), policy, seed=seed, exclude=exclude, restore=restore)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def label(
     source: object,
     *,
@@ -128,8 +124,7 @@ def label(
     return labels(snapshot_of(source), options)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def analyze(
     source: object,
     *,
@@ -177,8 +172,7 @@ def analyze(
     return analyze(snapshot_of(source), options, progress)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def bench(
     source: object,
     models: Models,
@@ -195,8 +189,7 @@ def bench(
     source : Snapshot, Panel, Benchmark, path or table
         What people rated.
     models : sequence of str, functions or Predictors, or a mapping
-        Predictors as ``NAME[:ARGUMENT]`` (see docs/predictors.md), Python functions such as ``lambda stimulus, question: 5``,
-        or ``Predictor`` objects; a dict gives each the name it is to carry.
+        Predictors as ``NAME[:ARGUMENT]``, Python functions or ``Predictor`` objects (see docs/predictors.md); a dict names them.
     questions : sequence of str, optional
         Only these.
     folder : path, optional
@@ -232,8 +225,7 @@ def bench(
     return run_bench(asked, models, folder, options, progress)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def predict(
     source: Any,
     model: PredictorLike = "valence-arousal",
@@ -249,8 +241,7 @@ def predict(
     source : path, list of paths, Snapshot or Panel
         Sound files or folders of them; or a snapshot, whose items are then predicted.
     model : str, function or Predictor
-        A predictor as ``NAME[:ARGUMENT]``, or a Python function. Files without a study need the name or the folder of a trained
-        model.
+        A predictor as ``NAME[:ARGUMENT]``, or a function. Files without a study need the name or folder of a trained model.
     questions : sequence of str, optional
         Of a snapshot, only these.
     folder : path, optional
@@ -288,28 +279,16 @@ def predict(
     from heartfelt.predictors.trained.model import load_trained
     from heartfelt.predictors.valence_arousal import predict, shipped
 
-    files = [source] if isinstance(source, str | Path) else source
-    if not isinstance(files, list | tuple | set) or not all(isinstance(file, str | Path) for file in files):
-        raise InputError(
-            f"Nothing can be predicted for a value of type '{type(source).__name__}'.",
-            "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
-        )
-    if not isinstance(model, str | Path):
-        raise InputError(
-            "Files without a study are predicted by a trained model, not by a function or another predictor.",
-            "Give the name or the folder of a trained model; or a snapshot, whose questions a function can answer.",
-        )
-    chosen = shipped() if model == "valence-arousal" else load_trained(model)
+    chosen = shipped() if isinstance(model, str) and model == "valence-arousal" else load_trained(model)
     rows = [
         {"file": each.file, "question": name, **value}
-        for each in predict(list(files), model=chosen, progress=progress)
+        for each in predict(source, model=chosen, progress=progress)
         for name, value in each.values.items()
     ]
     return pl.DataFrame(rows)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def train(
     source: object,
     recipe: str = "va-audio",
@@ -353,8 +332,7 @@ def train(
     return train(snapshot_of(source), options, progress)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def plan(
     study: Path | str,
     *,
@@ -420,8 +398,7 @@ def plan(
     return plan_study(study, options, pilot=known, progress=progress)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def publish(
     source: object,
     out: Path | str,
@@ -523,8 +500,7 @@ def publish(
     return publish(snapshot_of(source), out, options, details, progress=progress)
 
 
-@names_the_extra
-@checks_arguments
+@notebook_function
 def plot(result: object, figure: str | None = None, *, task: str | None = None) -> Figure:
     """Draw a figure of a report in a notebook.
 

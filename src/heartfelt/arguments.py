@@ -15,6 +15,7 @@ from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
 from heartfelt.errors import InputError
+from heartfelt.extras import names_the_extra
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,8 +35,12 @@ _WORDS = {
 }
 
 
-def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a public function answer an argument of the wrong kind with what it should be."""
+def notebook_function(function: Callable[P, R]) -> Callable[P, R]:
+    """Make a public function answer a missing package, or an argument of the wrong kind, with what to do."""
+    return names_the_extra(_checks_arguments(function))
+
+
+def _checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
     kinds = {name: _kind(str(part.annotation)) for name, part in signature.parameters.items()}
 

@@ -284,7 +284,7 @@ def test_ray_that_cannot_start_is_told(failure: BaseException, monkeypatch: pyte
 
 def test_a_function_that_cannot_travel_is_told() -> None:
     with pytest.raises(InputError, match="cannot travel to other processes") as message:
-        run(predictor_from(lambda question: 5), cases(1), None, RunOptions(engine="ray"))
+        run(predictor_from(lambda question: len(question)), cases(1), None, RunOptions(engine="ray"))
     assert "module:function" in message.value.fix
 
 

@@ -161,8 +161,8 @@ def bench(
             done = run(predictor, asked[predictor.compares], place, options.run, progress)
             about[done.model] = model_info(predictor, done)
         runs.append(done)
-    kept = [earlier.predictions] if earlier.predictions.height else []
-    predictions = pl.concat([*kept, *(each.table for each in runs)], how="diagonal")
+    tables = [earlier.predictions, *(each.table for each in runs)]
+    predictions = pl.concat([table for table in tables if table.height], how="diagonal")
     scores = score(truth, predictions, options.score, progress=progress, about=about)
     ledgers = {**earlier.ledgers, **{each.model: each.ledger for each in runs}}
     unusable = [

@@ -92,10 +92,10 @@ def _flat(options: Any) -> dict[str, object]:
 
 
 def _ledgers(folder: Path, models: Sequence[str]) -> dict[str, pl.DataFrame]:
-    found = {}
+    ledgers = {}
     for path in sorted((folder / RUNS).glob("*/predictions_ledger.csv")):
         summary = read_json(path.with_name("run.json"), dict[str, Any])
         if summary.get("model") in models:
             schema = {column.name: column.dtype for column in LEDGER.columns}
-            found[summary["model"]] = pl.read_csv(path, schema_overrides=schema)
-    return found
+            ledgers[summary["model"]] = pl.read_csv(path, schema_overrides=schema)
+    return ledgers

@@ -105,12 +105,12 @@ def package_index() -> PackageIndex:
     """Where pip would look: its configuration files and environment variables, such as PIP_INDEX_URL, are its own to read."""
     command = [sys.executable, "-m", "pip", "config", "list"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, str]] = {}
     for line in done.stdout.splitlines():
         parts = re.fullmatch(r"(global|download|:env:)\.([\w-]+)=(['\"].*['\"])", line)
         if parts:
-            found.setdefault(parts[1], {})[parts[2]] = str(ast.literal_eval(parts[3]))
-    settings = {**found.get("global", {}), **found.get("download", {}), **found.get(":env:", {})}
+            sections.setdefault(parts[1], {})[parts[2]] = str(ast.literal_eval(parts[3]))
+    settings = {**sections.get("global", {}), **sections.get("download", {}), **sections.get(":env:", {})}
     places = settings.get("find-links", "").split()
     if settings.get("no-index", "").lower() not in ("1", "true", "yes", "on"):
         places = [settings.get("index-url", _PYPI), *settings.get("extra-index-url", "").split(), *places]

@@ -128,7 +128,8 @@ def test_other_kinds_of_task(browser: Browser, request: pytest.FixtureRequest, k
 def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
     names = {path.name for path in folder.iterdir()}
     assert names == {
-        "predictions.parquet", "predictions.csv", "scores.json", "scores.csv", "items.parquet", "ledger.csv", "report.html", "media",
+        "predictions.parquet", "predictions.csv", "scores.json", "scores.csv", "items.parquet", "ledger.csv", "report.html",
+        "media",
     }  # fmt: skip
     answer = json.loads(
         (folder / "scores.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON")
