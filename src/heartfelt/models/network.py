@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from heartfelt.errors import HeartfeltError, MissingPartError
+from heartfelt.extras import install_command
 
 CONNECT_SECONDS = 5.0
 """Seconds to wait for a server to accept a connection."""
@@ -133,7 +134,7 @@ def hub_library() -> Any:
     except ImportError as error:
         raise MissingPartError(
             "Models of the hub need the huggingface_hub library.",
-            "Install it with: pip install 'heartfelt[transformers]'",
+            f"Install it with: {install_command('transformers')}",
         ) from error
     return huggingface_hub
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.extras import require_extra
 from heartfelt.predictors.predictor import PREDICTORS, Predictor
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argument>.*))?", re.DOTALL)
@@ -73,6 +74,8 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
         return _from_object(spec, options)
     asked = parse_spec(spec)
     kind = PREDICTORS[asked.name]
+    if kind.extra:
+        require_extra(kind.extra)
     merged = {**asked.options, **(options or {})}
     for option in merged:
         if option not in kind.options:
@@ -118,6 +121,14 @@ def shortened_repr(thing: object) -> str:
     """A value as Python writes it, fit for a message."""
     text = " ".join(repr(thing).split())
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def check_extras(specs: Iterable[str]) -> None:
+    """Raise, with the command that installs it, where a predictor needs an extra that is not there; nothing is loaded."""
+    for spec in specs:
+        kind = PREDICTORS[parse_spec(spec).name]
+        if kind.extra:
+            require_extra(kind.extra)
 
 
 def number_option(
