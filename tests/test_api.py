@@ -114,7 +114,7 @@ class Wrong:
         return "<something else>"
 
 
-WRONG = (
+WRONG: tuple[object, ...] = (
     None,
     5,
     2.5,

@@ -47,7 +47,8 @@ def offline_switch(*, hub: bool = False) -> str | None:
     for name in ("HEARTFELT_OFFLINE", *(_HUB_SWITCHES if hub else ())):
         if os.environ.get(name, "").strip().lower() not in ("", "0", "false", "no", "off"):
             return name
-    return "HF_HUB_OFFLINE" if hub and getattr(_hub_constants(), "HF_HUB_OFFLINE", False) else None
+    forbidden = hub and bool(getattr(_hub_constants(), "HF_HUB_OFFLINE", False))
+    return "HF_HUB_OFFLINE" if forbidden else None
 
 
 def announce(*lines: str) -> None:
@@ -75,8 +76,8 @@ def unreachable(url: str, proxy: str = "") -> str | None:
     try:
         socket.create_connection(server, timeout=CONNECT_SECONDS).close()
         reason = None
-    except OSError as error:
-        reason = f"{error.strerror or error or type(error).__name__}".rstrip(".")
+    except (OSError, UnicodeError) as error:  # a name that cannot be one of a server is a UnicodeError
+        reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
         reason = f"{server[0]}:{port}{' (the proxy)' if proxy else ''}: {reason}"
     _tried[server] = (time.monotonic(), reason)
     return reason

@@ -76,7 +76,8 @@ class Ray(Engine):
         packed = _packed(work)
         self._connect()
         try:
-            count = self._workers or self._capacity()
+            capacity = self._capacity()
+            count = self._workers or capacity
             workers = _Workers(self._ray, packed, work.lost, {"num_cpus": self._cpus, "num_gpus": self._gpus})
         except self._ray.exceptions.RayError as error:
             raise _unusable(self._address, error_line(error)) from error
