@@ -8,7 +8,9 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -20,6 +22,7 @@ from heartfelt.models import MODELS, hub_folder, load_model, pull_model
 from heartfelt.models import network as network_module
 from heartfelt.models.network import PullError, hub_access, offline_switch, package_index, unreachable
 from heartfelt.predictors import predictor_from
+from tests.predictors.servers import running
 from tests.predictors.tiny import write_tiny_clap
 
 NAME = "owner/some-model"
@@ -37,6 +40,23 @@ def no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, forbidden)
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+
+
+@contextmanager
+def answering(status: int) -> Iterator[str]:
+    """The address of a server that answers everything with one status."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    with running(server):
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 @pytest.mark.parametrize("load", [load_model, pull_model])
@@ -175,7 +195,10 @@ def test_a_hub_out_of_reach_is_an_error_at_once(
         free = server.getsockname()[1]
     monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{free}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(PullError, match=f"the hub cannot be reached.*127.0.0.1:{free}"), hub_access(NAME):
+    with (
+        pytest.raises(PullError, match=f"the hub cannot be reached.*127.0.0.1:{free}: Conn"),
+        hub_access(NAME),
+    ):
         pass
     stored = tmp_path / "models--owner--some-model"
     (stored / "snapshots" / ("0" * 40)).mkdir(parents=True)
@@ -193,8 +216,8 @@ def test_before_the_wait_it_says_what_comes_from_where(
 ) -> None:
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(network_module, "_announced", set())
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+    with answering(404) as address:
+        monkeypatch.setattr(constants, "ENDPOINT", address)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
         monkeypatch.setattr(network_module, "_hub_size", lambda *_: " (up to 620 MB)")
         for _ in range(2):
@@ -228,13 +251,23 @@ def test_the_package_index_is_the_one_pip_uses(tmp_path: Path, monkeypatch: pyte
     assert package_index().remote == ()
 
 
+@pytest.mark.parametrize(
+    ("status", "there"), [(200, True), (301, True), (403, True), (404, True), (407, False), (503, False)]
+)
+def test_any_answer_but_a_broken_server_is_one(status: int, there: bool) -> None:
+    with answering(status) as address:
+        assert (unreachable(address) is None) == there
+
+
 def test_the_server_behind_a_proxy_is_not_tried_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
-        assert unreachable("https://index.invalid/simple") is None
     monkeypatch.setattr(network_module, "_tried", {})
-    assert "the proxy" in (unreachable("https://index.invalid/simple") or "")
+    with answering(404) as address:
+        monkeypatch.setenv("http_proxy", address)
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert unreachable("http://index.invalid/simple") is None
+        monkeypatch.delenv("http_proxy")
+        assert unreachable("http://other.invalid/simple", proxy=address) is None
+    assert "index.invalid" in (unreachable("http://index.invalid/other") or "")
 
 
 def test_the_switch_of_the_hub_is_for_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:

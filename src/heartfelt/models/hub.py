@@ -15,13 +15,18 @@ from typing import Any, TypeVar
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
 from heartfelt.files import sha256_of
-from heartfelt.models.network import PullError, hub_access, hub_copy_hint, hub_library
+from heartfelt.models.network import PullError, hub_access, hub_copy_hint, hub_library, require_stored_offline
 
 T = TypeVar("T")
 
 
-def transformers_library() -> Any:
-    """The library itself; its absence is an error that names the extra."""
+def transformers_library(*models: str) -> Any:
+    """The library itself; its absence is an error that names the extra.
+
+    It takes seconds to load: ``models`` that will be needed and cannot be there offline are reported before.
+    """
+    for model in models:
+        require_stored_offline(model)
     try:
         import torch  # noqa: F401  # only whether it is there
         import transformers

@@ -2,8 +2,8 @@
 
 The one place that knows about being offline: everything that fetches weights asks here before it waits. ``HEARTFELT_OFFLINE=1``
 forbids all fetching, ``HF_HUB_OFFLINE=1`` (or ``TRANSFORMERS_OFFLINE=1``) that from the hub. Packages come from the index pip is
-configured to use, models of the hub from ``HF_ENDPOINT``. A server that does not accept a connection within a few seconds is an
-error at once; pip and the hub's library would try again for minutes.
+configured to use, models of the hub from ``HF_ENDPOINT``. A server that does not answer within a few seconds is an error at
+once; pip and the hub's library would try again for minutes.
 """
 
 from __future__ import annotations
@@ -11,30 +11,32 @@ from __future__ import annotations
 import ast
 import os
 import re
-import socket
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
 
 from heartfelt.errors import HeartfeltError, MissingPartError
 from heartfelt.extras import install_command
 
 CONNECT_SECONDS = 5.0
-"""Seconds to wait for a server to accept a connection."""
+"""Seconds to wait for a server to answer."""
 _TRUST_SECONDS = 60.0
 """Seconds for which the result of trying a server is used again."""
 _PYPI = "https://pypi.org/simple"
 _HUB_SWITCHES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 OTHER_LIBRARIES = ["*.h5", "*.msgpack", "*.ot", "*.tflite", "onnx/*", "openvino/*", "coreml/*"]
 """Files of the hub with the same weights for libraries that are not used here."""
-_tried: dict[tuple[str, int], tuple[float, str | None]] = {}
+_tried: dict[tuple[str, str], tuple[float, str | None]] = {}
 _announced: set[str] = set()
 
 
@@ -44,7 +46,8 @@ class PullError(HeartfeltError):
 
 def offline_switch(*, hub: bool = False) -> str | None:
     """The environment variable that forbids fetching, or None; ``hub``: fetching from the Hugging Face hub."""
-    for name in ("HEARTFELT_OFFLINE", *(_HUB_SWITCHES if hub else ())):
+    names: tuple[str, ...] = ("HEARTFELT_OFFLINE", *_HUB_SWITCHES) if hub else ("HEARTFELT_OFFLINE",)
+    for name in names:
         if os.environ.get(name, "").strip().lower() not in ("", "0", "false", "no", "off"):
             return name
     forbidden = hub and bool(getattr(_hub_constants(), "HF_HUB_OFFLINE", False))
@@ -57,29 +60,38 @@ def announce(*lines: str) -> None:
         print(f"{'           ' if number else 'heartfelt: '}{line}", file=sys.stderr, flush=True)
 
 
+class _NoRedirect(HTTPRedirectHandler):
+    """A redirection is an answer."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Nothing more is asked."""
+
+
 def unreachable(url: str, proxy: str = "") -> str | None:
-    """Why the server of a URL, or the proxy before it, accepts no connection; None if it does."""
-    try:
-        target = urlsplit(url)
-        host = target.hostname or ""
-        if not proxy and not proxy_bypass(host):
-            proxy = getproxies().get(target.scheme) or getproxies().get("all") or ""
-        if proxy:
-            target = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-        port = target.port or (443 if target.scheme == "https" else 80)
-    except ValueError as error:
-        return str(error)
-    server = (target.hostname or "", port)
-    when, reason = _tried.get(server, (-_TRUST_SECONDS, None))
+    """Why the server of a URL does not answer, itself or by the proxy before it; None if it does.
+
+    Any answer counts but a server error and a proxy's refusal. Certificates are left to those who fetch something.
+    """
+    address = without_password(url)
+    when, reason = _tried.get((address, proxy), (-_TRUST_SECONDS, None))
     if time.monotonic() - when < _TRUST_SECONDS:
         return reason
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    proxies = ProxyHandler({"http": proxy, "https": proxy} if proxy else None)
+    opener = build_opener(proxies, HTTPSHandler(context=trusting), _NoRedirect)
+    host = urlsplit(address).netloc
     try:
-        socket.create_connection(server, timeout=CONNECT_SECONDS).close()
+        opener.open(Request(address, method="HEAD"), timeout=CONNECT_SECONDS).close()
         reason = None
-    except (OSError, UnicodeError) as error:  # a name that cannot be one of a server is a UnicodeError
-        reason = (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
-        reason = f"{server[0]}:{port}{' (the proxy)' if proxy else ''}: {reason}"
-    _tried[server] = (time.monotonic(), reason)
+    except HTTPError as error:
+        error.close()
+        refused = error.code >= 500 or error.code == 407
+        reason = f"{host} answers HTTP {error.code} {error.reason}".rstrip(" .") if refused else None
+    except (OSError, ValueError, HTTPException) as error:
+        cause = getattr(error, "reason", None) or error
+        reason = f"{host}: {getattr(cause, 'strerror', None) or cause or type(cause).__name__}".rstrip(".")
+    _tried[address, proxy] = (time.monotonic(), reason)
     return reason
 
 
@@ -145,11 +157,11 @@ def hub_access(name: str, revision: str | None = None) -> Iterator[str | None]:
     """While a model of the hub is loaded: yields why only the hub's cache is used, or None if the hub is asked.
 
     Where fetching is forbidden or the hub is out of reach, a model that is not in the cache is an error at once, which says what
-    to copy where. Before something is fetched, what, how much and from where is announced. A ``name`` that is a folder
+    to copy where. Before something is fetched, what, how much and from where is announced. A ``name`` that is a path
     needs no hub; the libraries are then kept from asking it all the same.
     """
     switch = offline_switch(hub=True)
-    if Path(name).expanduser().exists():
+    if Path(name).expanduser().exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         with _cache_only(switch is not None):
             yield None
         return
@@ -168,6 +180,13 @@ def hub_access(name: str, revision: str | None = None) -> Iterator[str | None]:
         announce(f"{name}: {reason}; the copy stored earlier is used.")
     with _cache_only(reason is not None):
         yield reason
+
+
+def require_stored_offline(name: str, revision: str | None = None) -> None:
+    """Raise where fetching is forbidden and a model of the hub is not stored; to be asked before slow libraries are loaded."""
+    if offline_switch(hub=True):
+        with hub_access(name, revision):
+            pass
 
 
 def hub_copy_hint(name: str) -> str:
