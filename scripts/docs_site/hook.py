@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 import api
 import commands
+import settings_reference
 from links import DOCS, ROOT, ROOT_PAGES, rewritten
 from llms import in_site, llms_txt
 from mathml import mathml
@@ -33,7 +34,12 @@ def on_config(config: Any) -> Any:
     """Generate the references and fill in the navigation."""
     _formulas.clear()
     _generated.clear()
-    folders = {"commands": commands.pages(), "api": api.pages(), "format-options": formats.pages()}
+    folders = {
+        "commands": commands.pages(),
+        "api": api.pages(),
+        "format-options": formats.pages(),
+        "settings": settings_reference.pages(),
+    }
     for folder, pages in folders.items():
         _generated.update({f"{folder}/{name}": text for name, text in pages.items()})
     for source, page in ROOT_PAGES.items():
