@@ -305,5 +305,5 @@ def test_options_that_make_no_sense_are_told(options: dict[str, str], problem: s
 
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingPartError, match=r"heartfelt\[ray\]"):
+    with pytest.raises(MissingPartError, match=r"\[ray\]"):
         Ray.make()
