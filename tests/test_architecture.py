@@ -28,6 +28,7 @@ BASE = {
     "serialization",
     "wording",
     "representation",
+    "arguments",
 }
 ORDER = (
     "base",
