@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,8 @@ class Sheet:
     where: str
     first: int = 2
     """The line of the first row."""
+    position: Callable[[int], str] | None = None
+    """Where a row stands in the file, for tables whose rows are not simply its lines."""
 
     @classmethod
     def read(cls, path: Path) -> Sheet:
@@ -97,7 +99,8 @@ class Sheet:
         name = "" if column is None else f", column '{column.name}'"
         words = problem.replace("{cell}", f"{cell:g}" if isinstance(cell, float) else str(cell))
         words = words.replace("{rows}", str(bad.sum()))
-        raise InputError(f"{self.where}, line {row + self.first}{name}: {words}", fix)
+        position = f"line {row + self.first}" if self.position is None else self.position(row)
+        raise InputError(f"{self.where}, {position}{name}: {words}", fix)
 
     def need(self, *names: str) -> None:
         """Raise for a column that is missing."""

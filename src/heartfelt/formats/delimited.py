@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 from polars._typing import PolarsDataType
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.files import TemporaryFolder
 from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
 
@@ -57,6 +57,18 @@ class Delimited:
     """Whether cells may start with the apostrophe that :func:`spreadsheet_safe` puts before formulas."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the file was read, such as a detected encoding."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, in an export of Qualtrics."""
+    with_blank_lines: Path | None = None
+    """The same text with its blank lines, where ``readable`` has none."""
+
+    def line(self, row: int) -> int:
+        """The line of the file where a row begins; rows count from 0. Blank lines and cells of several lines count."""
+        lines = (at for at, cells in _rows(self.with_blank_lines or self.readable, self.delimiter) if cells)
+        try:
+            return next(islice(lines, self.first_row + row, None), self.first_row + row + 1)
+        except csv.Error:
+            return self.first_row + row + 1
 
     def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
         """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
@@ -104,7 +116,8 @@ def open_delimited(
         raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
     unquoted = "".join(first.split('"')[::2])
     mark = delimiter or max(DELIMITERS, key=unquoted.count)
-    counts = _counts(path, mark)
+    width = unquoted.count(mark) + 1
+    counts = _counts(path, mark, width)
     one_end = counts.returns == counts.crlf and counts.crlf in {0, counts.newlines}
     plain = encoding in {None, "utf-8"} and counts.utf8 and one_end
     keep_alive: object = None
@@ -115,22 +128,37 @@ def open_delimited(
             encoding = detect_encoding(path)
             notes = (
                 f"{path.name} is not in UTF-8; it was read as {encoding}. If letters look wrong, state the encoding"
-                " (--map encoding=…).",
+                f" ({as_option('encoding', '…')}).",
             )
         readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
-        counts = _counts(readable, mark)
+        counts = _counts(readable, mark, width)
     header = _header(readable, mark, path) if names is None else tuple(names)
-    rows = counts.newlines + (counts.ends[1:] not in (b"\n", b"\r"))
-    uneven = counts.quotes or len(header) == 1 or counts.delimiters != rows * (len(header) - 1)
+    uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
+    with_blank_lines = None
     if uneven and _check_rows(readable, mark, len(header), path):
+        with_blank_lines, copy = readable, keep_alive
         readable, keep_alive = _without_blank_lines(readable, mark)
+        keep_alive = (keep_alive, copy)
     first_row = 0 if names is not None else 1
-    if names is None and _is_qualtrics(readable, mark):
+    asked = _qualtrics_texts(readable, mark) if names is None else None
+    if asked is not None:
         first_row = _QUALTRICS_LINES
         notes += (
             f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
         )
-    return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes)
+    texts = dict(zip(header, asked or (), strict=False))
+    return Delimited(
+        path,
+        readable,
+        mark,
+        header,
+        keep_alive=keep_alive,
+        first_row=first_row,
+        escaped=counts.apostrophes,
+        notes=notes,
+        texts=texts,
+        with_blank_lines=with_blank_lines,
+    )
 
 
 def read_delimited(
@@ -177,48 +205,71 @@ class _Counts(NamedTuple):
     """What some bytes of a file hold; ``ends`` are their first and their last byte."""
 
     newlines: int
-    delimiters: int
     returns: int
     crlf: int
     quotes: bool
     apostrophes: bool
     utf8: bool
     ends: bytes
+    even: bool
+    """Whether every whole line has as many fields as the header."""
+    before: int
+    """Delimiters before the first line break, which belong to a line that began earlier."""
+    after: int
+    """Delimiters after the last line break, whose line goes on."""
 
 
-def _counts(path: Path, delimiter: str) -> _Counts:
+def _counts(path: Path, delimiter: str, width: int) -> _Counts:
     """Count over the whole file, in threads: a chunk that is being counted does not block the others."""
     starts = range(0, path.stat().st_size, _COUNTED_AT_ONCE)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter)), starts))
+        parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter), width), starts))
+    if not parts:
+        return _Counts(0, 0, 0, False, False, True, b"\n\n", True, 0, 0)
+    even, pending = True, 0
+    for part in parts:
+        even = even and part.even and (not part.newlines or pending + part.before == width - 1)
+        pending = part.after if part.newlines else pending + part.before
+    even = even and pending == (0 if parts[-1].ends[1:] == b"\n" else width - 1)
     split = sum(left.ends[1:] + right.ends[:1] == b"\r\n" for left, right in pairwise(parts))
     return _Counts(
         sum(part.newlines for part in parts),
-        sum(part.delimiters for part in parts),
         sum(part.returns for part in parts),
         sum(part.crlf for part in parts) + split,
         any(part.quotes for part in parts),
         any(part.apostrophes for part in parts),
         all(part.utf8 for part in parts) or is_utf8(path),
-        parts[0].ends[:1] + parts[-1].ends[1:] if parts else b"\n\n",
+        parts[0].ends[:1] + parts[-1].ends[1:],
+        even,
+        0,
+        pending,
     )
 
 
-def _chunk_counts(path: Path, at: int, delimiter: int) -> _Counts:
+def _chunk_counts(path: Path, at: int, delimiter: int, width: int) -> _Counts:
     with path.open("rb", buffering=0) as file:
         file.seek(at)
         chunk = file.read(_COUNTED_AT_ONCE) or b""
     codes = np.frombuffer(chunk, dtype=np.uint8)
     carriage = b"\r" in chunk
+    marks = codes == ord("\n")
+    ends = marks[marks | (codes == delimiter)]
+    newlines = int(np.count_nonzero(ends))
+    before = int(ends.argmax()) if newlines else ends.size
+    after = int(ends[::-1].argmax()) if newlines else 0
+    # Between two line breaks of an even table lie width - 1 delimiters, so every width-th mark is a line break.
+    regular = ends[before::width]
     return _Counts(
-        int(np.count_nonzero(codes == ord("\n"))),
-        int(np.count_nonzero(codes == delimiter)),
+        newlines,
         chunk.count(b"\r") if carriage else 0,
         chunk.count(b"\r\n") if carriage else 0,
         b'"' in chunk,
         b"'" in chunk,
         chunk.isascii(),
         chunk[:1] + chunk[-1:],
+        not newlines or int(np.count_nonzero(regular)) == newlines,
+        before,
+        after,
     )
 
 
@@ -267,14 +318,14 @@ def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _is_qualtrics(readable: Path, delimiter: str) -> bool:
-    """Whether the third line holds the ids that Qualtrics writes below the names and texts of its questions."""
+def _qualtrics_texts(readable: Path, delimiter: str) -> list[str] | None:
+    """The second line of an export of Qualtrics, whose third line holds its import ids; None for any other file."""
     try:
         lines = [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
     except csv.Error:
-        return False
+        return None
     marked = [cell.lstrip().startswith('{"ImportId"') for cell in lines[-1]] if len(lines) == 3 else []
-    return bool(marked) and all(marked)
+    return [" ".join(cell.split()) for cell in lines[1]] if marked and all(marked) else None
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:

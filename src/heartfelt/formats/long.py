@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import EmptyIdError, InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.answers import NO_RATER, coded_answers, single_answers
+from heartfelt.formats.answers import coded_answers, single_answers
 from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.described import (
@@ -30,6 +30,7 @@ from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, stated_prompts
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,
@@ -65,6 +66,7 @@ from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.study import study_text
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.tables import RATINGS, number_schema
+from heartfelt.wording import listed
 
 NUMBERS: Mapping[str, type[pl.DataType]] = {
     "position": pl.Int64,
@@ -147,7 +149,11 @@ class Long(Format):
             )
             roles = replace(roles, others={**roles.others, "role": "role"})
         table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
-        spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
+        try:
+            spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
+        except EmptyIdError:
+            _explain_empty(table, roles)
+            raise
         questions = spooled.survey.questions
         if not questions:
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
@@ -180,6 +186,7 @@ class Long(Format):
             raters=known_raters(table, roles, spooled),
             traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
             ledger=ledger,
+            reading=[_understood(roles)],
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -196,6 +203,13 @@ class Long(Format):
         write_sets(snapshot, target)
 
 
+def _understood(roles: Roles) -> str:
+    """Which column was taken for what, in words."""
+    named = {"rater": roles.rater, "stimulus": roles.stimulus, "question": roles.question, **roles.others}
+    parts = [f"{column} as {role}" for role, column in named.items() if column]
+    return f"read {', '.join([*parts, f'{listed(roles.values)} as answers'])}"
+
+
 def _numbered(table: SourceTable) -> SourceTable:
     """The table with repeated presentations numbered in the order of its rows, where ``repeat=order`` asks for that."""
     if table.options.get("repeat") != ORDER or ORDER in table.columns:
@@ -208,14 +222,14 @@ def _numbered(table: SourceTable) -> SourceTable:
 
 def _roles(table: SourceTable) -> Roles:
     columns, options, where = table.columns, table.options, table.where
-    listed, of_stimulus, of_rater = (
+    answers, of_stimulus, of_rater = (
         table.names_in(key) for key in ("value", "stimulus_columns", "rater_columns")
     )
     if options.get("anchors") in columns and options["anchors"] not in of_stimulus:
         of_stimulus.append(options["anchors"])
-    need(columns, [*listed, *of_stimulus, *of_rater], where)
+    need(columns, [*answers, *of_stimulus, *of_rater], where)
     question = table.pick_optional("question")
-    values = tuple(listed) or (table.pick("value"),)
+    values = tuple(answers) or (table.pick("value"),)
     if len(values) > 1:
         question = None
     others: dict[str, str] = {}
@@ -229,9 +243,12 @@ def _roles(table: SourceTable) -> Roles:
         if parts.count(name) > 1:
             raise InputError(
                 f"{where}: the column '{name}' cannot play two parts.",
-                "Name the columns with --map rater=… stimulus=… value=…",
+                f"Name the columns with {as_option('rater', '…')}, {as_option('stimulus', '…')} and {as_option('value', '…')}.",
             )
-    return Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
+    roles = Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
+    table.refuse_nested(column for column in roles.taken if column is not None and column not in values)
+    table.refuse_nested(values, lists=True)
+    return roles
 
 
 def _rater(table: SourceTable) -> str | None:
@@ -240,9 +257,9 @@ def _rater(table: SourceTable) -> str | None:
         return None
     try:
         return table.pick("rater")
-    except InputError as error:
-        raise InputError(
-            error.problem, f"{error.fix} If the table does not say who rated: --map rater={NO_RATER}."
+    except UnclearColumnError as error:
+        raise UnclearColumnError(
+            error.problem, f"{error.fix} If the table does not say who rated: {as_option('rater', NO_RATER)}."
         ) from error
 
 
@@ -285,9 +302,16 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
     """Name the cell that is not a number or not a moment in a column that must hold such."""
     for role in wanted:
         if role in roles.others:
-            sheet = Sheet(table.rows.select(roles.others[role]).collect(), table.where)
+            column = table.rows.select(roles.others[role]).collect()
+            sheet = Sheet(column, table.where, position=table.position)
             check = {"at": sheet.moments, "seconds": sheet.numbers}.get(role, sheet.whole_numbers)
             check(roles.others[role])
+
+
+def _explain_empty(table: SourceTable, roles: Roles) -> None:
+    """Name the line without a stimulus or a question."""
+    names = [name for name in (roles.stimulus, roles.question) if name is not None]
+    Sheet(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
 
 
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:

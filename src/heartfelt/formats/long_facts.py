@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.columns import read_table
 from heartfelt.formats.set_rows import ABOUT_STIMULUS
 from heartfelt.formats.source_table import SourceTable, side_table
@@ -87,7 +87,7 @@ def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataF
     if listed.height and raters and not set(listed["rater"]) & set(raters):
         raise InputError(
             f"No rater of {table.path.name} is in {companion.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
-            f"Use the same ids in both files, or name the id's column in {companion.name} with --map raters_id=COLUMN.",
+            f"Use the same ids in both files, or name the id's column in {companion.name} with {as_option('raters_id', 'COLUMN')}.",
         )
     return RATERS.check(listed, str(companion))
 

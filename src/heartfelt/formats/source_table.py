@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
@@ -51,6 +51,8 @@ _COLUMN_OPTIONS = (
     *SYNONYMS, "trial", "set", "first", "second", "winner", "judge", "members", "id",
     "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
 )  # fmt: skip
+ROW_NUMBER = "\0number"
+"""The column of a numbered table with the rows' numbers in the file."""
 _ROWS_CHECKED = 2000
 _PERSONAL_SHARE = 0.5
 """A column whose cells look personal in more than this share is personal."""
@@ -80,6 +82,10 @@ class SourceTable:
     keep_alive: object = None
     """What must not be removed before the rows are read, such as a copy of the file in UTF-8."""
 
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, where the file has such a line."""
+    records: bool = False
+
     @property
     def where(self) -> str:
         """The table's file, for errors."""
@@ -92,12 +98,53 @@ class SourceTable:
 
     def sheet(self, row: str) -> Sheet:
         """All rows in memory, each a ``row``; an error where there is none."""
-        frame = collected(self.rows, self.path)
+        frame = self.frame()
         if not frame.height:
             raise InputError(
                 f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
             )
-        return Sheet(frame, self.where)
+        return Sheet(frame, self.where, position=self.position)
+
+    def refuse_nested(self, names: Iterable[str], *, lists: bool = False) -> None:
+        """Raise for a column whose cells are lists or objects; ``lists``: lists of plain values are fine."""
+        schema = self.rows.collect_schema()
+        for name in names:
+            dtype = schema[name]
+            fine = (
+                lists
+                and isinstance(dtype, pl.List)
+                and not dtype.inner.is_nested()
+                and dtype.inner != pl.Null
+            )
+            if dtype.is_nested() and not fine:
+                raise InputError(
+                    f"{self.where}: the cells of '{name}' are lists or objects.",
+                    "Write one value per cell, or name another column.",
+                )
+
+    def frame(self) -> pl.DataFrame:
+        """All rows in memory; lists and objects in cells are text."""
+        frame = collected(self.rows, self.path)
+        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+        return frame.with_columns(
+            pl.Series(
+                name, [None if cell is None else str(cell) for cell in frame[name].to_list()], pl.String
+            )
+            for name in nested
+        )
+
+    def position(self, row: int) -> str:
+        """Where a row of the table stands in its file, whichever rows were left out: ``line 12``, or ``row 11``."""
+        table = open_table(
+            self.path, {**self.options, "personal": "keep"}, records=self.records, numbered=True
+        )
+        numbers = table.rows.select(ROW_NUMBER).slice(row, 1).collect().to_series()
+        return self.place_of(int(numbers[0]) if numbers.len() else row)
+
+    def place_of(self, number: int) -> str:
+        """The line of a row of the file, by its number from 0; the row where the file has no lines."""
+        opened = self.keep_alive
+        return f"line {opened.line(number)}" if isinstance(opened, Delimited) else f"row {number + 1}"
 
     def pick(self, role: str) -> str:
         """The column that plays ``role``: the one the options name, else the first with a usual name."""
@@ -135,12 +182,16 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
-def open_table(path: Path, options: Mapping[str, str], *, records: bool = False) -> SourceTable:
+def open_table(
+    path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False
+) -> SourceTable:
     """Open a table with the shared options; columns that options name are never taken for personal data.
 
     ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
+    ``numbered``: with a column of the rows' numbers in the file, from 0.
     """
     rows, opened = _rows(path, options, records=records)
+    rows = rows.with_row_index(ROW_NUMBER) if numbered else rows
     delimited, notes = opened, list(opened.notes) if opened is not None else []
     named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}
     personal = {} if options.get("personal") == "keep" else _personal(rows, named)
@@ -148,13 +199,24 @@ def open_table(path: Path, options: Mapping[str, str], *, records: bool = False)
         rows, delimited = rows.drop(personal), None
         dropped = ", ".join(f"'{name}' ({kind})" for name, kind in personal.items())
         notes.append(
-            f"Columns with personal data were dropped: {dropped}. Keep them with --map personal=keep."
+            f"Columns with personal data were dropped: {dropped}. Keep them with {as_option('personal', 'keep')}."
         )
     ledger = None
     if "where" in options:
         rows, ledger = _filtered(rows, options["where"], str(path))
         delimited = None
-    return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened)
+    texts = {} if opened is None else opened.texts
+    return SourceTable(
+        path,
+        rows,
+        options,
+        delimited=None if numbered else delimited,
+        notes=tuple(notes),
+        ledger=ledger,
+        keep_alive=opened,
+        texts=texts,
+        records=records,
+    )
 
 
 def joined_columns(table: SourceTable) -> SourceTable:
@@ -293,9 +355,9 @@ def pick(columns: Sequence[str], role: str, options: Mapping[str, str], where: s
     """The column that plays ``role``: the one the options name, else the first with a usual name."""
     column = pick_optional(columns, role, options, where)
     if column is None:
-        raise InputError(
+        raise UnclearColumnError(
             f"{where}: no column is unmistakably the {role}.",
-            f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+            f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
         )
     return column
 
@@ -324,7 +386,8 @@ def side_table(
     if id_column is None and same_as in table.columns:
         id_column = same_as
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
-    sheet = Sheet(collected(table.rows, path).rename({column: role}), table.where).with_ids(role)
+    rows = collected(table.rows, path).rename({column: role})
+    sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
     sheet.unique(role)
     return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
 

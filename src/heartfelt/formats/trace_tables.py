@@ -21,10 +21,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heartfelt.errors import InputError
-from heartfelt.formats.answers import NO_RATER
 from heartfelt.formats.columns import ids, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
 from heartfelt.formats.described import build, new_names, stated_scale
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import trace_means, unnamed, usable
 from heartfelt.formats.source_table import SourceTable, open_table, pick
 from heartfelt.progress import Progress

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet, id_notes, ids
 from heartfelt.formats.delimited import csv_text
@@ -23,6 +23,7 @@ from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
 from heartfelt.tables import number_types
+from heartfelt.wording import listed as join_names
 
 TOTALS = {"n", "total", "votes", "count", "sum", "n_raters", "num_raters", "num_annotators"}
 TOTALS |= {"n_votes", "total_votes"}
@@ -77,6 +78,7 @@ class Votes(Format):
             notes=id_notes(sheet[key], "stimulus"),
             ratings=ratings,
             items=items,
+            reading=[f"read {key} as stimulus, {join_names(list(columns))} as counts"],
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -115,9 +117,9 @@ def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str
         if not columns and "pattern" not in options:
             columns = {name: name for name in _whole_columns(frame, taken)}
     if len(columns) < 2:
-        raise InputError(
+        raise UnclearColumnError(
             f"{table.where}: fewer than two columns hold counts.",
-            f"Name them with --map categories=a,b,c. The columns are: {', '.join(frame.columns[:30])}.",
+            f"Name them with {as_option('categories', 'a,b,c')}. The columns are: {', '.join(frame.columns[:30])}.",
         )
     return columns
 
