@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.stats._kernels_resample import compiled
+from heartfelt.stats._compiled import compiled
 from heartfelt.stats.triples import Floats, Ints
 
 Counts = npt.NDArray[np.int32]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from heartfelt.stats._compiled import compiled
 
 Array = Any
 HEAD = 10
@@ -17,7 +18,7 @@ PER_SYSTEM = 6
 """Figures of each system: its mean, and what the two-way jackknife needs for its interval."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def answers(
     rater: Array,
     stimulus: Array,
@@ -51,7 +52,7 @@ def answers(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def statistics(
     rater: Array,
     stimulus: Array,
@@ -131,7 +132,7 @@ def statistics(
     return head, parts, effects, cover_left, cover_right
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _additive(
     n: Array,
     mean: Array,
@@ -184,7 +185,7 @@ def _additive(
             head[9] = (beta @ wanted) / (intents - 1) / head[6]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _jackknife(
     rater: Array,
     stimulus: Array,
@@ -247,7 +248,7 @@ def _jackknife(
         parts[s, 5] = people
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cells(
     n: Array, mean: Array, system: Array, intent: Array, intents: int, s: int, size: float, centre: float
 ) -> tuple[float, float]:

@@ -9,12 +9,13 @@ width zero). Unsigned indices spare the check for negative ones in the innermost
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit, uint64
+
+from heartfelt.stats._compiled import SMALL, compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def span(ids):
     """Smallest and largest of a non-empty array."""
     low = high = ids[0]
@@ -26,20 +27,20 @@ def span(ids):
     return low, high
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def group(item, width, rater, value):
     """Order ratings by item, keeping their order within an item; ``rater`` may be empty."""
     start = np.zeros(width + 2, np.int64)
     for k in range(item.size):
-        start[uint64(item[k]) + uint64(2)] += 1
+        start[np.uint64(item[k]) + np.uint64(2)] += 1
     for i in range(2, width + 2):
         start[i] += start[i - 1]
     out_rater = np.empty(rater.size, np.int32)
     out_value = np.empty_like(value)
     known = rater.size > 0
     for k in range(item.size):
-        slot = uint64(item[k]) + uint64(1)
-        to = uint64(start[slot])
+        slot = np.uint64(item[k]) + np.uint64(1)
+        to = np.uint64(start[slot])
         start[slot] += 1
         out_value[to] = value[k]
         if known:
@@ -47,19 +48,19 @@ def group(item, width, rater, value):
     return start[: width + 1], out_rater, out_value
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def grouped_duplicate(start, rater, raters):
     """Item and rater of a pair that occurs twice, or (-1, -1)."""
     last = np.full(raters, -1, np.int64)
     for i in range(start.size - 1):
         for k in range(start[i], start[i + 1]):
             if last[rater[k]] == i:
-                return i, int64(rater[k])
+                return i, np.int64(rater[k])
             last[rater[k]] = i
     return -1, -1
 
 
-@njit(cache=True)
+@compiled
 def loose_duplicate(item, low, width, rater, seen, rater_low):
     """Position of a rating whose (rater, item) occurs twice, or -1; marks the raters seen.
 
@@ -70,25 +71,27 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
     n = item.size
     mask = np.zeros(width, np.uint64)
     suspects = np.empty(n // 8 + 16, np.int64)
-    space = uint64(suspects.size)
-    result = uint64(0)
+    space = np.uint64(suspects.size)
+    result = np.uint64(0)
     for k in range(n):
-        i = uint64(item[k] - low)
-        r = uint64(rater[k] - rater_low)
+        i = np.uint64(item[k] - low)
+        r = np.uint64(rater[k] - rater_low)
         seen[r] = 1
         h = r * _GOLDEN
-        bits = (uint64(1) << (h >> uint64(58))) | (uint64(1) << ((h >> uint64(52)) & uint64(63)))
+        bits = (np.uint64(1) << (h >> np.uint64(58))) | (
+            np.uint64(1) << ((h >> np.uint64(52)) & np.uint64(63))
+        )
         m = mask[i]
         if m & bits == bits:
             if result == space:
                 return -2
             suspects[result] = k
-            result += uint64(1)
+            result += np.uint64(1)
         mask[i] = m | bits
-    return _earlier(item, low, width, rater, rater_low, suspects[:result], uint64(seen.size))
+    return _earlier(item, low, width, rater, rater_low, suspects[:result], np.uint64(seen.size))
 
 
-@njit(cache=True)
+@compiled
 def _earlier(item, low, width, rater, rater_low, suspects, people):
     """A rating with the same (rater, item) as a suspect, exactly."""
     if suspects.size == 0:
@@ -98,38 +101,38 @@ def _earlier(item, low, width, rater, rater_low, suspects, people):
     while (1 << bits) < 4 * suspects.size:
         bits += 1
     slots = np.full(1 << bits, -1, np.int64)
-    size, shift = uint64(1 << bits), uint64(64 - bits)
+    size, shift = np.uint64(1 << bits), np.uint64(64 - bits)
     for k in suspects:
-        i = uint64(item[k] - low)
+        i = np.uint64(item[k] - low)
         flagged[i] = 1
-        key = int64(i * people + uint64(rater[k] - rater_low))
-        at = (uint64(key) * _GOLDEN) >> shift
+        key = np.int64(i * people + np.uint64(rater[k] - rater_low))
+        at = (np.uint64(key) * _GOLDEN) >> shift
         while slots[at] >= 0 and slots[at] != key:
-            at = (at + uint64(1)) & (size - uint64(1))
+            at = (at + np.uint64(1)) & (size - np.uint64(1))
         if slots[at] == key:
             return k
         slots[at] = key
     # Gathering first, without a branch, spares a million guesses of which few ratings are on flagged items.
     near = np.empty(item.size + 1, np.int32)
-    result = uint64(0)
+    result = np.uint64(0)
     for k in range(item.size):
         near[result] = k
-        result += uint64(flagged[uint64(item[k] - low)])
+        result += np.uint64(flagged[np.uint64(item[k] - low)])
     at_suspect = 0
     for k in near[:result]:
         if at_suspect < suspects.size and suspects[at_suspect] == k:
             at_suspect += 1
             continue
-        key = int64(uint64(item[k] - low) * people + uint64(rater[k] - rater_low))
-        at = (uint64(key) * _GOLDEN) >> shift
+        key = np.int64(np.uint64(item[k] - low) * people + np.uint64(rater[k] - rater_low))
+        at = (np.uint64(key) * _GOLDEN) >> shift
         while slots[at] >= 0:
             if slots[at] == key:
-                return int64(k)
-            at = (at + uint64(1)) & (size - uint64(1))
+                return np.int64(k)
+            at = (at + np.uint64(1)) & (size - np.uint64(1))
     return -1
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def participants(start, rater, people, at_least):
     """Ratings per rater on items with ``at_least`` ratings."""
     count = np.zeros(people, np.int64)
@@ -140,7 +143,7 @@ def participants(start, rater, people, at_least):
     return count
 
 
-@njit(cache=True)
+@compiled
 def packed_moments(item, low, width, value, value_low):
     """Per-item count, sum and sum of squares of small integers in one 64-bit word each, then their totals.
 
@@ -148,10 +151,10 @@ def packed_moments(item, low, width, value, value_low):
     """
     word = np.zeros(width, np.int64)
     for k in range(item.size):
-        x = int64(value[k]) - value_low
+        x = np.int64(value[k]) - value_low
         if x + value_low != value[k]:
             return False, 0, 0.0, 0.0, 0.0, 0, 0
-        word[uint64(item[k] - low)] += (int64(1) << 48) + (x << 28) + x * x
+        word[np.uint64(item[k] - low)] += (np.int64(1) << 48) + (x << 28) + x * x
     n, total, squares, within, items, single = 0, 0, 0, 0.0, 0, 0
     for w in word:
         m = w >> 48
@@ -170,7 +173,7 @@ def packed_moments(item, low, width, value, value_low):
     return n + single == item.size, n, 2.0 * within, float(total), float(squares), items, single
 
 
-@njit(cache=True)
+@compiled
 def moments(item, low, width, value, shift, table):
     """Per-item sums of ``value - shift``, or of ``table[value - shift]`` if there is a table, then totals."""
     acc = np.zeros(3 * width)
@@ -178,13 +181,13 @@ def moments(item, low, width, value, shift, table):
     for k in range(item.size):
         x = float(value[k]) - shift
         if scored:
-            x = table[uint64(x)]
+            x = table[np.uint64(x)]
         if x - x != 0.0:
             return False, 0, 0.0, 0.0, 0.0, 0, 0
-        b = uint64(3) * uint64(item[k] - low)
+        b = np.uint64(3) * np.uint64(item[k] - low)
         acc[b] += 1.0
-        acc[b + uint64(1)] += x
-        acc[b + uint64(2)] += x * x
+        acc[b + np.uint64(1)] += x
+        acc[b + np.uint64(2)] += x * x
     n, total, squares, within, items, single = 0.0, 0.0, 0.0, 0.0, 0, 0
     for b in range(0, acc.size, 3):
         m = acc[b]
@@ -199,40 +202,40 @@ def moments(item, low, width, value, shift, table):
     return True, round(n), 2.0 * within, total, squares, items, single
 
 
-@njit(cache=True)
+@compiled
 def margins(item, low, width, value, value_low, values):
     """How often each small integer occurs among pairable ratings; False when a value is not whole."""
     state = np.zeros(2 * width, np.int32)
     count = np.zeros(values, np.int64)
     for k in range(item.size):
-        x = int64(value[k]) - value_low
+        x = np.int64(value[k]) - value_low
         if x + value_low != value[k]:
             return False, count
-        count[uint64(x)] += 1
-        b = uint64(2) * uint64(item[k] - low)
+        count[np.uint64(x)] += 1
+        b = np.uint64(2) * np.uint64(item[k] - low)
         state[b] += 1
-        state[b + uint64(1)] = x
+        state[b + np.uint64(1)] = x
     for b in range(0, state.size, 2):
         if state[b] == 1:
             count[state[b + 1]] -= 1
     return True, count
 
 
-@njit(cache=True)
+@compiled
 def vote_table(item, low, width, value, value_low, values):
     """Votes by item and small integer, in bytes; False when a value is not whole or a count leaves the byte."""
     table = np.zeros(width * values, np.uint8)
-    step, base = uint64(values), int64(value_low)
+    step, base = np.uint64(values), np.int64(value_low)
     for k in range(item.size):
-        x = int64(value[k]) - base
-        at = uint64(item[k] - low) * step + uint64(x)
+        x = np.int64(value[k]) - base
+        at = np.uint64(item[k] - low) * step + np.uint64(x)
         table[at] += np.uint8(1)
         if x + base != value[k] or table[at] == 0:
             return False, table.reshape(width, values)
     return True, table.reshape(width, values)
 
 
-@njit(cache=True)
+@compiled
 def table_margins(table):
     """How often each value occurs among pairable votes; pairable items and single votes."""
     count = np.zeros(table.shape[1], np.int64)
@@ -250,7 +253,7 @@ def table_margins(table):
     return count, items, single
 
 
-@njit(cache=True)
+@compiled
 def table_within(table, scores):
     """Disagreement within items, each over its votes less one: of scores, or of unequal votes without any."""
     within = 0.0
@@ -258,7 +261,7 @@ def table_within(table, scores):
     for row in table:
         m, same, s, q = 0, 0, 0.0, 0.0
         for c in range(row.size):
-            votes = int64(row[c])
+            votes = np.int64(row[c])
             m += votes
             same += votes * votes
             if not nominal:
@@ -269,7 +272,7 @@ def table_within(table, scores):
     return within
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def add_scores(start, rater, z, inside, across, own):
     """Add one axis of squared distances: to the item's other ratings, to all, and within each rater's set.
 
@@ -313,7 +316,7 @@ def add_scores(start, rater, z, inside, across, own):
         row[:3] = 0.0
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def add_categories(start, code, width, inside, across):
     """Nominal distances: unequal ratings of the same item, and unequal ratings among all."""
     count = np.zeros(width, np.int64)
@@ -337,7 +340,7 @@ def add_categories(start, code, width, inside, across):
             here[code[k]] = 0
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def taken(start, rater, code):
     """Rater and category of everything that leaves with a rater (see ``add_scores``)."""
     who, what = np.empty(2 * code.size, np.int64), np.empty(2 * code.size, np.int64)

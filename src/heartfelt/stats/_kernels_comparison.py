@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._kernels_resample import compiled
+from heartfelt.stats._compiled import compiled
 
 
 @compiled
