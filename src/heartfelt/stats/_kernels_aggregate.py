@@ -91,7 +91,7 @@ def median_moments(
     return median, error
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def plurality(starts: Array, category: Array, categories: int) -> tuple[Array, Array, Array]:
     """Per item the votes of its most frequent category, and which categories have as many (ascending)."""
     items = starts.size - 1

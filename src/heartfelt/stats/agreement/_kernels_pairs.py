@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heartfelt.stats._compiled import compiled
+from heartfelt.stats._compiled import SMALL, compiled
 
 KAPPA, KAPPA_LINEAR, KAPPA_QUADRATIC, ACCURACY, BALANCED = range(5)
 FINE, TOO_FEW, NO_CHANCE = range(3)
@@ -199,7 +199,7 @@ def _score(kind, a, b, scores, counts, without):
     return _score_kappa(kind, a, b, scores, counts[0], counts[1], without)
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def pair_scores(cast, scores, rater_start, order, kind, at_least, out, sums):
     """Score every pair of raters that shares an item; returns how many there are.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heartfelt.stats._compiled import compiled
+from heartfelt.stats._compiled import SMALL, compiled
 
 
 @compiled
@@ -39,7 +39,7 @@ def _shared(first, second):
     return count
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def add_inside(item_start, code, start, members, masi, inside):
     """Distance of every rating to the other ratings of its item."""
     for i in range(item_start.size - 1):
@@ -54,7 +54,7 @@ def add_inside(item_start, code, start, members, masi, inside):
                 inside[q] += apart
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def likeness_sums(queries, references, weights, start, members, width, masi):
     """For each query set, the weighted sum of its likeness to the reference sets (each named once).
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heartfelt.stats._compiled import compiled
+from heartfelt.stats._compiled import SMALL, compiled
 
 UNANIMOUS, MEAN_PAIRS, POOLED_PAIRS, LEAVE_ONE_OUT, AGAINST_PRIOR = range(5)
 IDENTITY, LINEAR, QUADRATIC, ORDINAL = range(4)
@@ -44,7 +44,7 @@ def _tally_item(code, count, cats):
     return d
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def credits(start, code, kind, scores, widest):
     """Per vote, the credit summed over all votes of its item, itself included."""
     out = np.zeros(code.size)
@@ -71,7 +71,7 @@ def credits(start, code, kind, scores, widest):
     return out
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def agreement_parts(start, code, credit, width):
     """Items, items with two votes, their mean agreement, and the mean over items of category shares."""
     items, paired, agreement = 0, 0, 0.0
@@ -91,7 +91,7 @@ def agreement_parts(start, code, credit, width):
     return items, paired, agreement / max(paired, 1), share / max(items, 1)
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def chance_influence(cast, credit, slope, level, facts, people, fixed):
     """Influences on ``(pa - pe) / (1 - pe)``; ``slope`` is the derivative of ``pe`` by category share.
 
@@ -197,7 +197,7 @@ def _contributions(kind, count, cats, d, m, prior, space):
     return entries, ties
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def tally(start, code, kind, prior, width, widest):
     """Right answers and trials by true category over all items; ties; items that took part."""
     hit, trial = np.zeros(width), np.zeros(width)
@@ -222,7 +222,7 @@ def tally(start, code, kind, prior, width, widest):
     return hit, trial, ties, items
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def tally_influence(cast, kind, prior, slopes, widest, people, fixed):
     """Influences on a function of the tallies with derivatives ``slopes`` (by right answers, by trials).
 
