@@ -40,8 +40,8 @@ CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
 MADE_ON = datetime(2026, 1, 1, tzinfo=UTC)
 """The moment that the demo writes wherever files hold the time, so that the same seed gives the same bytes."""
-MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet")
-"""The files that two demos with the same seed need not share: a database, and a cache that knows files by their age."""
+MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
+"""The files that two demos with the same seed need not share: a database, and two records that know media by their age."""
 
 
 @dataclass(slots=True)
@@ -78,13 +78,14 @@ def plan(demo: Demo, progress: Progress) -> str:
 def make(demo: Demo, progress: Progress) -> str:
     """The clips, by the built-in synthesiser in the place of four systems, as make.yaml says."""
     from heartfelt.files import write_text
-    from heartfelt.generation import make_study
+    from heartfelt.generation import MakeOptions, make_study
     from heartfelt.study import load_study
 
     folder = demo.folder / "study"
     systems = [f"  {each.id}: {{generator: synth-music}}\n" for each in load_study(folder).systems]
     write_text(folder / "make.yaml", f"per_cell: 1\nseconds: {CLIP_SECONDS}\nsystems:\n{''.join(systems)}")
-    made = make_study(folder, progress=progress)
+    # On one device clips are made one after the other, and the ledger lists them in that order.
+    made = make_study(folder, MakeOptions(device="cpu"), progress)
     return (
         f"{made.complete} clips by {len(made.systems)} systems, their provenance in {folder / 'stimuli.csv'}"
     )
