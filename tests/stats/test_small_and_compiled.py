@@ -5,12 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
 import pytest
 
+import heartfelt
+from heartfelt import stats
+from heartfelt.media.duplicates import duplicate_groups
 from heartfelt.screening import _alignment, _change, _kernels_alignment, _kernels_change, dependence
 from heartfelt.screening._kernels_dependence import count_as_strong
 from heartfelt.stats import _kernels_aggregate, _kernels_agreement, _kernels_leaving_out, _kernels_reliability
@@ -88,6 +93,7 @@ def test_shuffles_of_all_draws_at_once_are_those_drawn_one_by_one() -> None:
     assert np.array_equal(successive_shuffles(9, ends, drawn), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strata", [1, 3])
 @pytest.mark.parametrize("cross", [True, False])
 def test_shuffled_strength(strata: int, cross: bool) -> None:
@@ -102,6 +108,7 @@ def test_shuffled_strength(strata: int, cross: bool) -> None:
     assert counted == count_as_strong(*arguments)
 
 
+@pytest.mark.slow
 def test_alignments() -> None:
     rng = np.random.default_rng(4)
     sizes = np.array([30, 25, 13, 28])
@@ -132,6 +139,7 @@ def test_alignments() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("follows", [0, 12, 24])
 def test_chance_of_a_change(follows: int) -> None:
     rng = np.random.default_rng(follows)
@@ -148,6 +156,7 @@ def test_chance_of_a_change(follows: int) -> None:
     assert chances[0] == pytest.approx(chances[1], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_split_halves() -> None:
     starts, _, rater, value = grouped(5)
 
@@ -233,6 +242,7 @@ def interpretable() -> dict[str, tuple[Callable[..., Any], Callable[[], tuple[An
 INTERPRETABLE = interpretable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INTERPRETABLE)
 def test_interpreted_and_compiled_loops_give_the_same_numbers(name: str) -> None:
     function, arguments = INTERPRETABLE[name]
@@ -253,16 +263,111 @@ def _same(first: Any, second: Any) -> None:
         np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-12)
 
 
+def small_votes() -> tuple[Ints, Ints, Ints]:
+    rng = np.random.default_rng(11)
+    pairs = [(r, i) for i in range(14) for r in rng.permutation(6)[: 2 + i % 5]]
+    rater, item = np.array(pairs).T
+    return rater, item, rng.integers(0, 3, item.size)
+
+
+def small_comparisons() -> tuple[Ints, Ints, Floats]:
+    rng = np.random.default_rng(12)
+    first, second = rng.integers(0, 4, (2, 60))
+    second = np.where(first == second, (second + 1) % 4, second)
+    return first, second, rng.choice([0.0, 0.5, 1.0], 60)
+
+
+def studies() -> dict[str, Callable[[], Any]]:
+    """Functions of the library on small inputs, which between them run the loops not compared above."""
+    rater, item, vote = small_votes()
+    number = vote + 0.5 * item
+    sets = [frozenset({int(v), int(v + i) % 4}) for v, i in zip(vote, item, strict=True)]
+    first, second, won = small_comparisons()
+    rng = np.random.default_rng(13)
+    hashes = list(rng.integers(0, 256, (12, 32), dtype=np.uint8))
+    return {
+        "pairs": lambda: stats.cohen_kappa(rater, item, vote),
+        "balanced": lambda: stats.pairwise_balanced_accuracy(rater, item, vote),
+        "fleiss": lambda: stats.fleiss_kappa(rater, item, vote),
+        "gwet": lambda: stats.gwet_ac1(rater, item, vote),
+        "majority": lambda: stats.leave_one_out(rater, item, vote),
+        "exact": lambda: stats.exact_agreement(rater, item, vote),
+        "nominal": lambda: stats.alpha(rater, item, vote, level="nominal"),
+        "sets": lambda: stats.alpha(rater, item, sets, level="jaccard"),
+        "mode": lambda: stats.mode(rater, item, vote),
+        "p910": lambda: stats.p910(rater, item, number),
+        "bt500": lambda: stats.bt500(rater, item, number),
+        "ties": lambda: stats.davidson(None, first, second, won),
+        "strengths": lambda: stats.bradley_terry(None, first, second, np.ceil(won)),
+        "duplicates": lambda: duplicate_groups([*hashes, hashes[3] ^ np.uint8(1)]),
+    }
+
+
+CASES = studies()
+
+
 @pytest.mark.slow
-def test_a_small_study_is_analysed_without_the_compiler(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "from heartfelt.analysis import analyze\n"
-        "from heartfelt.simulate import DesignOptions, RaterMix, simulate\n"
-        "analyze(simulate(design=DesignOptions(stimuli=48), raters=36))\n"
-        "print('numba' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
-    assert done.stdout.splitlines()[-1] == "False"
+@pytest.mark.parametrize("name", CASES)
+def test_small_studies_get_the_numbers_of_compiled_loops(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    interpreted = CASES[name]()
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *given: self.compiled(*given))
+    _same_content(interpreted, CASES[name]())
+
+
+def _same_content(first: Any, second: Any) -> None:
+    if is_dataclass(first):
+        for part in fields(first):
+            _same_content(getattr(first, part.name), getattr(second, part.name))
+    elif isinstance(first, float | np.ndarray) and np.asarray(first).dtype.kind == "f":
+        np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-9)
+    elif isinstance(first, tuple | list):
+        for left, right in zip(first, second, strict=True):
+            _same_content(left, right)
+    elif isinstance(first, np.ndarray):
+        assert np.array_equal(first, second)
+
+
+def test_every_loop_that_may_be_interpreted_is_compared_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {kernel(function) for function, _ in INTERPRETABLE.values()}
+    usual = Kernel.interpreted
+
+    def noted(self: Kernel, *given: Any) -> Any:
+        used.add(self)
+        return usual(self, *given)
+
+    monkeypatch.setattr(Kernel, "interpreted", noted)
+    for case in CASES.values():
+        case()
+    modules = [name for _, name, _ in walk_packages(heartfelt.__path__, "heartfelt.") if "._kernels_" in name]
+    named = {
+        part
+        for module in modules
+        for part in vars(import_module(module)).values()
+        if isinstance(part, Kernel) and part.interpret_below
+    }
+    assert len(named) > 30
+    assert sorted(part.__name__ for part in named - used) == []
+
+
+CODE = """
+import sys
+from heartfelt.analysis import analyze
+from heartfelt.simulate import DesignOptions, stimuli, study_ratings
+from heartfelt.snapshot import Snapshot
+from heartfelt.study import parse_study
+study = parse_study(
+    "name: t\\nscales:\\n  nine: {type: points, points: 9}\\nquestions:\\n"
+    "  - {id: valence, text: V, scale: nine}\\n  - {id: arousal, text: A, scale: nine}\\n"
+)
+clips = stimuli(per_cell=1)
+rated = study_ratings(clips, 24, design=DesignOptions(per_rater=24), seed=5).ratings
+made = analyze(Snapshot.build(study, stimuli=clips.select("stimulus", "system", "intent"), ratings=rated))
+assert made.summary.reliability
+print("numba" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_a_small_study_is_analysed_without_the_compiler() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]

@@ -26,7 +26,8 @@ def evidence_by_place(units: Floats, at: Ints, floor: Floats, least: float) -> F
     )
     none1, none2 = _log_likelihood(yy1, n1 - 1.0, floor), _log_likelihood(yy2, n2 - 1.0, floor)
     ratios = np.stack([both - follows1 - none2, both - none1 - follows2], axis=1)
-    return np.where(enough[:, None], ratios, 0.0).sum(axis=-1)
+    summed: Floats = np.where(enough[:, None], ratios, 0.0).sum(axis=-1)
+    return summed
 
 
 def _squares(n: Floats, sums: Floats) -> tuple[Floats, Floats, Floats]:
@@ -48,7 +49,8 @@ def _log_likelihood(rest: Floats, free: Floats, floor: Floats) -> Floats:
 def _overall(ratios: Floats) -> Floats:
     """The log of the mean likelihood ratio over places and directions, up to a constant."""
     top = ratios.max(axis=(1, 2))
-    return 0.5 * top + np.log(np.exp(0.5 * (ratios - top[:, None, None])).sum(axis=(1, 2)))
+    overall: Floats = 0.5 * top + np.log(np.exp(0.5 * (ratios - top[:, None, None])).sum(axis=(1, 2)))
+    return overall
 
 
 def change_chance(

@@ -36,6 +36,7 @@ class Kernel:
 
     def __init__(self, function: Callable[..., Any], interpret_below: int = 0) -> None:
         update_wrapper(self, function)
+        self.__name__: str = function.__name__
         self.function = function
         self.interpret_below = interpret_below
 

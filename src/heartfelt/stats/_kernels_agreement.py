@@ -8,10 +8,17 @@ width zero). Unsigned indices spare the check for negative ones in the innermost
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from heartfelt.stats._compiled import SMALL, compiled
+from heartfelt.stats import _compiled
 
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
+
+int64: Any = np.int64
+uint64: Any = np.uint64
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -32,15 +39,15 @@ def group(item, width, rater, value):
     """Order ratings by item, keeping their order within an item; ``rater`` may be empty."""
     start = np.zeros(width + 2, np.int64)
     for k in range(item.size):
-        start[np.uint64(item[k]) + np.uint64(2)] += 1
+        start[uint64(item[k]) + uint64(2)] += 1
     for i in range(2, width + 2):
         start[i] += start[i - 1]
     out_rater = np.empty(rater.size, np.int32)
     out_value = np.empty_like(value)
     known = rater.size > 0
     for k in range(item.size):
-        slot = np.uint64(item[k]) + np.uint64(1)
-        to = np.uint64(start[slot])
+        slot = uint64(item[k]) + uint64(1)
+        to = uint64(start[slot])
         start[slot] += 1
         out_value[to] = value[k]
         if known:
@@ -55,7 +62,7 @@ def grouped_duplicate(start, rater, raters):
     for i in range(start.size - 1):
         for k in range(start[i], start[i + 1]):
             if last[rater[k]] == i:
-                return i, np.int64(rater[k])
+                return i, int64(rater[k])
             last[rater[k]] = i
     return -1, -1
 
@@ -71,24 +78,22 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
     n = item.size
     mask = np.zeros(width, np.uint64)
     suspects = np.empty(n // 8 + 16, np.int64)
-    space = np.uint64(suspects.size)
-    result = np.uint64(0)
+    space = uint64(suspects.size)
+    result = uint64(0)
     for k in range(n):
-        i = np.uint64(item[k] - low)
-        r = np.uint64(rater[k] - rater_low)
+        i = uint64(item[k] - low)
+        r = uint64(rater[k] - rater_low)
         seen[r] = 1
         h = r * _GOLDEN
-        bits = (np.uint64(1) << (h >> np.uint64(58))) | (
-            np.uint64(1) << ((h >> np.uint64(52)) & np.uint64(63))
-        )
+        bits = (uint64(1) << (h >> uint64(58))) | (uint64(1) << ((h >> uint64(52)) & uint64(63)))
         m = mask[i]
         if m & bits == bits:
             if result == space:
                 return -2
             suspects[result] = k
-            result += np.uint64(1)
+            result += uint64(1)
         mask[i] = m | bits
-    return _earlier(item, low, width, rater, rater_low, suspects[:result], np.uint64(seen.size))
+    return _earlier(item, low, width, rater, rater_low, suspects[:result], uint64(seen.size))
 
 
 @compiled
@@ -101,34 +106,34 @@ def _earlier(item, low, width, rater, rater_low, suspects, people):
     while (1 << bits) < 4 * suspects.size:
         bits += 1
     slots = np.full(1 << bits, -1, np.int64)
-    size, shift = np.uint64(1 << bits), np.uint64(64 - bits)
+    size, shift = uint64(1 << bits), uint64(64 - bits)
     for k in suspects:
-        i = np.uint64(item[k] - low)
+        i = uint64(item[k] - low)
         flagged[i] = 1
-        key = np.int64(i * people + np.uint64(rater[k] - rater_low))
-        at = (np.uint64(key) * _GOLDEN) >> shift
+        key = int64(i * people + uint64(rater[k] - rater_low))
+        at = (uint64(key) * _GOLDEN) >> shift
         while slots[at] >= 0 and slots[at] != key:
-            at = (at + np.uint64(1)) & (size - np.uint64(1))
+            at = (at + uint64(1)) & (size - uint64(1))
         if slots[at] == key:
             return k
         slots[at] = key
     # Gathering first, without a branch, spares a million guesses of which few ratings are on flagged items.
     near = np.empty(item.size + 1, np.int32)
-    result = np.uint64(0)
+    result = uint64(0)
     for k in range(item.size):
         near[result] = k
-        result += np.uint64(flagged[np.uint64(item[k] - low)])
+        result += uint64(flagged[uint64(item[k] - low)])
     at_suspect = 0
     for k in near[:result]:
         if at_suspect < suspects.size and suspects[at_suspect] == k:
             at_suspect += 1
             continue
-        key = np.int64(np.uint64(item[k] - low) * people + np.uint64(rater[k] - rater_low))
-        at = (np.uint64(key) * _GOLDEN) >> shift
+        key = int64(uint64(item[k] - low) * people + uint64(rater[k] - rater_low))
+        at = (uint64(key) * _GOLDEN) >> shift
         while slots[at] >= 0:
             if slots[at] == key:
-                return np.int64(k)
-            at = (at + np.uint64(1)) & (size - np.uint64(1))
+                return int64(k)
+            at = (at + uint64(1)) & (size - uint64(1))
     return -1
 
 
@@ -151,10 +156,10 @@ def packed_moments(item, low, width, value, value_low):
     """
     word = np.zeros(width, np.int64)
     for k in range(item.size):
-        x = np.int64(value[k]) - value_low
+        x = int64(value[k]) - value_low
         if x + value_low != value[k]:
             return False, 0, 0.0, 0.0, 0.0, 0, 0
-        word[np.uint64(item[k] - low)] += (np.int64(1) << 48) + (x << 28) + x * x
+        word[uint64(item[k] - low)] += (int64(1) << 48) + (x << 28) + x * x
     n, total, squares, within, items, single = 0, 0, 0, 0.0, 0, 0
     for w in word:
         m = w >> 48
@@ -181,13 +186,13 @@ def moments(item, low, width, value, shift, table):
     for k in range(item.size):
         x = float(value[k]) - shift
         if scored:
-            x = table[np.uint64(x)]
+            x = table[uint64(x)]
         if x - x != 0.0:
             return False, 0, 0.0, 0.0, 0.0, 0, 0
-        b = np.uint64(3) * np.uint64(item[k] - low)
+        b = uint64(3) * uint64(item[k] - low)
         acc[b] += 1.0
-        acc[b + np.uint64(1)] += x
-        acc[b + np.uint64(2)] += x * x
+        acc[b + uint64(1)] += x
+        acc[b + uint64(2)] += x * x
     n, total, squares, within, items, single = 0.0, 0.0, 0.0, 0.0, 0, 0
     for b in range(0, acc.size, 3):
         m = acc[b]
@@ -208,13 +213,13 @@ def margins(item, low, width, value, value_low, values):
     state = np.zeros(2 * width, np.int32)
     count = np.zeros(values, np.int64)
     for k in range(item.size):
-        x = np.int64(value[k]) - value_low
+        x = int64(value[k]) - value_low
         if x + value_low != value[k]:
             return False, count
-        count[np.uint64(x)] += 1
-        b = np.uint64(2) * np.uint64(item[k] - low)
+        count[uint64(x)] += 1
+        b = uint64(2) * uint64(item[k] - low)
         state[b] += 1
-        state[b + np.uint64(1)] = x
+        state[b + uint64(1)] = x
     for b in range(0, state.size, 2):
         if state[b] == 1:
             count[state[b + 1]] -= 1
@@ -225,10 +230,10 @@ def margins(item, low, width, value, value_low, values):
 def vote_table(item, low, width, value, value_low, values):
     """Votes by item and small integer, in bytes; False when a value is not whole or a count leaves the byte."""
     table = np.zeros(width * values, np.uint8)
-    step, base = np.uint64(values), np.int64(value_low)
+    step, base = uint64(values), int64(value_low)
     for k in range(item.size):
-        x = np.int64(value[k]) - base
-        at = np.uint64(item[k] - low) * step + np.uint64(x)
+        x = int64(value[k]) - base
+        at = uint64(item[k] - low) * step + uint64(x)
         table[at] += np.uint8(1)
         if x + base != value[k] or table[at] == 0:
             return False, table.reshape(width, values)
@@ -261,7 +266,7 @@ def table_within(table, scores):
     for row in table:
         m, same, s, q = 0, 0, 0.0, 0.0
         for c in range(row.size):
-            votes = np.int64(row[c])
+            votes = int64(row[c])
             m += votes
             same += votes * votes
             if not nominal:

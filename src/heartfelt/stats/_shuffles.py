@@ -15,7 +15,8 @@ def numbers_below(seed: int, draws: int, sizes: Sequence[int] | Ints) -> Ints:
     bounds = np.asarray(sizes, np.uint64)
     steps = np.arange(1, draws * bounds.size + 1, dtype=np.uint64).reshape(draws, bounds.size)
     bits = mix.function(np.uint64(seed) + steps * _GOLDEN)  # type: ignore[attr-defined]
-    return (((bits >> _HALF) * bounds) >> _HALF).astype(np.int64)
+    numbers: Ints = (((bits >> _HALF) * bounds) >> _HALF).astype(np.int64)
+    return numbers
 
 
 def successive_shuffles(length: int, first: Sequence[int] | Ints, second: Ints) -> Ints:

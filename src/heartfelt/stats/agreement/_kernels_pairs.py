@@ -9,9 +9,14 @@ without each shared item.
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from heartfelt.stats._compiled import SMALL, compiled
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 KAPPA, KAPPA_LINEAR, KAPPA_QUADRATIC, ACCURACY, BALANCED = range(5)
 FINE, TOO_FEW, NO_CHANCE = range(3)

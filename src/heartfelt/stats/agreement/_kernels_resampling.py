@@ -4,9 +4,14 @@
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from heartfelt.stats._compiled import SMALL, compiled
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 
 @compiled

@@ -8,9 +8,14 @@ and 0 for sets without a common member; distance is 1 less likeness.
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from heartfelt.stats._compiled import SMALL, compiled
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 
 @compiled

@@ -9,9 +9,14 @@ does to its item's own share is taken exactly, by counting the item without it.
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from heartfelt.stats._compiled import SMALL, compiled
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 UNANIMOUS, MEAN_PAIRS, POOLED_PAIRS, LEAVE_ONE_OUT, AGAINST_PRIOR = range(5)
 IDENTITY, LINEAR, QUADRATIC, ORDINAL = range(4)

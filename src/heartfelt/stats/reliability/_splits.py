@@ -50,7 +50,7 @@ def split_at_once(
 
 def _leave_out(
     starts: Ints, rater: Ints, value: Floats, uniform: Floats, raters: int
-) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
+) -> tuple[Floats, tuple[Floats, ...]]:
     """Per split: the halves' correlation, and the correlations without each item, rater and rating (NaN if undefined)."""
     sizes = np.diff(starts)
     item = np.repeat(np.arange(sizes.size), sizes)
