@@ -85,7 +85,7 @@
   figures.intervals = (host, figure) => panels(host, figure, (svg, panel, width) => {
     // Labels are left of their rows, or above them where that would leave too little space.
     const rows = panel.rows, labelWidth = widest(rows.map((r) => r.label)) + 14, above = labelWidth > width * 0.42;
-    const row = above ? 40 : rows.length > 24 ? 18 : 26, left = above ? 8 : labelWidth;
+    const row = above ? 40 : panel.row || (rows.length > 24 ? 18 : 26), left = above ? 8 : labelWidth;
     const lanes = (panel.brackets || []).length * 30 + (panel.ties || []).length * 8;
     const right = width - 10 - lanes, top = (panel.lines || []).some((l) => l.label) ? 18 : 6, bottom = top + rows.length * row;
     const x = linear(panel.value, left, right), y = (place) => top + (place + (above ? 0.68 : 0.5)) * row;
@@ -322,7 +322,7 @@
     if (figure.key) element("li", "", list, figure.key);
     const plain = { ...figure, legend: [] };
     panels(host, plain, (svg, panel, width) => {
-      const size = Math.min(width, 460), edge = 40, inner = size - edge - 14, top = 8, colour = (group) => panel.colours[group || ""] || panel.colours[""];
+      const size = Math.min(width, panel.size || 460), edge = 40, inner = size - edge - 14, top = 8, colour = (group) => panel.colours[group || ""] || panel.colours[""];
       const x = linear(panel.x, edge, edge + inner), y = linear(panel.y, top + inner, top), of = (mark) => ({ "data-group": mark.group || "" });
       const clip = `clip-${Math.random().toString(36).slice(2)}`;
       node("rect", { x: edge, y: top, width: inner, height: inner }, node("clipPath", { id: clip }, node("defs", {}, svg)));
