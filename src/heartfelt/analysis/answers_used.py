@@ -65,7 +65,9 @@ def answers_used(material: Material, panel: Panel, comparisons: Sequence[Compari
     study, ratings = material.study, panel.source.scan_ratings()
     reasons = _left_out_before(panel.source.ledger)
     total = sum(reasons.values()) + _count(ratings, study)
-    policy = f"raters or batches excluded by the policy '{panel.policy.name}'"
+    excluded = [plural(len(panel.dropped), "rater")] if panel.dropped else []
+    excluded += [plural(len(panel.dropped_batches), "batch", "batches")] if panel.dropped_batches else []
+    policy = f"{listed(excluded)} excluded by the policy '{panel.policy.name}'"
     for reason, rest in (
         (policy, panel.scan_ratings()),
         (PROBES, material.snapshot.scan_ratings()),

@@ -74,11 +74,10 @@ def bottom_line(summary: Summary) -> str:
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
     if not c.answers:
         return f"From {c.means:,} published means, without single ratings: {text}."
-    left_out = len(summary.screening.dropped)
-    if left_out:
+    left_out, answers = len(summary.screening.dropped), summary.answers_used
+    if left_out and answers.share >= LEAST_SHARE:
         text += f" (the policy '{summary.policy.name}' excluded {left_out} of {plural(c.raters, 'rater')})"
     text = f"{text[0].upper()}{text[1:]}."
-    answers = summary.answers_used
     return f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
 
 
@@ -119,7 +118,7 @@ def _systems(summary: Summary) -> list[str]:
         (same if not differs(row) else differ if wide is None or wide < 0.05 else only_here).append(name)
     parts = [f"systems differ in {_some(differ)}"] if differ else []
     if only_here:
-        parts.append(f"systems differ in {_some(only_here)} for these raters (not shown for others)")
+        parts.append(f"systems differ in {_some(only_here)} for these raters, not shown for others")
     if same and not parts:
         return ["no difference between systems is shown"]
     if same:
