@@ -55,7 +55,7 @@ def test_five_percent_is_where_systems_differ(
     text = " ".join(system_sentences(changed))
     assert ("Systems differ in valence (signed deviation)" in text) == (anova < 0.05)
     assert ("No difference between systems is shown in valence" in text) == (anova >= 0.05)
-    assert ("systems differ (p = .049)" in text) == (mixed == 0.049)
+    assert ("systems differ in valence (p = .049)" in text) == (mixed == 0.049)
 
 
 @pytest.mark.parametrize(("low", "shown"), [(1e-9, "not shown"), (1.1e-9, "shown"), (None, "unknown")])

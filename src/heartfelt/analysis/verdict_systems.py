@@ -100,7 +100,7 @@ def _models(summary: Summary) -> Iterator[str]:
     """Whether systems differ with raters taken as a sample too, and with covariates held constant."""
     chosen = set(covered(summary)[0])
     parts = [
-        f"{row.outcome} {'systems differ' if row.p < 0.05 else 'no difference shown'} ({p_value(row.p)})"
+        f"{'systems differ' if row.p < 0.05 else 'no difference shown'} in {row.outcome} ({p_value(row.p)})"
         for row in summary.mixed or ()
         if row.effect == "system" and row.outcome in chosen and row.p is not None
     ]
@@ -147,7 +147,7 @@ def _distance(summary: Summary) -> Iterator[str]:
         plain, true = question.means.absolute_deviation, question.means.absolute_deviation_corrected
         if not plain.is_missing and not true.is_missing:
             parts.append(
-                f"{question.question} {number(plain.value, 2)}, {interval(true, 2)} without rating noise"
+                f"{question.question} {number(plain.value, 2)} ({interval(true, 2)} without rating noise)"
             )
     if parts:
         yield f"Mean distance from the intent: {'; '.join(parts[:MOST_SHOWN])}."

@@ -346,7 +346,7 @@
       for (const line of panel.lines || []) node("line", { x1: x(line.x1), y1: y(line.y1), x2: x(line.x2), y2: y(line.y2), stroke: colour(line.group), "stroke-width": 1.3, opacity: 0.55, ...of(line) }, svg);
       const marks = [], add = (mark, at, words, stimulus) => marks.push({ x: x(at.x), y: y(at.y), mark, words: describe(mark, words, stimulus, false) });
       for (const p of panel.points) {
-        const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": 0.5, ...of(p) }, svg);
+        const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": panel.points.length > 300 ? 0.28 : 0.5, ...of(p) }, svg);
         const part = (label, value, sd, n) => `\n${label} ${number(value)}${n == null ? "" : ` (sd ${number(sd)}, ${n} raters)`}`;
         add(dot, p, `${p.stimulus}\n${p.intent || ""}${part(panel.x.label, p.x, p.sx, p.nx)}${part(panel.y.label, p.y, p.sy, p.ny)}`, p.stimulus);
       }
