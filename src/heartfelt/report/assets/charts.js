@@ -196,8 +196,8 @@
       panel.series.forEach((series, place) => {
         const known = series.points.filter((p) => p.low !== null && p.high !== null);
         const at = (p, key) => `${x(p.x).toFixed(1)},${y(p[key]).toFixed(1)}`;
-        if (panel.banded && known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15 }, svg);
-        node("path", { d: `M${series.points.map((p) => at(p, "y")).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 2.2, "stroke-dasharray": dashes[place % 4] }, svg);
+        if (panel.banded && known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15, "pointer-events": "none" }, svg);
+        node("path", { d: `M${series.points.map((p) => at(p, "y")).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 2.2, "stroke-dasharray": dashes[place % 4], "pointer-events": "none" }, svg);
         for (const p of series.points) describe(node("circle", { cx: x(p.x), cy: y(p.y), r: 7, class: "hit dot", style: `--own:${series.colour}` }, svg), p.words);
         for (const p of series.needed) describe(node("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill: series.colour, stroke: "#fff" }, svg), p.words);
       });
