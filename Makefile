@@ -1,6 +1,7 @@
 # make demo   run the whole loop on embedded defaults; ends with demo/report.html
 # make test   set up, lint, type-check and test
 # make check  lint, types and the quick tests: no browser, server, network or long simulation
+# make installs  try every command of the read-me and the tutorial in empty environments, from the built wheel
 # make mutants  break the core modules one line at a time and count how many breaks the tests notice
 # make serve  open the demo study in a local server: rating pages, and the dashboard at /study
 # make bench  measure against peers, side by side
@@ -22,20 +23,22 @@ WORKERS := $(shell expr $(CORES) \* 5 / 2)
 test check: export OPENBLAS_NUM_THREADS = 1
 test check: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test check all-tests quick-tests lint mutants bench docs serve clean
+.PHONY: demo test check all-tests quick-tests lint installs mutants bench docs serve clean
 
 $(VENV)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "heartfelt needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 1; }
 	@echo "Setting up $(VENV) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --upgrade pip
 	@touch $@
 
 $(VENV)/base: pyproject.toml constraints.txt | $(VENV)/pip
+	@echo "Installing heartfelt and what the demo needs (about 800 MB, a minute or two) ..."
 	@$(PIP) install -c constraints.txt -e ".[all]"
 	@touch $@
 
 # Brings everything of the base too, in one resolution.
-$(VENV)/dev: pyproject.toml constraints.txt scripts/install-for-tests | $(VENV)/pip
+$(VENV)/dev: pyproject.toml constraints.txt scripts/install-for-tests scripts/install-chromium | $(VENV)/pip
 	@echo "Installing what the tests need ..."
 	@scripts/install-for-tests "$(BIN)/python"
 	@touch $(VENV)/base $@
@@ -61,12 +64,15 @@ all-tests: $(VENV)/compiled
 quick-tests: $(VENV)/dev
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -p no:schemathesis --ignore tests/web -m "not (browser or server or slow or data or peer)"
 
+installs: $(VENV)/base
+	@$(BIN)/python scripts/try_installs.py
+
 mutants: $(VENV)/dev
 	@$(BIN)/python scripts/mutants.py
 
 lint: $(VENV)/dev
-	@$(BIN)/ruff check src tests benchmarks
-	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks scripts
+	@$(BIN)/ruff format --check src tests benchmarks scripts
 	@$(BIN)/mypy -n 2
 
 # Peers that need an older NumPy live in an environment of their own; without it their rows are left out with a word.

@@ -149,7 +149,7 @@ def main() -> None:
         server = Server(folder)
         print(f"{stimuli:,} stimuli: first start {server.seconds:.1f} s", flush=True)
         made = subprocess.run(
-            [sys.executable, "-m", "heartfelt", "token", str(folder), "--name", "benchmark"],
+            [sys.executable, "-m", "heartfelt", "study", "token", str(folder), "--name", "benchmark"],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         result = re.search(r"hf_\S+", made.stdout)

@@ -1,16 +1,33 @@
-"""The base install reads, analyses and reports; a missing package is answered with the command that installs it."""
+"""A missing package is answered at once, with the command that installs it into this copy.
+
+What each install can do is tried in environments of its own by ``scripts/try_installs.py``.
+"""
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from heartfelt.cli import main
+from heartfelt.cli.app import app
+from heartfelt.cli.needs import NEEDS, commands_of
 from heartfelt.errors import MissingPartError
-from heartfelt.extras import EXTRAS, missing_extra, names_the_extra
+from heartfelt.extras import (
+    EXTRAS,
+    INCLUDES,
+    install_command,
+    missing_extra,
+    names_the_extra,
+    packages_of,
+    require_extra,
+)
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES = {"argon2-cffi": "argon2", "python-multipart": "python_multipart"}
@@ -64,52 +81,66 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.slow
-def test_the_base_install_reads_analyses_and_reports(table: Path, tmp_path: Path) -> None:
-    done = without_extras("analyze", str(table), "-o", str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
-    assert without_extras("show", str(table)).returncode == 0
+def test_extras_that_include_others_say_so() -> None:
+    included = {
+        extra: tuple(
+            part
+            for text in requirements
+            if text.startswith("heartfelt[")
+            for part in text.removeprefix("heartfelt[").rstrip("]").split(",")
+        )
+        for extra, requirements in PROJECT["optional-dependencies"].items()
+        if extra not in {"dev", "train"}
+    }
+    assert {extra: parts for extra, parts in included.items() if parts} == dict(INCLUDES)
+    assert set(packages_of("all")) == set(EXTRAS["serve"]) | set(EXTRAS["predict"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "extra"),
-    [
-        (["serve", "."], "serve"),
-        (["predict", "x.wav"], "predict"),
-        (["models", "pull", "musicnn-mtt"], "predict"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value[0],
-)
-def test_a_missing_extra_is_named_with_its_command(command: list[str], extra: str, tmp_path: Path) -> None:
-    if command[-1] == "x.wav":
-        import numpy as np
-        import soundfile
+def test_every_command_that_needs_an_extra_exists_and_asks_for_it_first() -> None:
+    commands = dict(commands_of(app))
+    assert set(NEEDS) <= set(commands)
+    for name, extra in NEEDS.items():
+        done = CliRunner().invoke(app, [*name.split(), "--help"])
+        assert done.exit_code == 0, "help needs no extra"
+        assert hasattr(commands[name].callback, "__wrapped__"), name
+        assert set(packages_of(extra)), name
 
-        command = ["predict", "valence-arousal", str(tmp_path / "x.wav")]
-        soundfile.write(command[-1], np.zeros(16000), 16000)
-    if command[0] == "serve":
-        from heartfelt.cli import main
 
-        assert main(["new", "musiceval", str(tmp_path / "study")]) == 0
-        command = ["serve", str(tmp_path / "study")]
-    done = without_extras(*command)
-    assert done.returncode == 2, done.stderr
-    assert f"pip install 'heartfelt[{extra}]'" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 2
+def test_a_command_is_refused_before_it_does_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("heartfelt.extras.is_installed", lambda _: False)
+    monkeypatch.chdir(tmp_path)
+    arguments = {
+        "demo": ["demo", "out"],
+        "serve": ["serve", "missing"],
+        "restore": ["restore", "backup", "folder"],
+        "train": ["train", "missing", "--recipe", "va-audio", "--out", "model"],
+        "conveyance": ["conveyance", "missing", "--out", "out"],
+        "bench": ["bench", "missing", "--model", "clap", "--out", "out"],
+        "ray": ["bench", "missing", "--model", "human", "--engine", "ray", "--out", "out"],
+        "zenodo": ["publish", "missing", "out", "--deposit", "zenodo:sandbox"],
+        "hub": ["publish", "missing", "out", "--push", "hub:somebody/something"],
+        "fine-tuning": ["train", "missing", "--recipe", "clap-mos", "--out", "model"],
+    }
+    for name, words in arguments.items():
+        assert main(words) == 2, name
+        problem, fix = capsys.readouterr().err.strip().splitlines()
+        assert problem.startswith("This needs "), (name, problem)
+        assert "install" in fix, name
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_the_base_install_measures_images_and_names_the_extra_for_models(tmp_path: Path) -> None:
-    from heartfelt.cli import main
-
     assert main(["new", "aigiemo", str(tmp_path / "study")]) == 0
     done = without_extras("draft", str(tmp_path / "study"), "--replace", "--no-duplicates")
     assert "pixels: 32 stimuli" in done.stdout
     for name in ("objects", "expressions"):
         assert f"{name} was not asked: This needs onnxruntime" in done.stderr
-    assert done.stderr.count("pip install 'heartfelt[predict]'") == 2
+    assert done.stderr.count("[predict]'") == 2
+    named = without_extras("draft", str(tmp_path / "study"), "--field", "objects", "--replace")
+    assert named.returncode == 2, "what was asked for by name is refused, not left out"
     assert "Traceback" not in done.stderr
 
 
@@ -129,7 +160,58 @@ def test_a_pandas_frame_without_pyarrow_names_the_extra() -> None:
         timeout=120,
     )
     assert "This needs pyarrow" in done.stdout, done.stderr
-    assert "pip install 'heartfelt[pandas]'" in done.stdout
+    assert "[pandas]'" in done.stdout
+
+
+class FakeDistribution:
+    def __init__(self, origin: object) -> None:
+        self.origin = origin
+
+    def read_text(self, _: str) -> str | None:
+        return None if self.origin is None else json.dumps(self.origin)
+
+
+def test_the_command_fits_the_way_this_copy_was_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone, wheel = tmp_path / "my clone", tmp_path / "heartfelt-1.0-py3-none-any.whl"
+    clone.mkdir()
+    wheel.touch()
+    prefix = tmp_path / "environment"
+    prefix.mkdir()
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    monkeypatch.setenv("VIRTUAL_ENV", str(prefix))
+    origins: list[tuple[object, str]] = [
+        (None, "pip install 'heartfelt[serve]'"),
+        ({"url": clone.as_uri(), "dir_info": {"editable": True}}, f"pip install -e '{clone}[serve]'"),
+        ({"url": clone.as_uri(), "dir_info": {}}, f"pip install '{clone}[serve]'"),
+        ({"url": wheel.as_uri(), "archive_info": {}}, f"pip install '{wheel}[serve]'"),
+        ({"url": "file:///gone/heartfelt", "dir_info": {}}, "pip install '.[serve]'"),
+        (
+            {"url": "file:///gone/heartfelt-1.0-py3-none-any.whl", "archive_info": {}},
+            "pip install './heartfelt-1.0-py3-none-any.whl[serve]'",
+        ),
+        (
+            {"url": "https://example.org/x.git", "vcs_info": {"vcs": "git", "commit_id": "1"}},
+            "pip install 'heartfelt[serve] @ git+https://example.org/x.git'",
+        ),
+    ]
+    for origin, command in origins:
+        monkeypatch.setattr("heartfelt.extras.distribution", lambda _, o=origin: FakeDistribution(o))
+        assert install_command("serve") == command
+    monkeypatch.setattr("heartfelt.extras.distribution", lambda _: FakeDistribution(None))
+    monkeypatch.delenv("VIRTUAL_ENV")
+    monkeypatch.chdir(prefix)
+    assert install_command("serve") == f"{shlex.quote(sys.executable)} -m pip install 'heartfelt[serve]'"
+    (prefix / "pipx_metadata.json").touch()
+    assert install_command("serve") == "pipx install --force 'heartfelt[serve]'"
+    (prefix / "uv-receipt.toml").touch()
+    assert install_command("serve") == "uv tool install --force 'heartfelt[serve]'"
+
+
+def test_an_extra_that_is_complete_is_not_asked_for() -> None:
+    require_extra("serve")
+    require_extra("all")
 
 
 def test_a_module_no_extra_brings_is_left_alone() -> None:

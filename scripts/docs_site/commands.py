@@ -38,13 +38,27 @@ def pages() -> dict[str, str]:
 
 
 def _overview() -> str:
-    rows = [f"| [`heartfelt {name}`]({name.replace(' ', '-')}.md) | {_first(command)} |" for name, command in commands().items()]
-    return (
+    from heartfelt.cli.panels import PANELS, REMOVED_IN, RENAMED
+
+    parts = [
         "# Commands\n\nEvery command and option, generated from the program. A mistake is answered with the problem, the fix and "
-        "exit code 2; `heartfelt COMMAND --help` shows the same options in the terminal.\n\n| command | what it does |\n|---|---|\n"
-        + "\n".join(rows)
+        "exit code 2; `heartfelt COMMAND --help` shows the same options in the terminal.\n"
+    ]
+    for panel, names in PANELS.items():
+        rows = [
+            f"| [`heartfelt {name}`]({name.replace(' ', '-')}.md) | {_first(command)} |"
+            for first in names
+            for name, command in commands().items()
+            if name.split()[0] == first
+        ]
+        parts.append(f"## {panel}\n\n| command | what it does |\n|---|---|\n" + "\n".join(rows) + "\n")
+    renamed = [f"| `heartfelt {old}` | `heartfelt {new}` |" for old, new in RENAMED.items()]
+    parts.append(
+        f"## Old names\n\nThey work until version {REMOVED_IN}, with a note.\n\n| old name | now |\n|---|---|\n"
+        + "\n".join(renamed)
         + "\n"
     )
+    return "\n".join(parts)
 
 
 def _first(command: Any) -> str:
@@ -53,8 +67,14 @@ def _first(command: Any) -> str:
 
 def _page(name: str, command: Any) -> str:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    options = [each for each in command.params if each.param_type_name == "option" and each.name != "help" and not each.hidden]
-    usage = " ".join(["heartfelt", name, *(_usage(each) for each in arguments), *(["[OPTIONS]"] if options else [])])
+    options = [
+        each
+        for each in command.params
+        if each.param_type_name == "option" and each.name != "help" and not each.hidden
+    ]
+    usage = " ".join(
+        ["heartfelt", name, *(_usage(each) for each in arguments), *(["[OPTIONS]"] if options else [])]
+    )
     parts = [f"# heartfelt {name}\n", _prose(command.help or ""), f"```text\n{usage}\n```\n"]
     if arguments:
         rows = [f"| `{_metavar(each)}` | {_cell(each.help or '')} |" for each in arguments]
@@ -64,7 +84,9 @@ def _page(name: str, command: Any) -> str:
         panels.setdefault(getattr(each, "rich_help_panel", None) or "Options", []).append(each)
     for title, inside in panels.items():
         rows = [f"| {_flags(each)} | {_meaning(each)} | {_default(each)} |" for each in inside]
-        parts.append(f"## {title}\n\n| option | meaning | default |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+        parts.append(
+            f"## {title}\n\n| option | meaning | default |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        )
     return "\n".join(parts)
 
 
@@ -88,7 +110,10 @@ def _usage(argument: Any) -> str:
 def _flags(option: Any) -> str:
     names = [*option.opts, *option.secondary_opts]
     takes = "" if option.is_flag else f" {option.metavar or _type(option)}"
-    return ", ".join(f"`{each}{takes if place == 0 else ''}`" for place, each in enumerate(sorted(names, key=len, reverse=True)))
+    return ", ".join(
+        f"`{each}{takes if place == 0 else ''}`"
+        for place, each in enumerate(sorted(names, key=len, reverse=True))
+    )
 
 
 def _type(option: Any) -> str:

@@ -12,8 +12,21 @@ LETTERS = """
 alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho varsigma sigma tau upsilon varphi chi
 psi omega
 """
-GREEK = {name: chr(0x3B1 + place) for place, name in enumerate(LETTERS.split())} | {"epsilon": "ϵ", "phi": "ϕ", "ell": "ℓ"}
-CAPITALS = {"Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω"}
+GREEK = {name: chr(0x3B1 + place) for place, name in enumerate(LETTERS.split())} | {
+    "epsilon": "ϵ",
+    "phi": "ϕ",
+    "ell": "ℓ",
+}
+CAPITALS = {
+    "Gamma": "Γ",
+    "Delta": "Δ",
+    "Theta": "Θ",
+    "Lambda": "Λ",
+    "Sigma": "Σ",
+    "Phi": "Φ",
+    "Psi": "Ψ",
+    "Omega": "Ω",
+}
 OPERATORS = {
     "cdot": "⋅", "times": "×", "pm": "±", "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "in": "∈", "notin": "∉",
     "to": "→", "infty": "∞", "ldots": "…", "dots": "…", "cdots": "⋯", "cap": "∩", "cup": "∪", "subset": "⊂", "mid": "∣",

@@ -469,7 +469,7 @@ def publish(
     >>> published.release.snapshot.counts["ratings"]
     768
     """
-    from heartfelt.collect.collection import recruiters_ids
+    from heartfelt.collect.recruited import recruiters_ids
     from heartfelt.publishing.options import PublishOptions
     from heartfelt.publishing.papers.details import Details, read_details
     from heartfelt.publishing.publish import publish

@@ -40,6 +40,15 @@ class MissingPartError(HeartfeltError):
     """An optional part of heartfelt that is not installed."""
 
 
+class Interrupted(HeartfeltError):
+    """Work that somebody stopped with Ctrl-C."""
+
+    exit_code = 130
+
+    def __init__(self, problem: str = "Stopped. What was complete is kept.", fix: str = "") -> None:
+        super().__init__(problem, fix)
+
+
 class DamagedError(HeartfeltError):
     """Stored data that does not match its own manifest."""
 

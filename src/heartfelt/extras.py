@@ -1,31 +1,40 @@
-"""What ``pip install heartfelt`` leaves out, and the command that adds it.
+"""What the base install leaves out, and the command that adds it.
 
-Reading, analysing and reporting need nothing more. Each extra is listed with the packages that only it brings, so that a
-package that is missing can be answered with the extra to install.
+Reading, analysing, reporting and publishing need nothing more. Each extra is listed with the packages that only it brings, so that
+a missing package is answered with the extra to install. :func:`require_extra` asks before any work is done; the command it
+names fits the way this copy was installed: from a clone, a wheel, an index, with pipx or with uv.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
 from typing import ParamSpec, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from heartfelt.errors import MissingPartError
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "serve": (
-        "alembic",
-        "argon2",
         "fastapi",
-        "httptools",
-        "itsdangerous",
-        "orjson",
+        "uvicorn",
         "sqlalchemy",
         "starlette",
-        "uvicorn",
+        "alembic",
+        "argon2",
+        "itsdangerous",
+        "orjson",
+        "httptools",
         "uvloop",
     ),
-    "predict": ("filelock", "httpcore", "httpx", "onnx", "onnxruntime", "soxr"),
+    "predict": ("onnxruntime", "onnx", "httpx", "httpcore", "filelock"),
     "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),
@@ -34,8 +43,49 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "ray": ("ray",),
     "hub": ("huggingface_hub",),
 }
+INCLUDES: Mapping[str, tuple[str, ...]] = {
+    "all": ("serve", "predict"),
+    "postgres": ("serve",),
+    "transformers": ("predict",),
+    "finetune": ("transformers",),
+    "generate": ("transformers",),
+    "ray": ("predict",),
+}
+"""Extras that bring others along."""
+_NOT_ON_WINDOWS = {"httptools", "uvloop"}
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def packages_of(extra: str) -> tuple[str, ...]:
+    """The packages an extra brings, with those of the extras it includes."""
+    included = [name for part in INCLUDES.get(extra, ()) for name in packages_of(part)]
+    return tuple(dict.fromkeys([*included, *EXTRAS.get(extra, ())]))
+
+
+def require_extra(extra: str) -> None:
+    """Raise an error that names the install command unless every package of an extra is installed."""
+    for package in packages_of(extra):
+        if sys.platform == "win32" and package in _NOT_ON_WINDOWS:
+            continue
+        if not is_installed(package):
+            raise _missing(package, extra)
+
+
+def require_package(package: str) -> None:
+    """Raise an error that names the install command unless a package is installed that some extra brings."""
+    if not is_installed(package):
+        raise missing_package(package) or ModuleNotFoundError(f"No module named '{package}'", name=package)
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be imported, found without importing it."""
+    if package in sys.modules:
+        return sys.modules[package] is not None
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def missing_extra(error: ModuleNotFoundError) -> MissingPartError | None:
@@ -47,11 +97,15 @@ def missing_package(module: str) -> MissingPartError | None:
     """The extra that brings a package; None if no extra does."""
     for extra, modules in EXTRAS.items():
         if module in modules:
-            return MissingPartError(
-                f"This needs {module}, which is not installed.",
-                f"Install the part of heartfelt that brings it: pip install 'heartfelt[{extra}]'",
-            )
+            return _missing(module, extra)
     return None
+
+
+def _missing(package: str, extra: str) -> MissingPartError:
+    return MissingPartError(
+        f"This needs {package}, which is not installed.",
+        f"Install the part of heartfelt that brings it: {install_command(extra)}",
+    )
 
 
 def names_the_extra(function: Callable[P, R]) -> Callable[P, R]:
@@ -68,3 +122,56 @@ def names_the_extra(function: Callable[P, R]) -> Callable[P, R]:
             raise problem from error
 
     return call
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra to this copy of heartfelt."""
+    try:
+        installed: Distribution | None = distribution("heartfelt")
+    except PackageNotFoundError:
+        installed = None
+    requirement, editable = _requirement(installed, extra)
+    environment = Path(sys.prefix)
+    if (environment / "uv-receipt.toml").is_file():
+        return f"uv tool install --force {requirement}"
+    if (environment / "pipx_metadata.json").is_file():
+        return f"pipx install --force {requirement}"
+    return f"{_pip()} install {'-e ' if editable else ''}{requirement}"
+
+
+def _requirement(installed: Distribution | None, extra: str) -> tuple[str, bool]:
+    """What to install, quoted for a shell, and whether this copy is an editable one."""
+    origin = None if installed is None else installed.read_text("direct_url.json")
+    if installed is None:
+        clone = Path(__file__).resolve().parents[2]
+        return _quoted(f"{clone}[{extra}]"), True
+    if origin is None:
+        return _quoted(f"heartfelt[{extra}]"), False
+    facts = json.loads(origin)
+    url = str(facts.get("url", ""))
+    editable = bool(facts.get("dir_info", {}).get("editable"))
+    if not url.startswith("file:"):
+        source = f"{facts['vcs_info']['vcs']}+{url}" if "vcs_info" in facts else url
+        return _quoted(f"heartfelt[{extra}] @ {source}"), False
+    path = Path(unquote(urlsplit(url).path))
+    if not path.exists():  # what it was installed from is gone: the person knows where it is now
+        path = Path(path.name if path.suffix == ".whl" else ".")
+        return _quoted(f"./{path}[{extra}]" if path.suffix == ".whl" else f".[{extra}]"), editable
+    return _quoted(f"{path}[{extra}]"), editable
+
+
+def _quoted(requirement: str) -> str:
+    return f"'{requirement}'" if "'" not in requirement else shlex.quote(requirement)
+
+
+def _pip() -> str:
+    """pip of the environment heartfelt runs in, which may not be the one on the path."""
+    if (
+        os.environ.get("VIRTUAL_ENV")
+        and Path(os.environ["VIRTUAL_ENV"]).resolve() == Path(sys.prefix).resolve()
+    ):
+        return "pip"
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    return f"{shlex.quote(str(python))} -m pip"

@@ -44,19 +44,24 @@ def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
         raise InputError(
             f"Cannot write to {target.parent}: {error.strerror}.", "Choose a folder you can write to."
         ) from error
+    old = None
     try:
         yield scratch
         scratch.chmod(0o755)
         if target.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             target.rename(old / "was")
-            scratch.rename(target)
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            scratch.rename(target)
+        scratch.rename(target)
     except BaseException:  # cleared away, and raised again
         shutil.rmtree(scratch, ignore_errors=True)
+        if old is not None and not target.exists():
+            (old / "was").rename(target)
         raise
+    finally:
+        if (
+            old is not None and target.exists()
+        ):  # what was there is removed only once something is in its place
+            shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager

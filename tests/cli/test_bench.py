@@ -1,4 +1,4 @@
-"""``heartfelt bench`` and ``heartfelt leaderboard`` as users meet them."""
+"""``heartfelt bench``, and ``heartfelt site`` of what it wrote, as users meet them."""
 
 from __future__ import annotations
 
@@ -158,12 +158,16 @@ def test_the_leaderboard_of_two_benches(
             ]
             == 0
         )
-    code, text, _ = run("leaderboard", tmp_path / "b", capsys=capsys)
-    assert code == 0
-    site = tmp_path / "b" / "leaderboard"
-    assert str(site / "index.html") in text
-    (board,) = json.loads((site / "leaderboard.json").read_text())["boards"]
-    assert {rank["model"] for rank in board["ranks"]} == {"intent", "system-mean"}
+    for command, name, stimuli in (("site", "site", True), ("leaderboard", "leaderboard", False)):
+        code, text, _ = run(command, tmp_path / "b", capsys=capsys)
+        assert code == 0
+        site = tmp_path / "b" / name
+        assert str(site / "index.html") in text
+        assert (site / "stimuli").is_dir() == stimuli
+        (board,) = json.loads((site / "leaderboard.json").read_text())["boards"]
+        assert {rank["model"] for rank in board["ranks"]} == {"intent", "system-mean"}
+    assert run("site", tmp_path / "b", tmp_path / "c", "--no-stimuli", capsys=capsys)[0] == 0
+    assert not (tmp_path / "c" / "stimuli").exists()
 
 
 @pytest.mark.slow

@@ -121,27 +121,27 @@ def test_participants_are_listed_and_one_is_erased(folder: Path, tmp_path: Path)
         goes.finish()
         Person(collection, recruiter="prolific", person="PID-2").finish()
     run("snapshot", folder)
-    answer = run("participants", folder)
+    answer = run("study", "participants", folder)
     assert f"PID-1,prolific,{goes.id}" in answer
-    run("participants", folder, "--out", tmp_path / "who.csv")
+    run("study", "participants", folder, "--out", tmp_path / "who.csv")
     assert (tmp_path / "who.csv").read_text(encoding="utf-8") == answer
-    refused = CliRunner().invoke(app, ["erase", str(folder), "--participant", "PID-1"], input="n\n")
+    refused = CliRunner().invoke(app, ["study", "erase", str(folder), "--participant", "PID-1"], input="n\n")
     assert refused.exit_code != 0
-    message = run("erase", folder, "--participant", "PID-1", "--yes")
+    message = run("study", "erase", folder, "--participant", "PID-1", "--yes")
     assert f"Erased rater {goes.id}: 3 answered trials" in message
     assert "still contains them" in message
-    assert "PID-1" not in run("participants", folder)
+    assert "PID-1" not in run("study", "participants", folder)
     with pytest.raises(InputError, match="one person"):
-        run("erase", folder, "--yes")
+        run("study", "erase", folder, "--yes")
 
 
 @pytest.mark.slow
 def test_the_quota_is_raised(folder: Path) -> None:
-    assert "3 ratings per item from now on (before: 2)" in run("quota", folder, 3)
+    assert "3 ratings per item from now on (before: 2)" in run("study", "quota", folder, 3)
     with Collection.open(folder) as collection:
         assert collection.coverage().quota == 3
     with pytest.raises(InputError, match="cannot be lowered to 1"):
-        run("quota", folder, 1)
+        run("study", "quota", folder, 1)
 
 
 @pytest.mark.slow
@@ -155,19 +155,19 @@ def test_senior_raters_are_admitted_listed_revoked_and_erased(tmp_path: Path) ->
             person.begin()
             person.answer(value)
             person.answer(value)
-    added = run("adjudicators", folder, "--add", "a reader", "--url", "https://example.org/one/")
+    added = run("study", "adjudicators", folder, "--add", "a reader", "--url", "https://example.org/one/")
     who = added.split("Senior rater ")[1].split(";")[0]
     assert "https://example.org/one/a/" in added
     assert "shown only once" in added, "the dashboard's password was made by this"
-    assert "shown only once" not in run("adjudicators", folder, "--add", "another")
-    listed = run("adjudicators", folder)
+    assert "shown only once" not in run("study", "adjudicators", folder, "--add", "another")
+    listed = run("study", "adjudicators", folder)
     assert "2 items wait for a senior rater, 0 are decided." in listed
     assert f"{who}  0 decisions  a reader" in listed
-    assert f"{who}  0 decisions, revoked" in run("adjudicators", folder, "--revoke", who)
-    state = json.loads(run("adjudicators", folder, "--erase", who, "--json").partition("\n")[2])
+    assert f"{who}  0 decisions, revoked" in run("study", "adjudicators", folder, "--revoke", who)
+    state = json.loads(run("study", "adjudicators", folder, "--erase", who, "--json").partition("\n")[2])
     assert (state["waiting"], state["decided"], len(state["adjudicators"])) == (2, 0, 1)
     with pytest.raises(InputError, match="has no adjudication"):
-        run("adjudicators", write_study(tmp_path / "plain", "plain", 2), "--add", "x")
+        run("study", "adjudicators", write_study(tmp_path / "plain", "plain", 2), "--add", "x")
 
 
 @pytest.mark.slow

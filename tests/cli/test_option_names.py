@@ -17,6 +17,7 @@ from heartfelt.cli.app import app
 PACKAGE = Path(heartfelt.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 OTHER_PROGRAMS = {
+    "extras.py": {"--force"},
     "challenge/pages.py": {"--data-binary"},
     "site/pages.py": {"--data-binary"},
     "models/hub.py": {"--local-dir"},

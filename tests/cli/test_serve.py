@@ -1,4 +1,4 @@
-"""``heartfelt serve`` and ``heartfelt token``: real processes on a real port."""
+"""``heartfelt serve`` and ``heartfelt study token``: real processes on a real port."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class Running:
                 time.sleep(0.1)
         raise AssertionError("".join(self.err))
 
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
         code = self.process.wait(PATIENCE)
         for thread in self._following:
             thread.join(PATIENCE)
@@ -92,6 +92,11 @@ class Running:
         assert done.status_code == 303, done.text
 
 
+def heed_ctrl_c() -> None:
+    """A background shell has its programs ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def serving(folder: Path, *more: str, **environment: str) -> Iterator[Running]:
     port = free_port()
@@ -102,6 +107,7 @@ def serving(folder: Path, *more: str, **environment: str) -> Iterator[Running]:
         stderr=subprocess.PIPE,
         text=True,
         env={**clean, "PYTHONUNBUFFERED": "1", **environment},
+        preexec_fn=heed_ctrl_c,
     )
     running = Running(process, f"http://127.0.0.1:{port}")
     running.follow()
@@ -132,7 +138,8 @@ def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
             cookies = dict(client.cookies)
             with client.stream("GET", "/study/events") as events:
                 assert next(events.iter_lines()) == "retry: 2000"
-                first.stop()
+                assert first.stop(signal.SIGINT) == 130
+        assert first.err[-1] == "Stopped. What was complete is kept.\n"
         reply = "".join(first.err)
         assert "GET /api/v1/coverage 200" in reply
         assert not any(
@@ -148,7 +155,7 @@ def test_a_study_is_served_stopped_and_served_again(study: Path) -> None:
 
 
 def made_token(study: Path) -> str:
-    command = [sys.executable, "-m", "heartfelt", "token", str(study), "--name", "backup"]
+    command = [sys.executable, "-m", "heartfelt", "study", "token", str(study), "--name", "backup"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -199,7 +206,7 @@ def test_what_cannot_be_served_is_said_before_anything_starts(
 
 
 def test_a_folder_without_a_study_is_said_in_words(tmp_path: Path, bare: pytest.MonkeyPatch) -> None:
-    for command in (["serve", str(tmp_path)], ["token", str(tmp_path), "--name", "x"]):
+    for command in (["serve", str(tmp_path)], ["study", "token", str(tmp_path), "--name", "x"]):
         with pytest.raises(HeartfeltError) as message:
             call(*command)
         assert message.value.fix
@@ -207,7 +214,7 @@ def test_a_folder_without_a_study_is_said_in_words(tmp_path: Path, bare: pytest.
 
 def test_a_token_needs_a_name(study: Path, bare: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="name"):
-        call("token", str(study), "--name", " ")
+        call("study", "token", str(study), "--name", " ")
 
 
 def test_every_option_of_serving_is_in_the_docs() -> None:

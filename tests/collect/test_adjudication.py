@@ -25,7 +25,7 @@ from heartfelt.collect.adjudicators import (
 from heartfelt.collect.commands import Exclude, Flag, Restore
 from heartfelt.collect.errors import DecidedElsewhere, InvalidAnswer, UnknownAdjudicator
 from heartfelt.collect.reading.adjudication import GivenAnswer, disagree, select
-from heartfelt.collect.store.database import STORE_FILE
+from heartfelt.collect.stored import STORE_FILE
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.snapshot import load
 from heartfelt.snapshot.adjudications import AdjudicationHistory

@@ -20,8 +20,9 @@ from heartfelt.collect.commands import Answer, Arrive, Command, Next, Ready, Sho
 from heartfelt.collect.errors import StoreDamaged, StoreUnavailable, TrialNotFound
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.collect.store import Database
-from heartfelt.collect.store.database import HEAD, STORE_FILE, revision, schema_name
+from heartfelt.collect.store.database import HEAD, revision, schema_name
 from heartfelt.collect.store.tables import metadata
+from heartfelt.collect.stored import STORE_FILE
 from heartfelt.collect.writer import HANDLERS
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.study import load_study

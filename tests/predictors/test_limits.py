@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, Interrupted
 from heartfelt.predictors import (
     Ask,
     Case,
-    Interrupted,
     Media,
     Prediction,
     Retry,
@@ -543,7 +542,7 @@ def test_outputs_of_an_earlier_run_go_only_when_something_is_asked(clips: list[P
         raise KeyboardInterrupt
 
     run(Scripted(broken), asked, folder)
-    with pytest.raises(Interrupted, match="Stopped with 2 of 3"):
+    with pytest.raises(Interrupted, match="kept: 2 of 3"):
         run(Scripted(broken), [*asked, texts_case(clips[2], ["a"])], folder)
     assert {path.name for path in folder.iterdir()} == {JOURNAL}
 

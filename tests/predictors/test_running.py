@@ -16,12 +16,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.errors import HeartfeltError
+from heartfelt.errors import HeartfeltError, Interrupted
 from heartfelt.predictors import (
     ENGINES,
     PREDICTIONS,
     Case,
-    Interrupted,
     Prediction,
     Retry,
     RunOptions,
@@ -290,7 +289,9 @@ def test_interrupted_it_says_so_in_two_lines_and_goes_on(
     predictor.reach = "network"
     with pytest.raises(Interrupted) as caught:
         run(predictor, asked, tmp_path, RunOptions(at_once=at_once), stop)
-    assert caught.value.problem == "Stopped with 10 of 24 questions answered by scripted; they are saved."
+    assert (
+        caught.value.problem == "Stopped. What was complete is kept: 10 of 24 questions answered by scripted."
+    )
     assert caught.value.fix == "Run the same command again to continue from there."
     assert caught.value.exit_code == 130
     assert sorted(path.name for path in tmp_path.glob("*.*") if path.is_file()) == [JOURNAL]
@@ -345,7 +346,7 @@ def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(
             process.communicate()
     assert process.returncode == 130
     assert answer.splitlines() == [
-        f"Stopped with 6 of 24 questions answered by endpoint:{server.url}; they are saved.",
+        f"Stopped. What was complete is kept: 6 of 24 questions answered by endpoint:{server.url}.",
         "Run the same command again to continue from there.",
     ]
 

@@ -324,7 +324,7 @@ def test_the_command_serves_until_it_is_stopped(tmp_path: Path) -> None:
         client.close()
         assert table["score"].to_list() == [similarity("clip", "one"), similarity("clip", "two")]
         process.send_signal(signal.SIGINT)
-        process.wait(30)
+        assert process.wait(30) == 130
     finally:
         process.kill()
         process.wait()

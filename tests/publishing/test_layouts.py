@@ -23,7 +23,7 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS, read
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.publishing.layouts import LAYOUTS, huggingface, shards
-from heartfelt.publishing.layouts.huggingface import hub_configs, hub_split_names
+from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter, hub_split_names
 from heartfelt.publishing.layouts.published import systems
 from heartfelt.publishing.layouts.r_script import r_text
 from heartfelt.publishing.layouts.shards import tar_key
@@ -155,15 +155,8 @@ def test_the_datasets_library_reads_every_config_offline(
     )
     release = replace(release, media={**release.media, "clip03": of_picture})
     files = write(release, folder, "huggingface")
-    front = [
-        {
-            "config_name": config.name,
-            "default": config.default,
-            "data_files": [{"split": split, "path": path} for split, path in config.data_files],
-        }
-        for config in hub_configs(files)
-    ]
-    (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': front})}---\n# Moods\n")
+    front = yaml.safe_dump(hub_front_matter(hub_configs(files)))
+    (folder / "README.md").write_text(f"---\n{front}---\n# Moods\n")
 
     def loaded(config: str | None) -> Any:
         return datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
@@ -414,7 +407,7 @@ def test_aimoclips_is_republished_in_every_layout(
     source.mkdir()
     for path in (shared_data / "aimoclips").glob("*.csv"):
         shutil.copyfile(path, source / path.name)
-    clips = sorted((shared_data / "aimoclips" / "music_clips").rglob("*.wav"))[::80]
+    clips = sorted((shared_data / "aimoclips" / "music_clips").rglob("*.opus"))[::80]
     for path in clips:
         (source / "music_clips" / path.parent.name).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, source / "music_clips" / path.parent.name / path.name)
@@ -445,7 +438,7 @@ def test_aimoclips_is_republished_in_every_layout(
     shards = sorted(map(str, (out / "webdataset").glob("*.tar")))
     rows = list(library.WebDataset(shards, shardshuffle=False, empty_check=False).decode())
     gc.collect()
-    assert {row["json"]["stimulus"]: row["wav"] for row in rows if "wav" in row} == sounds
+    assert {row["json"]["stimulus"]: row["opus"] for row in rows if "opus" in row} == sounds
     assert len(rows) == snapshot.stimuli.height
     back = read(out / "layouts" / "aimoclips")
     key = ["rater", "stimulus", "question", "value"]

@@ -328,12 +328,10 @@ class _Guard:
 
 def serve_challenge(challenge: Challenge, options: HostOptions) -> None:
     """Serve a challenge until stopped."""
-    import uvicorn
-
-    from heartfelt.web.serve import check_port
+    from heartfelt.web.serve import check_port, run_server
 
     check_port(options.host, options.port)
-    uvicorn.run(
+    run_server(
         challenge_app(challenge, options),
         host=options.host,
         port=options.port,

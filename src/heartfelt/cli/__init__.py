@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import signal
 import sys
 import tempfile
 
@@ -18,6 +19,8 @@ PLAIN_LETTERS = str.maketrans(
     | dict.fromkeys("▎▏░", ".")
 )
 """What a terminal that knows few letters shows in place of others."""
+INTERRUPTED = 130
+"""The exit code of a command that was stopped with Ctrl-C, as shells count: 128 and the number of the signal."""
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_SPACE_WORDS = (
     "No space left",
@@ -34,10 +37,16 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="heartfelt-plain")
-    code = _run(arguments)
-    if arguments is None:
-        sys.exit(code)
-    return code
+    try:
+        code = _run(arguments)
+    except KeyboardInterrupt:  # while the commands were loaded: running ones report it as an Interrupted
+        code = _say("Stopped.", "", INTERRUPTED)
+    if arguments is not None:
+        return code
+    if code == INTERRUPTED:
+        # A second Ctrl-C does not wait for the threads that are still at work.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(code)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -55,9 +64,7 @@ def _run(arguments: list[str] | None) -> int:
     except Exit as error:
         return error.exit_code
     except Abort:
-        return _say("Stopped.", "Nothing was changed.", 130)
-    except KeyboardInterrupt:
-        return _say("Stopped.", "What was complete is kept; run the command again to continue.", 130)
+        return _say("Stopped. Nothing was changed.", "", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
@@ -102,6 +109,6 @@ def _plain_letters(error: UnicodeError) -> tuple[str, int]:
 
 
 def _say(problem: str, fix: str, code: int) -> int:
-    for line in (problem, fix):
+    for line in filter(None, (problem, fix)):
         print(" ".join(line.split()), file=sys.stderr)
     return code

@@ -61,14 +61,12 @@ def analyze(
         if as_ is not None:
             LAYOUTS[as_].write_analysis(snapshots, published.path)
         analyses = [run(snapshot, options, report) for snapshot in snapshots]
-        if len(analyses) == 1:
-            write_analysis(analyses[0], out, progress=report)
-        else:
-            with whole_folder(out) as scratch:
-                for analysis in analyses:
-                    write_analysis(analysis, scratch / analysis.snapshot.study.name, progress=report)
-        for made in published.path.iterdir():
-            shutil.move(made, out / made.name)
+        with whole_folder(out) as scratch:
+            for analysis in analyses:
+                name = analysis.snapshot.study.name if len(analyses) > 1 else ""
+                write_analysis(analysis, scratch / name, progress=report)
+            for made in published.path.iterdir():
+                shutil.move(made, scratch / made.name)
     for analysis in analyses:
         bottom_line, *sentences = analysis.summary.verdict
         answers = analysis.summary.answers_used

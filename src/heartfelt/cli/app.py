@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 
 from heartfelt.cli.command import app
+from heartfelt.cli.needs import check_extras_first
 
 __all__ = ["app"]
 
-# In the order in which the help lists them.
 for family in (
     "study",
     "planning",
@@ -18,6 +18,7 @@ for family in (
     "serve",
     "collect",
     "data",
+    "formats",
     "analyze",
     "bench",
     "site",
@@ -32,3 +33,5 @@ for family in (
     "demo",
 ):
     import_module(f"heartfelt.cli.{family}")
+
+check_extras_first(app)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from heartfelt.errors import InputError
+from heartfelt.extras import require_extra
 
 _asking = partial(typer.Option, rich_help_panel="Asking")
 EngineName = Annotated[str, _asking("--engine", help="Where the work is done: local or ray.")]
@@ -49,6 +50,11 @@ def engine_options(
         for name, value in given.items()
         if value is not None
     }
+    if engine != "local":
+        from heartfelt.predictors import ENGINES
+
+        if ENGINES[engine].extra:
+            require_extra(ENGINES[engine].extra)
     if options and engine != "ray":
         name = "send-media" if "media" in options else next(iter(options))
         raise InputError(f"--{name} is an option of the engine 'ray'.", "Add --engine ray, or leave it out.")

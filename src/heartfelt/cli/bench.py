@@ -1,4 +1,4 @@
-"""Commands that compare predictors with raters: ``bench``, ``leaderboard``."""
+"""``heartfelt bench``: predictors next to raters."""
 
 from __future__ import annotations
 
@@ -107,9 +107,11 @@ def bench(
     from heartfelt.benchmark import BenchOptions
     from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
+    from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions, Selection
 
+    check_extras(model)
     questions = None if question is None else tuple(question)
     scoring = ScoreOptions(
         threshold=threshold,
@@ -206,20 +208,3 @@ def show_scores(scores: Scores) -> None:
         " secondary. The last column is (score − chance) / (ceiling − chance).",
         *(f"• {note}" for note in scores.notes),
     )
-
-
-@app.command()
-def leaderboard(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that holds benches, at any depth.")],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="SITE", help="The site's folder; DIR/leaderboard if left out."),
-    ] = None,
-    title: Annotated[str, typer.Option(help="The site's title.")] = "",
-) -> None:
-    """Build a static site of every bench below a folder, with ranks across them."""
-    from heartfelt.site import write_leaderboard
-
-    with progress_bar(f"reading {folder}") as report:
-        site = write_leaderboard(folder, out, title=title, progress=report)
-    say(f"Site: {site / 'index.html'}")

@@ -1,4 +1,4 @@
-"""Commands on a collection: freezing, backups, participants, erasing, quotas, senior raters, simulated raters."""
+"""Commands on a collection: freezing, backups, simulated raters, and ``heartfelt study`` for one that is running."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ from heartfelt.cli.command import AsJson, Database, StudyFolder, app, bar, progr
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
 
+study = typer.Typer(
+    name="study",
+    help="Manage a study that collects ratings: participants, quota, tokens, erasure, senior raters.",
+    no_args_is_help=True,
+)
+app.add_typer(study)
+
 
 @app.command()
 def snapshot(
     folder: StudyFolder,
     out: Annotated[
         Path | None,
-        typer.Argument(metavar="[OUT]", help="The snapshot folder to make; DIR/snapshots/NOW if left out."),
+        typer.Argument(metavar="OUT", help="The snapshot folder to make; DIR/snapshots/NOW if left out."),
     ] = None,
 ) -> None:
     """Freeze what a study has collected so far, without stopping it."""
@@ -83,7 +90,7 @@ def opened(folder: Path, database: str | None) -> Collection:
         return Collection.open(folder, database=database, progress=report)
 
 
-@app.command()
+@study.command()
 def participants(
     folder: StudyFolder,
     out: Annotated[
@@ -103,7 +110,7 @@ def participants(
         write_text(out, text)
 
 
-@app.command()
+@study.command()
 def erase(
     folder: StudyFolder,
     participant: Annotated[str | None, typer.Option(help="The recruiter's id of the person.")] = None,
@@ -126,7 +133,7 @@ def erase(
         say(f"  {path} was frozen earlier and still contains them: delete it.")
 
 
-@app.command()
+@study.command()
 def quota(
     folder: StudyFolder,
     ratings: Annotated[int, typer.Argument(min=1, help="Ratings wanted for each item.")],
@@ -176,7 +183,7 @@ def simulate_collection(
     say(*(f"  {count:>6} {bar(n / most, 40)} {n:,}" for count, n in result.histogram.items()))
 
 
-@app.command()
+@study.command()
 def adjudicators(
     folder: StudyFolder,
     add: Annotated[

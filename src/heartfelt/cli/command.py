@@ -8,22 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.columns import Columns
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.progress import Progress as Bars
 from rich.progress import TimeElapsedColumn as Elapsed
 from rich.progress import TimeRemainingColumn as Remaining
 from rich.text import Text
 
 from heartfelt import __version__
+from heartfelt.cli.panels import CommandPanels
 from heartfelt.errors import InputError
+from heartfelt.extras import require_extra
 from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
 app = typer.Typer(
-    name="heartfelt", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    name="heartfelt",
+    cls=CommandPanels,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False)
@@ -84,14 +91,14 @@ def read_source(
     progress: Progress | None = None,
 ) -> Snapshot:
     """Read ``source``. A study folder that ratings were collected for is read with its ratings."""
+    from heartfelt.collect.stored import has_collected
     from heartfelt.formats.format import candidates, read_with
-    from heartfelt.formats.manifest import is_study
 
-    if format is None and source.is_dir() and is_study(source) and not candidates(source):
-        from heartfelt.collect.collection import collected_snapshot, has_collected
+    if format is None and has_collected(source) and not candidates(source):
+        require_extra("serve")
+        from heartfelt.collect.collection import collected_snapshot
 
-        if has_collected(source):
-            return collected_snapshot(source, progress)
+        return collected_snapshot(source, progress)
     return read_with(source, format, options or {}, progress)
 
 
@@ -119,25 +126,52 @@ def bar(share: float, width: int) -> str:
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
+class _Amount(ProgressColumn):
+    """A bar with what is done of how much; only the count so far where nobody knows how much there is."""
+
+    _bar = BarColumn()
+
+    def render(self, task: Task) -> RenderableType:
+        """The bar and the count, or the count alone."""
+        if task.total is None:
+            return Text(f"… {task.completed:,.0f}" if task.completed else "…", style="progress.download")
+        count = Text(f"{task.completed:,.0f}/{task.total:,.0f}", style="progress.download")
+        return Columns([self._bar.render(task), count])
+
+
 class _Rate(ProgressColumn):
     """How many a second."""
 
     def render(self, task: Task) -> Text:
         """The rate, once there is one."""
-        return Text("" if not task.speed else f"{task.speed:.3g}/s", style="progress.data.speed")
+        speed = task.speed or 0.0
+        text = f"{speed:,.0f}/s" if speed >= 100 else f"{speed:.3g}/s"
+        return Text(text if speed else "", style="progress.data.speed")
 
 
 @contextmanager
 def progress_bar(first: str) -> Iterator[Progress]:
-    """A progress bar on standard error; call what it yields with (doing, done, total)."""
-    text = TextColumn("{task.description}")
-    columns = (SpinnerColumn(), text, BarColumn(), MofNCompleteColumn(), _Rate(), Elapsed(), Remaining())
+    """Progress on standard error: call what it yields with what is done, how many steps, and of how many (0: unknown).
+
+    The first line stays until all is done. What is under way stands below; a line that is complete goes when the next comes.
+    """
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), _Amount(), _Rate(), Elapsed(), Remaining())
     with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
-        tasks = {first: bars.add_task(first, total=None)}
+        top = bars.add_task(_sentence(first), total=None)
+        lines = {first: top}
 
         def report(doing: str, done: int, total: int) -> None:
-            if doing not in tasks:
-                tasks[doing] = bars.add_task(doing, total=total)
-            bars.update(tasks[doing], completed=done, total=total)
+            line = doing.partition(": ")[0]
+            if line not in lines:
+                for task in bars.tasks:
+                    if task.id != top and (task.finished or task.total is None):
+                        bars.update(task.id, visible=False)
+                lines[line] = bars.add_task(_sentence(doing), total=total or None)
+            words, known = _sentence(doing), total or None
+            bars.update(lines[line], description=words, completed=done, total=known, visible=True)
 
         yield report
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,4 +1,4 @@
-"""Commands on data: ``import``, ``show``, ``export``, ``formats``."""
+"""Commands on data: ``import``, ``show``, ``export``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heartfelt.cli.command import Map, app, out, parse_map, progress_bar, read_source, say
+from heartfelt.cli.command import Map, app, parse_map, progress_bar, read_source, say
 from heartfelt.files import must_be_free
 
 
@@ -61,14 +61,3 @@ def export(
     for path in sorted(target.rglob("*")):
         if path.is_file():
             say(f"{path}  {path.stat().st_size:,} bytes")
-
-
-@app.command()
-def formats() -> None:
-    """List the formats, their options and whether they can be written."""
-    from heartfelt.formats import FORMATS
-
-    for name in FORMATS.names():
-        format = FORMATS[name]
-        out.print(f"[bold]{name}[/bold]  {format.about}{'' if format.writes else '  (read only)'}")
-        say(*(f"    --map {option}=…  {words}" for option, words in format.options.items()))

@@ -59,7 +59,7 @@ def make(
     as_json: AsJson = False,
 ) -> None:
     """Make a study's stimuli with the generators that its make.yaml names; run again to continue."""
-    from heartfelt.collect.collection import has_collected
+    from heartfelt.collect.stored import has_collected
     from heartfelt.generation import MakeOptions, forecast_make, make_study
     from heartfelt.generation.devices import parse_devices
 

@@ -209,7 +209,7 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
-    from heartfelt.collect.collection import has_collected
+    from heartfelt.collect.stored import has_collected
     from heartfelt.files import must_be_free
     from heartfelt.make.prepared import PrepareOptions
     from heartfelt.make.preparing import prepare as run

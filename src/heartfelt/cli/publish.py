@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from heartfelt.cli.command import Format, Map, Source, app, parse_map, progress_bar, read_source, say
 from heartfelt.cli.deposit import DryRun, MakePublic, send_all
+from heartfelt.errors import InputError
 from heartfelt.wording import listed
 
 _Columns = list[str] | None
 
 
-@app.command()
+class _OptionalDetails(TyperCommand):
+    """``--details`` may be given without its FILE: at the end, before another option or before a folder."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give a bare ``--details`` an empty value."""
+        for position, argument in enumerate(args):
+            following = args[position + 1] if position + 1 < len(args) else "-"
+            if argument == "--details" and (following.startswith("-") or Path(following).is_dir()):
+                args = [*args[:position], "--details=", *args[position + 1 :]]
+        return super().parse_args(ctx, args)
+
+
+@app.command(cls=_OptionalDetails)
 def publish(
     source: Source,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to make, for everybody to read.")],
+    out: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="OUT",
+            help="The folder to make, for everybody to read; only 'publish SOURCE --details' has none.",
+        ),
+    ] = None,
     format: Format = None,
     map: Map = None,
     k: Annotated[int, typer.Option("--k", help="Raters who share every published combination of facts.")] = 5,
@@ -82,11 +102,11 @@ def publish(
         ),
     ] = None,
     details: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="FILE",
-            help="What only the authors know: title, licence, pay, ethics and more. publication.yaml of the SOURCE folder if left"
-            " out; 'heartfelt publish-details' writes an empty one.",
+            metavar="[FILE]",
+            help="What only the authors know: title, licence, pay, ethics and more; publication.yaml of the SOURCE folder if left"
+            " out. Without OUT, an empty FILE is written to fill in, and nothing else is done.",
         ),
     ] = None,
     hold_out: Annotated[
@@ -125,7 +145,7 @@ def publish(
     make_public: MakePublic = False,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
-    from heartfelt.collect.collection import recruiters_ids
+    from heartfelt.collect.recruited import recruiters_ids
     from heartfelt.files import must_be_free
     from heartfelt.publishing.deposits import DepositOptions, check_target
     from heartfelt.publishing.options import PublishOptions, period, text_treatment
@@ -134,8 +154,17 @@ def publish(
     from heartfelt.publishing.read_back import read_back
     from heartfelt.publishing.record import sentences
 
+    described = Path(details) if details else None
+    if out is None:
+        if details is None:
+            raise InputError(
+                "Missing argument 'OUT'.", "Give the folder to make: heartfelt publish SOURCE OUT."
+            )
+        _write_details(source, described)
+        return
     must_be_free(out)
-    stated = read_details(details or (source if source.is_dir() else None))
+    recruited = recruiters_ids(source)
+    stated = read_details(described or (source if source.is_dir() else None))
     sending = DepositOptions(dry_run, make_public, stated, private)
     for target in (targets := [*(push or ()), *(deposit or ())]):
         check_target(target, sending)
@@ -152,7 +181,7 @@ def publish(
         decisions=decisions,
         private=private,
         key=key,
-        private_texts=(str(source.resolve()), *recruiters_ids(source)),
+        private_texts=(str(source.resolve()), *recruited),
         allow=tuple(allow or ()),
         share_media=share_media,
         split=parse_map(split, "--split by=prompt"),
@@ -171,7 +200,7 @@ def publish(
         say(
             "The papers say 'Not stated by the authors' for:",
             *(f"• {line}" for line in published.papers.not_stated),
-            "Fill in publication.yaml and publish again; 'heartfelt publish-details DIR' writes an empty one.",
+            "Fill in publication.yaml and publish again; 'heartfelt publish DIR --details' writes an empty one.",
         )
     if published.papers.undescribed:
         names = listed(list(published.papers.undescribed), 12)
@@ -185,12 +214,17 @@ def publish(
     send_all(out, targets, sending)
 
 
-@app.command("publish-details")
+def _write_details(source: Path, details: Path | None) -> None:
+    """Write an empty file of details to fill in, by default ``publication.yaml`` in the source's folder."""
+    from heartfelt.publishing.papers.details import write_details_template
+
+    path = write_details_template(details or (source if source.is_dir() else source.parent))
+    say(f"Wrote {path}. Every key may stay empty; fill in what you can before 'heartfelt publish'.")
+
+
+@app.command("publish-details", hidden=True)
 def publish_details(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder.")],
 ) -> None:
-    """Write an empty publication.yaml, with every key explained, for the authors to fill in."""
-    from heartfelt.publishing.papers.details import write_details_template
-
-    path = write_details_template(folder)
-    say(f"Wrote {path}. Every key may stay empty; fill in what you can before 'heartfelt publish'.")
+    """Write an empty publication.yaml; 'heartfelt publish DIR --details' does the same."""
+    _write_details(folder, None)

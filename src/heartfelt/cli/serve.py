@@ -1,18 +1,20 @@
-"""Commands that serve: ``serve``, ``preview``, ``token``, ``serve-predictor``."""
+"""Commands that serve: ``serve``, ``preview``, ``serve-predictor``; and ``study token``, for programs that use the API."""
 
 from __future__ import annotations
 
 import threading
 import time
 import webbrowser
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 from urllib.request import urlopen
 
 import typer
 
-from heartfelt.cli.collect import opened
+from heartfelt.cli.collect import opened, study
 from heartfelt.cli.command import Browser, Database, StudyFolder, app, out, progress_bar, say
+from heartfelt.errors import Interrupted
 
 
 @app.command()
@@ -85,19 +87,21 @@ def preview(
     """Try a study as a rater, on this machine; nothing is stored in the study."""
     from heartfelt.web.serve import preview as serve_preview
 
-    with progress_bar(f"opening {folder}") as report, serve_preview(folder, port, report) as address:
-        out.print(f"[bold]{folder}[/bold] can be previewed at {address}/", soft_wrap=True)
-        say("  Every visit to this address starts again. Nothing is stored. Stop with Ctrl-C.")
-        if browser:
-            webbrowser.open(f"{address}/")
-        try:
+    try:
+        with ExitStack() as stack:
+            with progress_bar(f"opening {folder}") as report:
+                address = stack.enter_context(serve_preview(folder, port, report))
+            out.print(f"[bold]{folder}[/bold] can be previewed at {address}/", soft_wrap=True)
+            say("  Every visit to this address starts again. Nothing is stored. Stop with Ctrl-C.")
+            if browser:
+                webbrowser.open(f"{address}/")
             while True:
                 time.sleep(3600)
-        except KeyboardInterrupt:
-            say("Preview ended.")
+    except KeyboardInterrupt:
+        raise Interrupted("Stopped. A preview stores nothing.") from None
 
 
-@app.command()
+@study.command()
 def token(
     folder: StudyFolder,
     name: Annotated[str, typer.Option(help="What the token is for.")],

@@ -18,7 +18,12 @@ def site(
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="A folder that holds benches, at any depth.")
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The site's folder; a site there is replaced.")],
+    out: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="OUT", help="The site's folder; SOURCE/site if left out. A site there is replaced."
+        ),
+    ] = None,
     release: Annotated[
         Path | None,
         _shown(
@@ -32,6 +37,9 @@ def site(
     copy_media: Annotated[
         bool, _shown("--copy-media", help="Copy media into the site instead of linking to them.")
     ] = False,
+    stimuli: Annotated[
+        bool, _shown(help="Give every stimulus a page; leaderboards and pages of models are always there.")
+    ] = True,
     title: Annotated[str, _shown(help="The site's title.")] = "",
     submit_to: Annotated[
         str | None, _shown(metavar="URL", help="Where predictions are sent: a server or a mailto: address.")
@@ -40,12 +48,25 @@ def site(
     """Build a static site of benches: leaderboards, a page per model and per stimulus, how to submit."""
     from heartfelt.site import SiteOptions, write_site
 
-    options = SiteOptions(title, release, hold_out, submit_to, copy_media)
+    options = SiteOptions(title, release, hold_out, submit_to, copy_media, stimuli)
     with progress_bar(f"reading {source}") as report:
-        made = write_site(source, out, options, report)
+        made = write_site(source, out or source / "site", options, report)
     say(f"Site: {made / 'index.html'}")
-    if release is None:
+    if release is None and stimuli:
         say("Every label the benches were scored against is shown. With --release, only published ones are.")
+
+
+@app.command(hidden=True)
+def leaderboard(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that holds benches, at any depth.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="SITE", help="The site's folder; DIR/leaderboard if left out."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="The site's title.")] = "",
+) -> None:
+    """Build a static site of benches without pages of stimuli; 'heartfelt site --no-stimuli' does the same."""
+    site(folder, out or folder / "leaderboard", stimuli=False, title=title)
 
 
 @app.command()
@@ -54,7 +75,7 @@ def view(
         Path, typer.Argument(metavar="RUN", help="A bench's folder, or one model's folder below its runs/.")
     ],
     out: Annotated[
-        Path | None, typer.Argument(metavar="[OUT]", help="The viewer's folder; RUN/viewer if left out.")
+        Path | None, typer.Argument(metavar="OUT", help="The viewer's folder; RUN/viewer if left out.")
     ] = None,
     release: Annotated[
         Path | None,

@@ -180,7 +180,7 @@ def schema() -> None:
 @app.command()
 def recipes(
     name: Annotated[
-        str | None, typer.Argument(metavar="[RECIPE]", help="Print this recipe's study.yaml as published.")
+        str | None, typer.Argument(metavar="RECIPE", help="Print this recipe's study.yaml as published.")
     ] = None,
 ) -> None:
     """List the published designs a study can start from, or print one."""

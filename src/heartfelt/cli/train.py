@@ -20,6 +20,7 @@ from heartfelt.cli.command import (
     say,
 )
 from heartfelt.errors import InputError
+from heartfelt.extras import require_extra
 
 if TYPE_CHECKING:
     from heartfelt.finetuning import FineTuneOptions
@@ -116,6 +117,7 @@ def train(
             _refuse(resume, "--resume", "continues a training run")
             _export(sources, options, out, format, parse_map(map))
             return
+        require_extra("finetune")
         _fine_tune(sources, options, out, format, parse_map(map), resume=resume)
         return
     given_options = (

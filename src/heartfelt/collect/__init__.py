@@ -1,8 +1,6 @@
 """Collecting ratings: a durable store, and an assignment that wastes nobody's time."""
 
-from heartfelt.collect.collection import Collection
-from heartfelt.collect.commands import CollectOptions
-from heartfelt.collect.material import MediaFile
-from heartfelt.collect.reading.coverage import Coverage, Forecast
+from lazy_loader import attach_stub
 
-__all__ = ["CollectOptions", "Collection", "Coverage", "Forecast", "MediaFile"]
+# Planning and study folders use parts of this package that need no database, so nothing is imported before it is asked for.
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -19,8 +19,9 @@ from sqlalchemy import Connection, select
 
 from heartfelt import __version__
 from heartfelt.collect.store import Database
-from heartfelt.collect.store.database import HEAD, STORE_FILE, find_database, revision
+from heartfelt.collect.store.database import HEAD, revision
 from heartfelt.collect.store.tables import metadata
+from heartfelt.collect.stored import STORE_FILE, find_database
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import must_be_free, sha256_of, whole_folder
 from heartfelt.formats.manifest import is_study

@@ -35,14 +35,14 @@ from heartfelt.collect.session.researcher import (
     summarize,
 )
 from heartfelt.collect.store import Database
-from heartfelt.collect.store.database import find_database
 from heartfelt.collect.store_state import StoreState, named_value
+from heartfelt.collect.stored import find_database, has_collected
 from heartfelt.collect.writer import Writer
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, is_study, open_study
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.study import Study, load_study
+from heartfelt.study import Study
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -283,15 +283,6 @@ def unknown_rater(rater: str) -> UnknownRater:
     return UnknownRater(f"No rater is called '{rater[:80]}'.", "See the list of raters for their ids.")
 
 
-def has_collected(folder: Path | str) -> bool:
-    """Whether a folder is a study with a store: a file in it, or a database it names."""
-    home = Path(folder)
-    if not is_study(home):
-        return False
-    source = find_database(home, None, load_study(home).database)
-    return source.exists() if isinstance(source, Path) else True
-
-
 def collected_snapshot(folder: Path | str, progress: Progress | None = None) -> Snapshot:
     """Freeze what has been collected for the study in ``folder``. A running server is not disturbed.
 
@@ -302,17 +293,6 @@ def collected_snapshot(folder: Path | str, progress: Progress | None = None) -> 
         raise InputError(f"{home} has no ratings yet.", "Collect some with 'heartfelt serve DIR'.")
     with Collection.open(home, progress=progress) as collection:
         return collection.snapshot(excluded=False)
-
-
-def recruiters_ids(folder: Path | str) -> tuple[str, ...]:
-    """The recruiter's ids of everybody in a study folder's store, which must not be published; none in any other folder."""
-    home = Path(folder)
-    if not home.is_dir() or not has_collected(home):
-        return ()
-    with Collection.watch(home) as collection:
-        people = collection.participants()
-    columns = [people[name].drop_nulls().to_list() for name in ("participant", "session", "assignment")]
-    return tuple(dict.fromkeys(text for column in columns for text in column))
 
 
 def snapshots_holding(folder: Path | str, rater: str) -> list[Path]:

@@ -29,7 +29,7 @@ from heartfelt.predictors.calls import Budget, Call, usage_of
 from heartfelt.predictors.draft_values import draft_value
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predictors.running import Run, RunOptions, run
-from heartfelt.predictors.spec import parse_spec, predictor_from
+from heartfelt.predictors.spec import check_extras, parse_spec, predictor_from
 from heartfelt.predictors.store import JOURNAL, Journal, lock
 from heartfelt.progress import Progress
 from heartfelt.study import load_study
@@ -68,6 +68,10 @@ def draft(
     """Draft the ``machine_first`` questions of a study; what has a draft is left as it is, unless it is to be replaced."""
     options = options or DraftOptions()
     assigned, without = assign(load_study(folder), options.fields, options.drafters)
+    if (
+        options.fields or options.drafters
+    ):  # where nothing is named, what this install cannot draft is left out with a word
+        check_extras(each.spec for each in assigned)
     home = Path(folder).parent if Path(folder).is_file() else Path(folder)
     with _only_run(home / RUNS):
         opened = open_study(folder, progress)

@@ -147,7 +147,7 @@ class Long(Format):
             )
             roles = replace(roles, others={**roles.others, "role": "role"})
         table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
-        spooled, notes = _spooled(table, roles, _renamed(table, roles))
+        spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
         questions = spooled.survey.questions
         if not questions:
             raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
@@ -255,14 +255,16 @@ def _renamed(table: SourceTable, roles: Roles) -> dict[str, str]:
     return new_names(table.options, asked.drop_nulls())
 
 
-def _spooled(table: SourceTable, roles: Roles, renamed: Mapping[str, str]) -> tuple[Spooled, list[str]]:
+def _spooled(
+    table: SourceTable, roles: Roles, renamed: Mapping[str, str], progress: Progress | None
+) -> tuple[Spooled, list[str]]:
     """The ratings under their contract, with notes on ids: cells are parsed strictly, and leniently where that fails."""
     try:
         rows = table.rows
         if table.delimited is not None and len(roles.values) == 1:
             typed = {roles.others[role]: kind for role, kind in NUMBERS.items() if role in roles.others}
             rows = table.delimited.scan({roles.values[0]: pl.Float64, **typed})
-        spooled = spool(_shaped(rows, roles, renamed, strict=True), table.where)
+        spooled = spool(_shaped(rows, roles, renamed, strict=True), table.where, progress)
         if "at" in roles.others and spooled.lazy().select(pl.col("at").is_null().any()).collect().item():
             _explain(table, roles, ["at"])
         names = pl.Series([*spooled.survey.raters, *spooled.survey.stimuli], dtype=pl.String)
@@ -276,7 +278,7 @@ def _spooled(table: SourceTable, roles: Roles, renamed: Mapping[str, str]) -> tu
         if column is not None
         for note in id_notes(table.rows.select(pl.col(column).unique()).collect()[column], role)
     ]
-    return spool(_shaped(table.rows, roles, renamed, strict=False), table.where), notes
+    return spool(_shaped(table.rows, roles, renamed, strict=False), table.where, progress), notes
 
 
 def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:

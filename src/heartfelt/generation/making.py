@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from heartfelt import __version__
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes
 from heartfelt.generation.devices import every_device, on_devices, parse_devices
 from heartfelt.generation.generator import GeneratorFacts
@@ -81,7 +81,7 @@ def make_study(
             ) from error
         except KeyboardInterrupt:
             raise Interrupted(
-                f"Stopped after {runner.made:,} stimuli of this run; they are complete and stay.",
+                f"Stopped. What was complete is kept: {runner.made:,} stimuli of this run.",
                 "Run the same command again to continue from there.",
             ) from None
         finally:
@@ -100,12 +100,6 @@ def make_study(
         spent = sum(row.cost for row in ledger.rows)
         notes = (*plan.notes, *leftover_words(whole, ledger.rows))
     return Making(plan.study.name, plan.folder, results, seconds, spent, notes)
-
-
-class Interrupted(HeartfeltError):
-    """A run that somebody stopped."""
-
-    exit_code = 130
 
 
 def chosen_systems(plan: MakePlan, names: Sequence[str]) -> MakePlan:

@@ -25,6 +25,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from heartfelt.errors import InputError, MissingPartError
+from heartfelt.extras import install_command
 from heartfelt.files import sha256_of
 from heartfelt.generation.generator import (
     CannotGenerate,
@@ -111,7 +112,7 @@ def library(name: str) -> Any:
     except ImportError as error:
         raise MissingPartError(
             f"This generator needs {name}, and {error.name or 'a part of it'} is not installed.",
-            "Install what generators need: pip install 'heartfelt[generate]'",
+            f"Install what generators need: {install_command('generate')}",
         ) from error
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heartfelt.errors import InputError, MissingPartError
+from heartfelt.extras import install_command
 from heartfelt.files import sha256_of
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ def transformers_library() -> Any:
     except ImportError as error:
         raise MissingPartError(
             f"This needs PyTorch and Transformers, and {error.name or 'a part of them'} is not installed.",
-            "Install them with: pip install 'heartfelt[transformers]'",
+            f"Install them with: {install_command('transformers')}",
         ) from error
     return transformers
 

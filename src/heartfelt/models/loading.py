@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from heartfelt.errors import DamagedError, InputError, MissingPartError, UnknownNameError, suggestion
+from heartfelt.extras import install_command
 from heartfelt.models.model import MODELS, Model, Pretrained
 from heartfelt.models.store import (
     PullError,
@@ -120,7 +121,7 @@ def hub_folder(
     except ImportError as error:
         raise MissingPartError(
             "Models of the hub need the huggingface_hub library.",
-            "Install it with: pip install 'heartfelt[transformers]'",
+            f"Install it with: {install_command('transformers')}",
         ) from error
     fix = (
         f"Run 'heartfelt models pull {name}' where there is a network, or copy its folder and give the path."

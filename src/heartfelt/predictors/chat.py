@@ -66,6 +66,7 @@ class Chat(RemotePredictor):
     """A language model that sees or hears."""
 
     name = "chat"
+    extra = "predict"
     about = "a vision or audio language model behind an OpenAI-compatible server"
     argument = "MODEL@URL, such as qwen2-vl@http://localhost:8000/v1"
     options: ClassVar[Mapping[str, str]] = {

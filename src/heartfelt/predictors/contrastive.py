@@ -159,6 +159,7 @@ class Clap(Matcher):
     """Text and sound in one space."""
 
     name = "clap"
+    extra = "transformers"
     about = "cosine of text and sound by a CLAP model"
     default = "laion/clap-htsat-unfused"
     argument = f"a folder or a name on the hub ({default})"
@@ -203,6 +204,7 @@ class Clip(Matcher):
     """Text and image in one space."""
 
     name = "clip"
+    extra = "transformers"
     about = "cosine of text and image by a CLIP model"
     default = "openai/clip-vit-base-patch32"
     argument = f"a folder or a name on the hub ({default})"

@@ -62,6 +62,7 @@ class Endpoint(RemotePredictor):
     """A server behind a URL."""
 
     name = "endpoint"
+    extra = "predict"
     about = "a server that answers a text and a media file with a similarity by HTTP POST"
     argument = "the URL to post to"
     options: ClassVar[Mapping[str, str]] = {

@@ -39,6 +39,8 @@ class Engine(ABC):
     """One place to do the work. Made by the registered class's ``make``."""
 
     name: ClassVar[str]
+    extra: ClassVar[str] = ""
+    """The extra that it needs; empty where the base install has everything."""
     about: ClassVar[str]
     options: ClassVar[Mapping[str, str]] = {}
     """What may be set, each with a line of explanation."""

@@ -64,6 +64,7 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
     """How many faces there are, or whether there are any."""
 
     name = "faces"
+    extra = "predict"
     about = "how many faces an image shows, or whether it shows any, by MTCNN"
     options: ClassVar[Mapping[str, str]] = {
         "least": f"the score a face must have, 0.5 to 1; by default {LEAST_FACE:g}"
@@ -110,6 +111,7 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
     """The expressions of faces as tags; "(none)" where no face is detected."""
 
     name = "expressions"
+    extra = "predict"
     about = "facial expressions (angry, disgusted, afraid, happy, sad, surprised, neutral), by MTCNN and fer"
     options: ClassVar[Mapping[str, str]] = {
         "least": "the confidence an expression must have, 0 to 1; by default 0.4",

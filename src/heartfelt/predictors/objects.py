@@ -42,6 +42,7 @@ class Objects(NetworkPredictor[npt.NDArray[np.float64]]):
     """Names of what is in an image, with a confidence."""
 
     name = "objects"
+    extra = "predict"
     about = "what an image shows, by EfficientNet-Lite's ImageNet classes"
     argument = f"the network: {', '.join(VARIANTS)} (default)"
     options: ClassVar[Mapping[str, str]] = {

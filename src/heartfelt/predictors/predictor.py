@@ -273,6 +273,8 @@ class Predictor(ABC):
     about: ClassVar[str]
     argument: ClassVar[str] = ""
     """What the ARG of ``NAME:ARG`` means; empty where there is none."""
+    extra: ClassVar[str] = ""
+    """The extra that it needs; empty where the base install has everything."""
     options: ClassVar[Mapping[str, str]] = {}
     """The further options ``make`` understands, each with a line of explanation."""
     needs_media: bool = True

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
+from heartfelt.extras import install_command
 from heartfelt.predictors.asking import error_line
 from heartfelt.predictors.engines import ENGINES, Engine, Given, Job, Result
 from heartfelt.predictors.predictor import Case, Media
@@ -42,6 +43,7 @@ class Ray(Engine):
     """Work on a Ray cluster."""
 
     name = "ray"
+    extra = "ray"
     about = "a Ray cluster: many machines, the predictor loaded once a worker"
     options: ClassVar[Mapping[str, str]] = {
         "address": "the cluster's address, such as auto or ray://head:10001; by default a cluster on this machine alone",
@@ -178,7 +180,8 @@ def _library() -> Any:
         import ray
     except ImportError as error:
         raise MissingPartError(
-            "The engine 'ray' needs Ray, which is not installed.", "pip install 'heartfelt[ray]'"
+            "The engine 'ray' needs Ray, which is not installed.",
+            f"Install it with: {install_command('ray')}",
         ) from error
     return ray
 

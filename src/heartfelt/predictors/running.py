@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
@@ -34,12 +34,6 @@ _WRITTEN = ("predictions.parquet", "predictions.csv", "predictions_ledger.csv", 
 NETWORK_TIMEOUT = 600.0
 _Item: TypeAlias = tuple[str, str]
 """A stimulus and a question."""
-
-
-class Interrupted(HeartfeltError):
-    """A run that was stopped; with a folder, what is done is saved."""
-
-    exit_code = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +109,16 @@ def run(
             _write(result, folder)
         return result
     except KeyboardInterrupt:
-        saved, fix = (
-            ".",
-            "Give a folder to write to, and an interrupted run can continue from where it stopped.",
-        )
-        if folder is not None:
-            saved, fix = "; they are saved.", "Run the same command again to continue from there."
         done = f"{state.answered:,} of {len(state.keys):,} questions answered by {state.model}"
-        raise Interrupted(f"Stopped with {done}{saved}", fix) from None
+        if folder is None:
+            raise Interrupted(
+                f"Stopped with {done}.",
+                "Give a folder to write to, and an interrupted run can continue from where it stopped.",
+            ) from None
+        raise Interrupted(
+            f"Stopped. What was complete is kept: {done}.",
+            "Run the same command again to continue from there.",
+        ) from None
     finally:
         if state.journal is not None:
             state.journal.close()

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.extras import require_extra
 from heartfelt.predictors.predictor import PREDICTORS, Predictor
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argument>.*))?", re.DOTALL)
@@ -60,6 +61,8 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
     """Make the predictor a text requests; ``options`` take precedence over those in the text."""
     asked = parse_spec(spec)
     kind = PREDICTORS[asked.name]
+    if kind.extra:
+        require_extra(kind.extra)
     merged = {**asked.options, **(options or {})}
     for option in merged:
         if option not in kind.options:
@@ -86,6 +89,14 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
         ) from error
     made.spec, made.label = plain, asked.label
     return made
+
+
+def check_extras(specs: Iterable[str]) -> None:
+    """Raise, with the command that installs it, where a predictor needs an extra that is not there; nothing is loaded."""
+    for spec in specs:
+        kind = PREDICTORS[parse_spec(spec).name]
+        if kind.extra:
+            require_extra(kind.extra)
 
 
 def number_option(

@@ -29,6 +29,7 @@ class SpeechMos(Predictor):
     """A mean opinion score for speech; its model is loaded, and pulled if necessary, when it is first asked."""
 
     name = "speech-mos"
+    extra = "predict"
     about = "how good speech sounds, by DistillMOS or DNSMOS"
     argument = f"which score: {', '.join(JUDGES)}; by default distillmos"
 

@@ -19,6 +19,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import TemporaryFolder, whole_folder, write_text
 from heartfelt.media.probe import AT_HAND
+from heartfelt.progress import Progress
 from heartfelt.representation import html_table
 from heartfelt.serialization import write_json
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
@@ -328,14 +329,14 @@ class Snapshot(Shortcuts):
         )
 
 
-def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str) -> Spooled:
+def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str, progress: Progress | None = None) -> Spooled:
     """Bring ratings under their contract and survey them; a lazy table goes through a file, never through memory."""
     if isinstance(ratings, pl.DataFrame):
         frame = RATINGS.typed(ratings.lazy(), where).collect()
         return Spooled(frame, survey(frame, where))
     folder = TemporaryFolder()
     path = folder.path / "ratings.parquet"
-    return Spooled(path, survey_on_the_way(RATINGS.typed(ratings, where), path, where), folder)
+    return Spooled(path, survey_on_the_way(RATINGS.typed(ratings, where), path, where, progress), folder)
 
 
 def _with_all(raters: pl.DataFrame, seen: list[str]) -> pl.DataFrame:

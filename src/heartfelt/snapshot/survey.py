@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.progress import Progress
 from heartfelt.snapshot.fingerprint import U64, bits_of, cells_of, combine, plain_frame, row_hashes
 from heartfelt.study import Scale, Study
 from heartfelt.tables import RATINGS, rating_key
@@ -139,16 +140,22 @@ def survey(source: pl.DataFrame | Path, where: str) -> Survey:
     return surveyor.finish()
 
 
-def survey_on_the_way(ratings: pl.LazyFrame, path: Path, where: str) -> Survey:
+def survey_on_the_way(
+    ratings: pl.LazyFrame, path: Path, where: str, progress: Progress | None = None
+) -> Survey:
     """Write a lazy table to a Parquet file, and look at every rating as it passes."""
     from polars.io.plugins import register_io_source
 
     surveyor = Surveyor(where)
 
     def passing(*_: Any) -> Iterator[pl.DataFrame]:
+        count = 0
         for frame in ratings.collect_batches(chunk_size=BATCH, maintain_order=True):
             if frame.height:
                 surveyor.take(frame)
+                count += frame.height
+                if progress is not None:
+                    progress("reading ratings", count, 0)
             yield frame
 
     try:

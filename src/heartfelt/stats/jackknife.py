@@ -17,7 +17,7 @@ Student's t. Degrees of freedom:
   units: few systems rarely show how far off a system can be, and squares are skewed.
 
 MacKinnon, Nielsen and Webb (2023), *Journal of Econometrics* 232, on the cluster jackknife; Miller (1974),
-*Biometrika* 61. ``docs/stats/association.md`` has the simulated coverage and the variants that were compared.
+*Biometrika* 61. ``docs/stats/association.md`` has the simulated coverage.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import secrets
+import signal
 import socket
 import tempfile
 import threading
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from heartfelt.collect import Collection, CollectOptions
@@ -93,15 +94,13 @@ def prepare(folder: Path, options: ServeOptions, progress: Progress | None = Non
 
 def serve(folder: Path, options: ServeOptions) -> None:
     """Serve a study that was prepared, until stopped."""
-    import uvicorn
-
     os.environ[_OPTIONS] = json.dumps({"folder": str(folder.resolve()), **asdict(options)})
-    uvicorn.run(
+    run_server(
         "heartfelt.web.serve:app",
+        options.workers,
         factory=True,
         host=options.host,
         port=options.port,
-        workers=options.workers if options.workers > 1 else None,
         loop="uvloop",
         http="httptools",
         proxy_headers=options.proxy is not None,
@@ -112,6 +111,31 @@ def serve(folder: Path, options: ServeOptions) -> None:
         timeout_graceful_shutdown=3,
         backlog=4096,
     )
+
+
+def run_server(app: FastAPI | str, workers: int = 1, **settings: Any) -> None:
+    """Serve until stopped. Ctrl-C is raised as in any other command; ``uvicorn.run`` swallows it."""
+    import uvicorn
+
+    if workers == 1:
+        server = uvicorn.Server(uvicorn.Config(app, **settings))
+        server.run()
+        if not server.started:
+            raise HeartfeltError("The server did not start.", "See its messages above.")
+        return
+    received, sent = os.pipe()
+    os.set_blocking(received, False)
+    os.set_blocking(sent, False)
+    before = signal.set_wakeup_fd(sent)  # the only trace of a signal that uvicorn's supervisor handles itself
+    try:
+        os.write(sent, b"\0")  # so that there is something to read
+        uvicorn.run(app, workers=workers, **settings)
+        if signal.SIGINT in os.read(received, 4096):
+            raise KeyboardInterrupt
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(received)
+        os.close(sent)
 
 
 def app() -> FastAPI:

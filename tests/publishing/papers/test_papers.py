@@ -374,9 +374,16 @@ def test_details_are_read_from_the_source_folder_and_by_command(
 ) -> None:
     example = Path(heartfelt.__file__).parent / "datasets" / "aimoclips" / "example" / "aimoclips"
     source = shutil.copytree(example, tmp_path / "source")
-    assert main(["publish-details", str(source)]) == 0
+    assert main(["publish", str(source), "--details"]) == 0
     path = source / DETAILS_FILE
-    assert main(["publish-details", str(source)]) == 2
+    empty = path.read_text(encoding="utf-8")
+    for again in (["publish", "--details", str(source)], ["publish-details", str(source)]):
+        assert main(again) == 2
+    assert capsys.readouterr().err.count(f"{path} is there already.") == 2
+    assert main(["publish", str(source), "--details", str(tmp_path / "mine.yaml"), "--k", "5"]) == 0
+    assert (tmp_path / "mine.yaml").read_text(encoding="utf-8") == empty
+    assert main(["publish", str(source)]) == 2
+    assert "Missing argument 'OUT'." in capsys.readouterr().err
     path.write_text(path.read_text(encoding="utf-8").replace("pay:", "pay: Nothing."), encoding="utf-8")
     published = heartfelt.publish(source, tmp_path / "out", layouts=[], figures=False)
     assert "\nNothing.\n" in (published.folder / "README.md").read_text(encoding="utf-8")

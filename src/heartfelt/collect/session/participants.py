@@ -274,7 +274,7 @@ def erase(work: Transaction, command: commands.Erase) -> commands.Erased:
     if rater is None:
         raise errors.UnknownRater(
             "No rater or participant of this study has that id.",
-            "'heartfelt participants DIR' and the dashboard list the ids; the person may have been erased already.",
+            "'heartfelt study participants DIR' and the dashboard list the ids; the person may have been erased already.",
         )
     for invitation in list(context.invitations):
         if context.persons.get(person_hash(context.secret, "link", invitation)) == rater.id:

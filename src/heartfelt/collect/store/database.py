@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,10 +21,10 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from heartfelt.collect.errors import store_damaged, store_unavailable
 from heartfelt.collect.store.tables import LAYOUTS, metadata
+from heartfelt.collect.stored import DATABASE_VARIABLE, STORE_FILE
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
+from heartfelt.extras import install_command
 
-STORE_FILE = "collected.sqlite"
-VARIABLE = "HEARTFELT_DATABASE"
 HEAD = max(LAYOUTS)
 """The layout of this version."""
 _WAIT_SECONDS = 10.0
@@ -45,7 +44,7 @@ class Database:
         except (ArgumentError, ValueError) as error:
             raise InputError(
                 "The address of the database is invalid.",
-                f"Write it as postgresql://user:password@host/name (in {VARIABLE} or 'database' in study.yaml).",
+                f"Write it as postgresql://user:password@host/name (in {DATABASE_VARIABLE} or 'database' in study.yaml).",
             ) from error
         self.kind = self.url.get_backend_name()
         if self.kind not in {"sqlite", "postgresql"}:
@@ -86,7 +85,7 @@ class Database:
         except ImportError as error:
             raise MissingPartError(
                 "PostgreSQL needs psycopg, which is not installed.",
-                "Install it with: pip install 'heartfelt[postgres]'.",
+                f"Install it with: {install_command('postgres')}",
             ) from error
 
     def _set_pragmas(self, raw: Any, _: object) -> None:
@@ -269,8 +268,3 @@ def revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-
-
-def find_database(folder: Path, given: str | None, of_study: str | None) -> str | Path:
-    """Where the store is: what was given, else the environment, else ``study.yaml``, else a file in the folder."""
-    return given or os.environ.get(VARIABLE) or of_study or folder / STORE_FILE

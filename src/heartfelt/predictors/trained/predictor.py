@@ -26,6 +26,7 @@ class TrainedPredictor(Predictor):
     """A trained model, asked for what it was trained to predict."""
 
     name = "trained"
+    extra = "predict"
     about = "a model made by 'heartfelt train'; stimuli it was trained on are predicted out of fold"
     argument = "the model's folder"
 

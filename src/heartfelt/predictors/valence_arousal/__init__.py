@@ -37,6 +37,7 @@ class ValenceArousal(TrainedPredictor):
     """Valence and arousal of music by the shipped head."""
 
     name = "valence-arousal"
+    extra = "predict"
     about = "valence and arousal of music: the head shipped with heartfelt"
     argument = ""
 

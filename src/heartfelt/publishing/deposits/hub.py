@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.extras import require_extra
 from heartfelt.progress import Progress
 from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit, DepositOptions
 from heartfelt.publishing.deposits.files import ReleaseFile, git_blob_id
@@ -39,6 +40,7 @@ class Hub:
 
     def check(self, where: str, options: DepositOptions) -> None:
         """The name must be one of a dataset, and there must be a token."""
+        require_extra("hub")
         _repository(where)
         if not options.dry_run:
             _token()

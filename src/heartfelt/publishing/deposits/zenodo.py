@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from heartfelt.errors import InputError
+from heartfelt.extras import require_package
 from heartfelt.files import TemporaryFolder
 from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.key import private_folder
@@ -61,6 +62,7 @@ class Zenodo:
 
     def check(self, where: str, options: DepositOptions) -> None:
         """There must be such a site, a token, and a title and authors if details are given."""
+        require_package("httpx")
         if where not in SITES:
             raise InputError(f"There is no Zenodo called '{where}'.", "Write zenodo, or zenodo:sandbox.")
         if options.details is not None:

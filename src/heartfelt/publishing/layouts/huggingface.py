@@ -2,13 +2,14 @@
 
 Each table is a config. Rows about stimuli are in the split of their stimulus, other tables in ``train``, as is usual on the
 hub. A split without rows has no file, since the library refuses empty ones. Media are in the config ``stimuli``, in the column
-``audio`` or ``image`` with the library's own types; in the layout ``huggingface-linked`` only their paths, links and hashes are.
+``audio`` or ``image``, whose type the library reads in the card; in the layout ``huggingface-linked`` only their paths, links
+and hashes are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -22,7 +23,6 @@ from heartfelt.publishing.layouts.layout import LAYOUTS, shard_bounds
 from heartfelt.publishing.layouts.tables import ReleaseTable, release_tables, without_clash
 from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release
 from heartfelt.publishing.splits import file_of, split_of
-from heartfelt.serialization import dumps
 from heartfelt.snapshot.snapshot import SPLIT
 
 FOLDER = "data"
@@ -33,6 +33,11 @@ ROWS = 2_000_000
 SHARD = 128 * 2**20
 """At most so many bytes of media in a file; a larger medium has a file of its own."""
 _STRUCT = pl.Struct({"bytes": pl.Binary, "path": pl.String})
+_MEDIA_TYPES = ("audio", "image")
+_MEDIA_ROWS = 100
+"""Rows of a group in a file with media, so that a reader need not hold all of them."""
+_FEATURE_TYPES = {"boolean": "bool", "datetime": "timestamp[us]", "date": "date32"}
+"""What the library calls types that have another name in the codebook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +48,44 @@ class HubConfig:
     default: bool
     data_files: tuple[tuple[str, str], ...]
     """Each split with the pattern of its files, relative to the release's folder."""
+    features: tuple[Mapping[str, str], ...] = ()
+    """Columns with their types, where some hold media: the library learns from the card that these are sounds or images."""
 
 
 def hub_configs(files: Iterable[PublishedFile]) -> tuple[HubConfig, ...]:
     """The configs that the files of this layout make up, in the order they were written; the first is the default."""
     patterns: dict[str, dict[str, str]] = {}
+    features: dict[str, tuple[Mapping[str, str], ...]] = {}
     for file in files:
         if file.layout in {HuggingFace.name, HuggingFaceLinked.name} and file.split is not None:
             pattern = re.sub(r"-\d{5}-of-\d{5}\.parquet$", "-*.parquet", file.path)
             patterns.setdefault(file.table, {})[file.split] = pattern
+            if any(column.dtype in _MEDIA_TYPES for column in file.columns):
+                features[file.table] = tuple(map(_feature, file.columns))
     return tuple(
-        HubConfig(name, place == 0, tuple(splits.items()))
+        HubConfig(name, place == 0, tuple(splits.items()), features.get(name, ()))
         for place, (name, splits) in enumerate(patterns.items())
     )
+
+
+def hub_front_matter(configs: Sequence[HubConfig]) -> dict[str, list[dict[str, object]]]:
+    """What the front matter of a card says about the configs: their files, and the columns of those with media."""
+    front: dict[str, list[dict[str, object]]] = {}
+    for config in configs:
+        files = [{"split": split, "path": path} for split, path in config.data_files]
+        default = {"default": True} if config.default and len(configs) > 1 else {}
+        front.setdefault("configs", []).append({"config_name": config.name, "data_files": files, **default})
+        if config.features:
+            features = [dict(feature) for feature in config.features]
+            front.setdefault("dataset_info", []).append({"config_name": config.name, "features": features})
+    return front
+
+
+def _feature(column: PublishedColumn) -> Mapping[str, str]:
+    """A column as the card's ``dataset_info`` describes it."""
+    listed = re.fullmatch(r"list\[(.+)\]", column.dtype)
+    dtype = listed[1] if listed else column.dtype
+    return {"name": column.name, "list" if listed else "dtype": _FEATURE_TYPES.get(dtype, dtype)}
 
 
 def hub_split_names(parts: Sequence[str]) -> dict[str, str]:
@@ -150,9 +180,6 @@ def _write_media(
 
     ``files`` are those of the whole release, so that all parts have the same columns.
     """
-    import pyarrow
-    from pyarrow import parquet
-
     kinds = {name: "image" if path.suffix.lower() in IMAGES else "audio" for name, path in files.items()}
     added = sorted(set(kinds.values()))
     frame = without_clash(frame.lazy(), added).collect()
@@ -162,10 +189,6 @@ def _write_media(
     )
     sizes = [files[name].stat().st_size if name in files else 0 for name in frame["stimulus"]]
     bounds = shard_bounds(sizes, SHARD)
-    stored = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
-    features = dumps(
-        {"info": {"features": {kind: {"_type": kind.capitalize()} for kind in added}}}, indent=None
-    )
     out = []
     for (start, end), path in zip(bounds, _names(stem, len(bounds)), strict=True):
         part = frame.slice(start, end - start)
@@ -177,12 +200,7 @@ def _write_media(
                 for name in part["stimulus"]
             ]
             part = part.with_columns(pl.Series(kind, cells, _STRUCT))
-        arrow = part.to_arrow()
-        for kind in added:  # the library knows its types only in these storage types
-            at = arrow.schema.get_field_index(kind)
-            arrow = arrow.set_column(at, kind, arrow.column(at).cast(stored))
-        arrow = arrow.replace_schema_metadata({"huggingface": features})
-        parquet.write_table(arrow, path, compression="zstd", row_group_size=100)
+        part.write_parquet(path, compression="zstd", row_group_size=_MEDIA_ROWS)
         out.append((path, part.height, columns))
     return out
 

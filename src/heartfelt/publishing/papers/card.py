@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis.methods_section import methods_section
-from heartfelt.publishing.layouts.huggingface import hub_configs
+from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter
 from heartfelt.publishing.papers.citation import bibtex, citation_line
 from heartfelt.publishing.papers.codebook import questions_grid
 from heartfelt.publishing.papers.facts import (
@@ -92,17 +92,7 @@ def front_matter(release: Release) -> dict[str, object]:
         *map(plain, release.details.keywords),
     ]
     out["tags"] = list(dict.fromkeys(tag for tag in tags if tag))
-    configs = hub_configs(release.files)
-    if configs:
-        out["configs"] = [
-            {
-                "config_name": config.name,
-                "data_files": [{"split": split, "path": path} for split, path in config.data_files],
-                **({"default": True} if config.default and len(configs) > 1 else {}),
-            }
-            for config in configs
-        ]
-    return out
+    return {**out, **hub_front_matter(hub_configs(release.files))}
 
 
 def card(release: Release, charts: Charts | None = None) -> str:

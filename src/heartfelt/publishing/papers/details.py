@@ -164,9 +164,9 @@ def details_template(details: Details | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_details_template(folder: Path, details: Details | None = None) -> Path:
-    """Write an empty ``publication.yaml`` into ``folder``; one that is there already is never overwritten."""
-    path = Path(folder) / DETAILS_FILE
+def write_details_template(target: Path, details: Details | None = None) -> Path:
+    """Write an empty ``publication.yaml`` into a folder, or as a YAML file; one that is there is never overwritten."""
+    path = target if target.suffix in {".yaml", ".yml"} and not target.is_dir() else target / DETAILS_FILE
     if path.exists():
         raise InputError(f"{path} is there already.", "Edit it, or move it away first.")
     if not path.parent.is_dir():
@@ -184,7 +184,7 @@ def read_details(source: Path | str | None) -> Details:
         path = path / DETAILS_FILE
         if not path.is_file():
             return Details()
-    fix = "Write one with 'heartfelt publish-details DIR', and fill it in."
+    fix = "Write one with 'heartfelt publish DIR --details', and fill it in."
     return parse_details(read_text(path, fix), str(path))
 
 

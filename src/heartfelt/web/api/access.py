@@ -17,7 +17,9 @@ from heartfelt.web.state import state_of
 from heartfelt.web.study.background import Reader
 from heartfelt.web.study.figures import Board
 
-_bearer = HTTPBearer(auto_error=False, description="a token made in the dashboard or by 'heartfelt token'")
+_bearer = HTTPBearer(
+    auto_error=False, description="a token made in the dashboard or by 'heartfelt study token'"
+)
 _cookie = APIKeyCookie(
     name=STUDY_COOKIE, auto_error=False, description="a login; changes also need the header x-heartfelt-token"
 )

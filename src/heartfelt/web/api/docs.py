@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _METHODS = ("get", "post", "patch", "put", "delete")
 _ABOUT = (
     "Everything the dashboard can do, for programs. Send a token as 'Authorization: Bearer …'; make one in the dashboard"
-    " or with 'heartfelt token DIR --name NAME'. Errors are {problem, fix} with a fitting status."
+    " or with 'heartfelt study token DIR --name NAME'. Errors are {problem, fix} with a fitting status."
 )
 
 

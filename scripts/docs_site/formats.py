@@ -1,0 +1,24 @@
+"""The page of the formats' options, from the formats themselves."""
+
+from __future__ import annotations
+
+
+def pages() -> dict[str, str]:
+    """The Markdown of the page by its path below ``format-options/``."""
+    from heartfelt.formats import FORMATS
+
+    parts = [
+        "# Format options\n",
+        "Every option of every format, generated from the program. On the command line an option is `--map OPTION=VALUE`, in "
+        "Python a keyword of `heartfelt.read`; `heartfelt formats NAME` shows the same with an example.\n",
+    ]
+    for name, entry in sorted(FORMATS.items()):
+        parts.append(f"## {name}\n\n{entry.about[0].upper()}{entry.about[1:]}.\n")
+        if entry.options:
+            rows = [f"| `{option}` | {_cell(text)} |" for option, text in entry.options.items()]
+            parts.append("| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
+    return {"index.md": "\n".join(parts)}
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("{", "&#123;")

@@ -1,0 +1,73 @@
+"""How ``heartfelt --help`` lists the commands: in panels, in the order of the work; and the commands that were renamed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from typer.core import TyperGroup
+
+from heartfelt.errors import Interrupted
+
+PANELS: Mapping[str, tuple[str, ...]] = {
+    "Design": ("recipes", "new", "check", "plan", "simulate-collection"),
+    "Stimuli": ("intents", "prompts", "make", "prepare", "draft"),
+    "Collect": ("preview", "serve", "study", "snapshot", "backup", "restore"),
+    "Analyse": ("import", "show", "analyze", "export", "words"),
+    "Models": (
+        "bench",
+        "view",
+        "predict",
+        "conveyance",
+        "train",
+        "evaluate",
+        "experiment",
+        "models",
+        "serve-predictor",
+    ),
+    "Publish": ("publish", "deposit", "site", "score", "serve-benchmark"),
+    "Tools": ("demo", "formats", "schema"),
+}
+RENAMED: Mapping[str, str] = {
+    "participants": "study participants",
+    "quota": "study quota",
+    "token": "study token",
+    "erase": "study erase",
+    "adjudicators": "study adjudicators",
+    "publish-details": "publish --details",
+    "leaderboard": "site --no-stimuli",
+}
+"""Names of earlier versions. They work until :data:`REMOVED_IN`; the help does not list them."""
+REMOVED_IN = "0.9"
+
+
+class CommandPanels(TyperGroup):
+    """The commands in their panels. A renamed command works under its old name, with a note; Ctrl-C is reported."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        panels = {name: panel for panel, names in PANELS.items() for name in names if name in self.commands}
+        for name, panel in panels.items():
+            self.commands[name].rich_help_panel = panel  # type: ignore[attr-defined]  # Typer's commands have it
+        self.commands = {name: self.commands[name] for name in (*panels, *self.commands)}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first words name, and the words left."""
+        old = args[0]
+        if old in RENAMED:
+            new = RENAMED[old]
+            print(
+                f"heartfelt {old} is now heartfelt {new}; the old name will be removed in {REMOVED_IN}.",
+                file=sys.stderr,
+            )
+            if old not in self.commands:
+                args = [*new.split(), *args[1:]]
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Typer itself would turn Ctrl-C into a silent exit."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None

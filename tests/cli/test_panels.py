@@ -1,0 +1,114 @@
+"""The commands by their names: every one in a panel, old names with a note, and no sentence that names an old or unknown one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import heartfelt
+from heartfelt.cli import main
+from heartfelt.cli.app import app
+from heartfelt.cli.panels import PANELS, REMOVED_IN, RENAMED
+
+PACKAGE = Path(heartfelt.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
+MENTION = re.compile(r"(?P<quote>['`\"(/]?)\bheartfelt (?P<words>[a-z][a-z-]*(?: [a-z][a-z-]*)?)")
+TEXTS = {".md", ".toml", ".yaml", ".html", ".js", ".j2", ".txt", ".service", ".timer", ""}
+
+
+def commands() -> dict[str, Any]:
+    found: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # it is a group
+    return found
+
+
+def test_every_command_is_in_one_panel_and_none_is_hidden_but_old_names() -> None:
+    listed = [name for names in PANELS.values() for name in names]
+    assert len(listed) == len(set(listed)) <= 40
+    assert {name for name, command in commands().items() if not command.hidden} == set(listed)
+    assert {name for name, command in commands().items() if command.hidden} <= set(RENAMED)
+    assert not set(listed) & set(RENAMED)
+
+
+def test_the_help_shows_the_panels_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    marks = [f"─ {panel} ─" for panel in PANELS]
+    assert re.findall("|".join(marks), text) == marks
+    shown = re.findall(r"^│ ([a-z][a-z-]*) ", text, re.MULTILINE)
+    assert shown == [name for names in PANELS.values() for name in names]
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_an_old_name_works_with_a_note(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    new, *rest = RENAMED[old].split()
+    assert main([new, *(word for word in rest if not word.startswith("-")), "--help"]) == 0
+    described = capsys.readouterr().out
+    assert all(word in described for word in rest)
+    assert main([old, "--help"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == (
+        f"heartfelt {old} is now heartfelt {RENAMED[old]}; the old name will be removed in {REMOVED_IN}.\n"
+    )
+    if old not in commands():
+        assert shown.out == described
+
+
+def test_every_old_name_is_gone_when_its_version_comes() -> None:
+    version = tuple(int(part) for part in re.findall(r"\d+", heartfelt.__version__)[:2])
+    assert version < tuple(map(int, REMOVED_IN.split("."))), "remove RENAMED and the hidden commands"
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """The texts of a file; the words of a list that begins with the program are one text."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield text
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.List):
+            yield " ".join(
+                part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "…"
+                for part in node.elts
+            ).replace("-m heartfelt", "`heartfelt")
+
+
+def problem(quoted: bool, words: list[str]) -> str | None:
+    """What is wrong with a command that a text names; a text may also say that heartfelt does something."""
+    if words[0] in RENAMED:
+        return "renamed"
+    command = commands().get(words[0])
+    if command is None:
+        return "unknown" if quoted else None
+    inside = getattr(command, "commands", None)
+    return "unknown" if quoted and inside and words[1:] and words[1] not in inside else None
+
+
+def test_every_command_that_is_named_exists_under_that_name() -> None:
+    files = [path for path in PACKAGE.rglob("*") if path.suffix in TEXTS | {".py"} and path.is_file()]
+    files += [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
+    files += [path for path in (ROOT / "deploy").rglob("*") if path.is_file()]
+    named, wrong = 0, []
+    for path in files:
+        if path.name in {"panels.py", "SHA256SUMS"}:
+            continue
+        for text in sentences(path):
+            for mention in MENTION.finditer(text):
+                words = mention["words"].split()
+                named += bool(mention["quote"])
+                reason = problem(mention["quote"] in {"'", "`", "/"}, words)
+                wrong += [f"{path.name}: heartfelt {' '.join(words)} is {reason}"] if reason else []
+    assert wrong == []
+    assert named > 50
+
+
+@pytest.mark.parametrize("words", ["token", "study tokens", "new-study"])
+def test_a_command_that_does_not_exist_is_noticed(words: str) -> None:
+    assert problem(True, words.split()) is not None
