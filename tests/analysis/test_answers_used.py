@@ -27,8 +27,8 @@ def counted(source: Snapshot, policy: str = "flag-only") -> AnswersUsed:
     return answers_used(prepare(panel.snapshot()), panel)
 
 
-def with_ratings(base: Snapshot, ratings: pl.DataFrame, **others: pl.DataFrame) -> Snapshot:
-    return Snapshot.build(base.study, stimuli=base.stimuli, ratings=ratings, **others)
+def with_ratings(base: Snapshot, ratings: pl.DataFrame, ledger: pl.DataFrame | None = None) -> Snapshot:
+    return Snapshot.build(base.study, stimuli=base.stimuli, ratings=ratings, ledger=ledger)
 
 
 @pytest.fixture(scope="module")

@@ -313,7 +313,7 @@ def test_the_report_is_accessible_in_light_and_dark(browser: Browser, written: P
     for width in (320, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two words
+            page.emulate_media(color_scheme=scheme)
             results = Axe().run(page)
             assert results.violations_count == 0, (width, scheme, results.generate_report())
     watched.context.close()
