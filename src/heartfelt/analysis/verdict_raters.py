@@ -70,21 +70,21 @@ def _flags(summary: Summary) -> Iterator[str]:
     text = f"{len(flagged)} of {plural(raters, 'rater')} {'is' if len(flagged) == 1 else 'are'} flagged"
     findings = flag_findings(summary)
     alike = parallel_words(screening.parallel)
-    found = f": {listed(findings)}" if findings else ""
-    yield f"{text}{found}{f' ({alike})' if alike else ''}{waiting}."
+    details = f": {listed(findings)}" if findings else ""
+    yield f"{text}{details}{f' ({alike})' if alike else ''}{waiting}."
 
 
 def flag_findings(summary: Summary) -> list[str]:
-    """What the flags found: answers unrelated to the stimuli, and groups with parallel answers."""
+    """The findings behind the flags: answers unrelated to the stimuli, and groups with parallel answers."""
     screening = summary.screening
     empty = sum(
         any(why.startswith("informativeness") for why in reasons) for reasons in screening.flagged.values()
     )
-    found = [f"{empty} with answers unrelated to the stimuli"] if empty else []
+    parts = [f"{empty} with answers unrelated to the stimuli"] if empty else []
     if screening.collusion:
         members = sum(len(group) for group in screening.collusion)
-        found.append(f"{members} in {plural(len(screening.collusion), 'group')} with parallel answers")
-    return found
+        parts.append(f"{members} in {plural(len(screening.collusion), 'group')} with parallel answers")
+    return parts
 
 
 def _drafts(summary: Summary) -> Iterator[str]:
