@@ -109,6 +109,7 @@ def test_an_ambiguous_matrix_says_so_and_how_to_turn_it(tmp_path: Path) -> None:
     assert items(turned) == {(stimulus, question) for question, stimulus in items(snapshot)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns", [CLIPS_IN_ROWS, QUESTIONS_IN_ROWS, SAME_STEM, LOOP, LOOP_OF_MATRICES, SIDE_BY_SIDE, SLIDERS]
 )
