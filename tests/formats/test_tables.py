@@ -62,7 +62,7 @@ class TestLong:
             ("f", "S", "happy", "jazz"),
             ("g", "T", "sad", "pop"),
         ]
-        assert snapshot.raters.rows() == [("u", "31")]
+        assert snapshot.raters.rows() == [("u", 31)]
         assert [s.id for s in snapshot.study.systems] == ["S", "T"]
 
     def test_contradicting_descriptions_are_named(self, tmp_path: Path) -> None:

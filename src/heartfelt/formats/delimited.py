@@ -30,6 +30,7 @@ from polars._typing import PolarsDataType
 from heartfelt.errors import InputError, as_option
 from heartfelt.files import TemporaryFolder
 from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
+from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
 
 CHUNK = 1 << 24
 _COUNTED_AT_ONCE = 1 << 21
@@ -52,13 +53,13 @@ class Delimited:
     header: tuple[str, ...]
     keep_alive: object = None
     first_row: int = 1
-    """How many lines come before the first row: 1, 0 in a file without a header, 3 in an export of Qualtrics."""
+    """How many rows come before the first one below the header: 0 in a file without a header, 3 in an export of Qualtrics."""
     escaped: bool = False
     """Whether cells may start with the apostrophe that :func:`spreadsheet_safe` puts before formulas."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the file was read, such as a detected encoding."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """The text of the question of each column, in an export of Qualtrics."""
+    """The text of the question of each column, where a line below the names holds such texts."""
     with_blank_lines: Path | None = None
     """The same text with its blank lines, where ``readable`` has none."""
 
@@ -94,10 +95,12 @@ def open_delimited(
     delimiter: str | None = None,
     names: Sequence[str] | None = None,
     encoding: str | None = None,
+    header_lines: str | None = None,
 ) -> Delimited:
     """Check a text table and make it readable.
 
-    ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest.
+    ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest, ``header_lines``
+    where the header seems to be (``2``, ``1-2``).
     """
     head = read_bytes(path, 1 << 20)
     if b"\0" in head and encoding is None and bom_of(head) in {None, "utf-8-sig"}:
@@ -132,31 +135,24 @@ def open_delimited(
             )
         readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
         counts = _counts(readable, mark, width)
-    header = _header(readable, mark, path) if names is None else tuple(names)
+    layout = _header(readable, mark, path, header_lines) if names is None else None
+    header = tuple(names or ()) if layout is None else layout.names
     uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
     with_blank_lines = None
     if uneven and _check_rows(readable, mark, len(header), path):
         with_blank_lines, copy = readable, keep_alive
         readable, keep_alive = _without_blank_lines(readable, mark)
         keep_alive = (keep_alive, copy)
-    first_row = 0 if names is not None else 1
-    asked = _qualtrics_texts(readable, mark) if names is None else None
-    if asked is not None:
-        first_row = _QUALTRICS_LINES
-        notes += (
-            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
-        )
-    texts = dict(zip(header, asked or (), strict=False))
     return Delimited(
         path,
         readable,
         mark,
         header,
         keep_alive=keep_alive,
-        first_row=first_row,
+        first_row=0 if layout is None else layout.body,
         escaped=counts.apostrophes,
-        notes=notes,
-        texts=texts,
+        notes=notes if layout is None else (*notes, *_header_notes(readable, mark, path, layout)),
+        texts={} if layout is None else layout.texts,
         with_blank_lines=with_blank_lines,
     )
 
@@ -303,29 +299,61 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             before = reader.line_num
 
 
-def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
+def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> Header:
+    """The header of a text table: its first line, and what Qualtrics and other survey tools write below it."""
     try:
-        _, row = next(_rows(readable, delimiter))
-    except csv.Error as error:
-        raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
-    names = [_plain(name).strip() or f"column_{place}" for place, name in enumerate(row, 1)]
+        lines = [row for _, row in islice(_rows(readable, delimiter), ROWS_SAMPLED)]
+    except csv.Error:  # somewhere below the header: the check of the rows names the line
+        try:
+            lines = [next(_rows(readable, delimiter))[1]]
+        except csv.Error as error:
+            raise InputError(
+                f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX
+            ) from error
+    lines = [row for row in lines if row]
+    if stated is None and _is_qualtrics(lines):
+        names = tuple(_plain(name).strip() for name in lines[0])
+        texts = {name: " ".join(text.split()) for name, text in zip(names, lines[1], strict=False)}
+        header = Header(first=0, depth=_QUALTRICS_LINES, names=names, texts=texts)
+    else:
+        even = [row for row in lines if len(row) == len(lines[0])]
+        header = find_header(
+            [[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path)
+        )
+    names = header.names
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError(
-                f"{path}, line 1: the column '{name}' is there twice (columns {names.index(name) + 1} and {place + 1}).",
+                f"{path}, line {header.first + 1}: the column '{name}' is there twice (columns {names.index(name) + 1} and"
+                f" {place + 1}).",
                 "Rename one of them, so that every column has a name of its own.",
             )
-    return tuple(names)
+    return header
 
 
-def _qualtrics_texts(readable: Path, delimiter: str) -> list[str] | None:
-    """The second line of an export of Qualtrics, whose third line holds its import ids; None for any other file."""
-    try:
-        lines = [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
-    except csv.Error:
-        return None
-    marked = [cell.lstrip().startswith('{"ImportId"') for cell in lines[-1]] if len(lines) == 3 else []
-    return [" ".join(cell.split()) for cell in lines[1]] if marked and all(marked) else None
+def _one_line(rows: Sequence[Sequence[str]]) -> str | None:
+    """The line of the header where it cannot be another: a text table has no title above it, unlike a spreadsheet."""
+    return "1" if sum(map(bool, rows[0])) < min(2, len(rows[0])) else None
+
+
+def _header_notes(readable: Path, delimiter: str, path: Path, header: Header) -> tuple[str, ...]:
+    if header.first == 0 and header.depth == 1:
+        return ()
+    if header.depth == _QUALTRICS_LINES and _is_qualtrics(
+        [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
+    ):
+        return (
+            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
+        )
+    return (
+        f"{path.name}: the header is in {header.lines}. Name other lines with {as_option('header', 'FIRST-LAST')}.",
+    )
+
+
+def _is_qualtrics(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether the third line holds the ids that Qualtrics writes below the names and texts of its questions."""
+    third = lines[_QUALTRICS_LINES - 1] if len(lines) >= _QUALTRICS_LINES else []
+    return bool(third) and all(cell.lstrip().startswith('{"ImportId"') for cell in third)
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
@@ -410,6 +438,6 @@ def line_ends(path: Path) -> str:
 
 
 def with_line_ends(text: str, layout: str) -> str:
-    """``text`` with the line ends that :func:`line_ends` found."""
+    """``text`` with the line ends that :func:`line_ends` layout."""
     text = text.removesuffix("\n") if layout.endswith("none at the end") else text
     return text.replace("\n", "\r\n") if layout.startswith("crlf") else text

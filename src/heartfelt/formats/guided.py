@@ -13,13 +13,16 @@ import polars as pl
 
 from heartfelt.errors import InputError, as_option, is_on_command_line
 from heartfelt.formats.long_proposal import REPEATED
+from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.proposals import propose
 from heartfelt.formats.roles import Proposal
-from heartfelt.formats.source_table import TABLES, locate, open_table
+from heartfelt.formats.source_table import TABLES
 from heartfelt.snapshot import Snapshot
 
 _ROWS = 50_000
 """Rows that a proposal rests on."""
+_OPENING = ("delimiter", "encoding", "personal", "sheet", "header", "labels")
+"""Options that change which columns a table has."""
 Reader = Callable[[Proposal], Snapshot]
 
 
@@ -59,11 +62,9 @@ FRAME = "frame"
 def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
     """How a plain table can be read, by its first rows; None for anything that is not a table."""
     try:
-        path = locate(source)
-        if path.suffix.lower() not in TABLES:
+        if source.is_file() and source.suffix.lower() not in TABLES:
             return None
-        opening = {name: options[name] for name in ("delimiter", "encoding", "personal") if name in options}
-        table = open_table(path, opening)
+        table = open_source(source, {name: options[name] for name in _OPENING if name in options})
         frame = table.rows.head(_ROWS).collect()
     except (InputError, pl.exceptions.PolarsError):
         return None

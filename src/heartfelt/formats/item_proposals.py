@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from heartfelt.formats.column_profiles import ColumnProfile
+from heartfelt.formats.columns import distinct_column, is_unnamed
 from heartfelt.formats.roles import (
     CONSTRUCTS,
     SIMILAR,
@@ -34,9 +35,18 @@ def _key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None:
     """The stimulus of a table with one row each."""
     candidates = ranked((p, s + (0.5 if p.media else 0.0)) for p, s in table.scored("stimulus") if p.unique)
     if not candidates:
-        return None
+        return _unnamed_key(table)
     best = guess("stimulus", candidates)
     return best, uncertain(best)
+
+
+def _unnamed_key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None:
+    """The column that can only be the id although its name does not say so."""
+    name = distinct_column(table.frame)
+    if name is None:
+        return None
+    key = RoleGuess(role="stimulus", column=name, score=SIMILAR, evidence="all of its cells differ")
+    return key, {"stimulus": f"no column is named like a stimulus; only in '{name}' do all cells differ"}
 
 
 def means_proposal(table: ProfiledTable) -> Proposal | None:
@@ -110,6 +120,8 @@ def votes_proposal(table: ProfiledTable) -> Proposal | None:
 
 
 def _can_count(profile: ColumnProfile) -> bool:
+    if is_unnamed(profile.name):
+        return False
     people = profile.noun in VOCABULARY["background"] | VOCABULARY["rater"]
     total = people or profile.name.casefold() in _TOTALS
     counts = profile.whole and profile.low is not None and profile.low >= 0 and profile.filled == profile.rows

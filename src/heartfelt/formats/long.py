@@ -30,6 +30,7 @@ from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, stated_prompts
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
+from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
 from heartfelt.formats.set_tables import (
@@ -46,7 +47,6 @@ from heartfelt.formats.source_table import (
     TABLES,
     SourceTable,
     joined_columns,
-    locate,
     named_parts,
     open_table,
     pick,
@@ -134,60 +134,8 @@ class Long(Format):
         """Read the table; the study beside it is used if there is one, else one is described from the data."""
         if source.is_dir() and options.get("stimulus") == "filename":
             return read_traces(self.name, gathered(source, options), source, progress)
-        table = joined_columns(open_table(locate(source, ("ratings.csv", "ratings.parquet")), options))
-        table = _numbered(named_parts(table))
-        if is_pairs(table):
-            return read_pairs(self.name, table, source, progress, pair_columns(table))
-        if "members" in options:
-            return read_members(self.name, table, source, progress)
-        if {"time", "samples"} & set(options):
-            return read_traces(self.name, table, source, progress)
-        path, roles = table.path, _roles(table)
-        if {"hidden_reference", "low_anchors"} & set(options):
-            table = replace(
-                table, rows=with_roles(table, roles.others.get("system"), roles.stimulus), delimited=None
-            )
-            roles = replace(roles, others={**roles.others, "role": "role"})
-        table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
-        try:
-            spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
-        except EmptyIdError:
-            _explain_empty(table, roles)
-            raise
-        questions = spooled.survey.questions
-        if not questions:
-            raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
-        scales = {question: stated_scale(question, options) or tagged for question in questions}
-        stated = any(scales.values()) or stated_references(options, path.parent)
-        known = None if stated else study_next_to(path, set(questions))
-        if known is not None:
-            scales = {question: known.scales[known.question(question).scale] for question in questions}
-        spooled, coded = coded_answers(spooled, scales, table.where)
-        sets, ledger = None, None
-        if "trial" in roles.others and (known is None or known.sets is None):
-            kind = set_type(next(iter(coded.values())), options, table.where)
-            rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
-            spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
-            coded = with_ties(coded, rows)
-        traced = path.parent / TRACES_FILE
-        stimuli = rated_stimuli(table, roles, spooled)
-        return build(
-            self.name,
-            table,
-            source,
-            progress,
-            stimuli=stimuli,
-            prompts=stated_prompts(table, stimuli),
-            scales=coded,
-            notes=notes,
-            known=known,
-            sets=sets,
-            ratings=spooled,
-            raters=known_raters(table, roles, spooled),
-            traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
-            ledger=ledger,
-            reading=[_understood(roles)],
-        )
+        table = open_source(source, options, ("ratings.csv", "ratings.parquet"))
+        return read_long(self.name, table, source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv``, ``study.yaml``, and traces and sets where there are such."""
@@ -201,6 +149,65 @@ class Long(Format):
         if snapshot.traces.height:
             write_text(target / TRACES_FILE, traces_text(snapshot.traces))
         write_sets(snapshot, target)
+
+
+def read_long(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
+    """The snapshot of a table that was opened, with one answer per row or a column per question."""
+    table = _numbered(named_parts(joined_columns(table)))
+    options = table.options
+    if is_pairs(table):
+        return read_pairs(format, table, source, progress, pair_columns(table))
+    if "members" in options:
+        return read_members(format, table, source, progress)
+    if {"time", "samples"} & set(options):
+        return read_traces(format, table, source, progress)
+    path, roles = table.path, _roles(table)
+    if {"hidden_reference", "low_anchors"} & set(options):
+        table = replace(
+            table, rows=with_roles(table, roles.others.get("system"), roles.stimulus), delimited=None
+        )
+        roles = replace(roles, others={**roles.others, "role": "role"})
+    table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
+    try:
+        spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
+    except EmptyIdError:
+        _explain_empty(table, roles)
+        raise
+    questions = spooled.survey.questions
+    if not questions:
+        raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
+    scales = {question: stated_scale(question, options) or tagged for question in questions}
+    stated = any(scales.values()) or stated_references(options, path.parent)
+    known = None if stated else study_next_to(path, set(questions))
+    if known is not None:
+        scales = {question: known.scales[known.question(question).scale] for question in questions}
+    spooled, coded = coded_answers(spooled, scales, table.where)
+    sets, ledger = None, None
+    if "trial" in roles.others and (known is None or known.sets is None):
+        kind = set_type(next(iter(coded.values())), options, table.where)
+        rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
+        spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
+        coded = with_ties(coded, rows)
+    traced = path.parent / TRACES_FILE
+    stimuli = rated_stimuli(table, roles, spooled)
+    raters, about_raters = known_raters(table, roles, spooled)
+    return build(
+        format,
+        table,
+        source,
+        progress,
+        stimuli=stimuli,
+        prompts=stated_prompts(table, stimuli),
+        scales=coded,
+        notes=[*notes, *about_raters],
+        known=known,
+        sets=sets,
+        ratings=spooled,
+        raters=raters,
+        traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
+        ledger=ledger,
+        reading=[_understood(roles)],
+    )
 
 
 def _understood(roles: Roles) -> str:

@@ -19,7 +19,8 @@ from heartfelt.formats.columns import Sheet, id_notes, ids, need
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import compile_pattern, locate, open_table
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import compile_pattern
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -54,7 +55,7 @@ class Means(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the means; there are no ratings and no raters in such data."""
-        table = open_table(locate(source), options)
+        table = open_source(source, options)
         sheet = table.sheet("stimulus")
         key = table.pick("stimulus")
         sheet.unique(key)

@@ -21,11 +21,11 @@ from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.people import with_people
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,
-    locate,
-    open_table,
     pick_optional,
     side_table,
 )
@@ -52,6 +52,8 @@ class Wide(Format):
         "question": "the name of the only question, where the pattern has no {question}",
         "stimuli": "a table of stimuli beside this one",
         "stimuli_id": "the id's column in the table of stimuli",
+        "raters": "a table of raters beside this one, such as Prolific's export of demographics",
+        "raters_id": "the id's column in the table of raters",
         "rater_columns": "columns that describe the rater although their names look like answers, with commas",
         "stimulus_columns": "columns that describe the stimulus although their names look like answers, with commas",
         **COMMON_OPTIONS,
@@ -59,45 +61,7 @@ class Wide(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; empty cells are not ratings."""
-        table = open_table(locate(source), options)
-        rows = options.get("rows", "rater")
-        if rows not in {"rater", "stimulus"}:
-            raise InputError(
-                f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
-            )
-        other = "stimulus" if rows == "rater" else "rater"
-        sheet, notes = _with_id(table, rows)
-        read = _cells(sheet.frame, rows, other, table)
-        cells = list(read.cells)
-        described = number_types(sheet.frame.drop(cell.column for cell in cells), keep=[rows])
-        ratings, scales = _ratings(sheet, rows, other, cells, options)
-        names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))})
-        if read.texts.others:
-            texts = [read.texts.others.get(name) for name in names[other]]
-            names = names.with_columns(pl.Series("text", texts, pl.String))
-        if read.doubt is not None:
-            turned = as_option("pattern", read.turned)
-            notes = [
-                *notes,
-                f"Check which part of '{cells[0].column}' names the {other}: {read.doubt}. To turn it round: {turned}.",
-            ]
-        stimuli, raters = (names, described) if rows == "rater" else (described, names)
-        if "stimuli" in options:
-            listed = side_table(table.path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
-            stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
-        return build(
-            self.name,
-            table,
-            source,
-            progress,
-            stimuli=stimuli,
-            scales=scales,
-            notes=notes,
-            ratings=ratings,
-            raters=raters,
-            reading=_sentences(read, other, table.texts),
-            texts=read.texts.questions,
-        )
+        return read_wide(self.name, open_source(source, options), source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``ratings.csv`` with one row per rater, columns named ``{question}_{stimulus}``."""
@@ -117,6 +81,54 @@ class Wide(Format):
     def example_options(self) -> Mapping[str, str]:
         """The scale is stated."""
         return {"scale": "1-7"}
+
+
+def read_wide(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
+    """The snapshot of a table that was opened, with one row per rater or stimulus."""
+    options = table.options
+    rows = options.get("rows", "rater")
+    if rows not in {"rater", "stimulus"}:
+        raise InputError(
+            f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
+        )
+    other = "stimulus" if rows == "rater" else "rater"
+    sheet, notes = _with_id(table, rows)
+    read = _cells(sheet.frame, rows, other, table)
+    cells = list(read.cells)
+    described = number_types(sheet.frame.drop(cell.column for cell in cells), keep=[rows])
+    ratings, scales = _ratings(sheet, rows, other, cells, options)
+    names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))})
+    if read.texts.others:
+        texts = [read.texts.others.get(name) for name in names[other]]
+        names = names.with_columns(pl.Series("text", texts, pl.String))
+    if read.doubt is not None:
+        turned = as_option("pattern", read.turned)
+        notes = [
+            *notes,
+            f"Check which part of '{cells[0].column}' names the {other}: {read.doubt}. To turn it round: {turned}.",
+        ]
+    stimuli, raters = (names, described) if rows == "rater" else (described, names)
+    if "stimuli" in options:
+        listed = side_table(table.path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
+        stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
+    if "raters" in options:
+        raters, about_raters = with_people(
+            raters, table.path.parent / options["raters"], table.path.name, options.get("raters_id")
+        )
+        notes = [*notes, *about_raters]
+    return build(
+        format,
+        table,
+        source,
+        progress,
+        stimuli=stimuli,
+        scales=scales,
+        notes=notes,
+        ratings=ratings,
+        raters=raters,
+        reading=_sentences(read, other, table.texts),
+        texts=read.texts.questions,
+    )
 
 
 def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:

@@ -18,7 +18,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import TemporaryFolder, whole_folder, write_text
-from heartfelt.media.probe import AT_HAND
+from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.progress import Progress
 from heartfelt.representation import html_table
 from heartfelt.serialization import write_json
@@ -242,9 +242,9 @@ class Snapshot(Shortcuts):
 
     @cached_property
     def table_hashes(self) -> dict[str, str]:
-        """The hash of each table; where media lie and what was probed of them is not part of it."""
+        """The hash of each table; where media lie, what was probed of them and when they were made is not part of it."""
         hashes = {
-            name: table_hash(name, frame.drop(AT_HAND, strict=False))
+            name: table_hash(name, frame.drop(*AT_HAND, MADE_AT, strict=False))
             for name, frame in self._tables.items()
             if frame.height or name not in _LATER
         }
@@ -253,8 +253,12 @@ class Snapshot(Shortcuts):
     @cached_property
     def hash(self) -> str:
         """The name of this content: the same for the same study and rows in any order."""
+        return self.hash_of(self.table_hashes)
+
+    def hash_of(self, table_hashes: Mapping[str, str]) -> str:
+        """The hash that the snapshot has if these are the hashes of its tables."""
         lines = [f"heartfelt-snapshot {SCHEMA_VERSION}", f"study {self.study.hash}"]
-        lines += [f"{name} {value}" for name, value in sorted(self.table_hashes.items())]
+        lines += [f"{name} {value}" for name, value in sorted(table_hashes.items())]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @cached_property
