@@ -160,7 +160,8 @@ class JsPsych(ToolExport):
         parts = [name for name in rows.columns if re.match(_PART_NAMES, name)]
         answered = pl.any_horizontal(filled(name) for name in values)
         reasons = {
-            f"trial of type '{kind}'": ~pl.col("\0asks") & (pl.col("trial_type") == kind)
+            f"trial of type '{kind}'" if kind else "trial without a type": ~pl.col("\0asks")
+            & pl.col("trial_type").cast(pl.String).eq_missing(pl.lit(kind, dtype=pl.String))
             for kind in types.unique(maintain_order=True)
         }
         table = left_out(
