@@ -41,6 +41,7 @@ def _counts(summary: Summary) -> Iterator[str]:
     made = f" by {plural(c.systems, 'system')}" if c.systems else ""
     made += f" for {plural(c.intents, 'intent')}" if c.intents else ""
     text = f"{who} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if made else ''}{made}"
+    text += f"; {plural(c.blank_answers, 'answer')} left blank" if c.blank_answers else ""
     none = c.raters_without_ratings
     yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
     dropped, lost, name = len(summary.screening.dropped), c.ratings - c.ratings_kept, summary.policy.name
