@@ -25,6 +25,7 @@ BASE = {
     "streams",
     "files",
     "progress",
+    "clock",
     "serialization",
     "wording",
     "representation",

@@ -23,8 +23,6 @@ import formats
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A word after the language, such as no-run, is for the tests; MkDocs would not see the block.
 FENCE = re.compile(r"^```(\w+) [\w-]+$", re.MULTILINE)
-# Pages that answer a question in a user's words come before references that contain the same words.
-GUIDES, GUIDE_BOOST = ("installing.md", "tutorial.md", "how-to/"), 2
 INLINE = re.compile(r"\$`([^`]+)`\$")
 _generated: dict[str, str] = {}
 _formulas: list[str] = []
@@ -66,10 +64,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links that leave ``docs/``; put formulas aside until the page is HTML; weigh guides in the search."""
+    """Turn links that leave ``docs/``; put formulas aside until the page is HTML."""
     place = page.file.src_uri
-    if place.startswith(GUIDES):
-        page.meta.setdefault("search", {})["boost"] = GUIDE_BOOST
     text = markdown if place in _generated else rewritten(markdown, DOCS / place, place)
     text = FENCE.sub(r"```\1", text)
     text = BLOCK.sub(lambda match: f'\n<div class="formula">{_aside(_row(match[1]))}</div>\n', text)

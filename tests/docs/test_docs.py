@@ -44,6 +44,15 @@ def test_the_make_targets_of_the_read_me_exist() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
+def test_the_read_me_is_a_page() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 90
+    assert len(re.findall(r"!\[[^\]]+\]\(", text)) == 2, "two pictures"
+    assert (
+        12 <= len(re.findall(r"^heartfelt ", "".join(blocks(ROOT / "README.md", "bash")), re.MULTILINE)) <= 15
+    )
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_command_that_is_mentioned_exists(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -15,13 +15,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.incidence import Incidence, Units, assign
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.parameters import Bools, draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.rehearsed import rehearse
+from heartfelt.planning.statistics import statistics
 from heartfelt.screening.panel import screen
 from heartfelt.screening.policy import parse_policy
 from heartfelt.stats.agreement import alpha
@@ -226,7 +226,7 @@ def simulate_question(
         )
         head, jackknife, effects, left, right = statistics(
             incidence.rater, incidence.unit, value, dropped,
-            layout.system, layout.intent, systems, intents, material.minimum,
+            layout.system, layout.intent, systems, intents, material.minimum, studies=studies,
         )  # fmt: skip
         heads.append(head)
         hit, width = tukey_pairs(effects[:systems], left, head)

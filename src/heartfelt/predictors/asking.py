@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar
 
+from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError, nearest
 from heartfelt.models.network import PullError
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
@@ -99,7 +100,7 @@ class Work:
 
     def __call__(self, cases: Sequence[Case]) -> list[Outcome]:
         """Settle every question of every case."""
-        begun = time.perf_counter()
+        begun = clock.timer()
         started = [self._start(case) for case in cases]
         tries = 0
         while left := [case for case in started if case.places]:
@@ -108,7 +109,7 @@ class Work:
             wait = max(self._settle(case, given, tries) for case, given in zip(left, answers, strict=True))
             if wait > 0:
                 time.sleep(wait)
-        share = (time.perf_counter() - begun) / max(1, len(cases))
+        share = (clock.timer() - begun) / max(1, len(cases))
         return [self._outcome(case, share) for case in started]
 
     def lost(self, cases: Sequence[Case], times: int) -> list[Outcome]:
