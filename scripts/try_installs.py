@@ -38,6 +38,8 @@ SERVERS = ("serve", "preview")
 INSTALLED = re.compile(
     r"^\| `(?P<install>[^`]+)` \|[^|]*\| (?P<packages>\d+) \| (?P<size>[\d,]+) MB \|", re.MULTILINE
 )
+PATIENCE = 240
+"""Seconds that a server on a busy machine may take to answer."""
 MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
 """The files that heartfelt.cli.demo says two demos need not share."""
 TOLERANCE = 0.1
@@ -122,8 +124,10 @@ def build_wheel(folder: Path) -> Path:
 
 def install(extra: str, wheel: Path, folder: Path) -> Environment:
     """Make an empty environment and install the wheel with one extra."""
-    _run([sys.executable, "-m", "venv", str(folder)], ROOT)
     environment = Environment(extra=extra, folder=folder)
+    if environment.python.exists():  # of an earlier run with --keep
+        return environment
+    _run([sys.executable, "-m", "venv", str(folder)], ROOT)
     target = str(wheel) if extra == "base" else f"{wheel}[{extra}]"
     pip = [
         str(environment.python),
@@ -280,8 +284,10 @@ def _serve(environment: Environment, step: Step, folder: Path) -> None:
         text=True,
     ) as server:
         try:
+            deadline = time.monotonic() + PATIENCE
             while not _answers(f"http://127.0.0.1:{port}/"):
-                if server.poll() is not None:
+                if server.poll() is not None or time.monotonic() > deadline:
+                    server.kill()
                     raise Failure(
                         f"[{environment.extra}] {step.text}\n{server.stdout and server.stdout.read()}"
                     )
@@ -290,8 +296,11 @@ def _serve(environment: Environment, step: Step, folder: Path) -> None:
 
 
 def _answers(url: str) -> bool:
+    direct = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor()
+    )
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with direct.open(url, timeout=20) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         time.sleep(0.2)
@@ -362,7 +371,7 @@ def main() -> int:
         "--demo", type=Path, help="a folder that 'make demo' wrote; the wheel's own demo is compared with it"
     )
     parser.add_argument(
-        "--keep", type=Path, help="where the environments are made; a temporary folder if left out"
+        "--keep", type=Path, help="where environments are made, and those of an earlier run are used"
     )
     given = parser.parse_args()
     scratch = (
@@ -389,6 +398,7 @@ def _try_all(names: list[str], demo: Path | None, scratch: Path) -> None:
         found[name] = measured(environment)
         pages = {page: scratch / f"{name}-{Path(page).stem}" for page in PAGES}
         for folder in pages.values():
+            shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
         if name == "all":
             needs = subprocess.run(
@@ -410,8 +420,6 @@ def _try_all(names: list[str], demo: Path | None, scratch: Path) -> None:
         )
         if name == "all":
             check_results(pages)
-        else:
-            shutil.rmtree(environment.folder, ignore_errors=True)
     compare_sizes(found)
 
 

@@ -29,6 +29,7 @@ BASE = {
     "serialization",
     "wording",
     "representation",
+    "arguments",
 }
 ORDER = (
     "base",

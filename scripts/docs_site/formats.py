@@ -15,10 +15,11 @@ def pages() -> dict[str, str]:
     for name, entry in sorted(FORMATS.items()):
         parts.append(f"## {name}\n\n{entry.about[0].upper()}{entry.about[1:]}.\n")
         if entry.options:
-            rows = [f"| `{option}` | {_cell(text)} |" for option, text in entry.options.items()]
+            rows = [f"| `{option}` | {cell(text)} |" for option, text in entry.options.items()]
             parts.append("| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
     return {"index.md": "\n".join(parts)}
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text in a cell of a table."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("{", "&#123;")

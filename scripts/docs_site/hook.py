@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 import api
 import commands
+import settings_reference
 from links import DOCS, ROOT, ROOT_PAGES, rewritten
 from llms import in_site, llms_txt
 from mathml import mathml
@@ -22,8 +23,6 @@ import formats
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A word after the language, such as no-run, is for the tests; MkDocs would not see the block.
 FENCE = re.compile(r"^```(\w+) [\w-]+$", re.MULTILINE)
-# Pages that answer a question in a user's words come before references that contain the same words.
-GUIDES, GUIDE_BOOST = ("installing.md", "tutorial.md", "how-to/"), 2
 INLINE = re.compile(r"\$`([^`]+)`\$")
 _generated: dict[str, str] = {}
 _formulas: list[str] = []
@@ -33,7 +32,12 @@ def on_config(config: Any) -> Any:
     """Generate the references and fill in the navigation."""
     _formulas.clear()
     _generated.clear()
-    folders = {"commands": commands.pages(), "api": api.pages(), "format-options": formats.pages()}
+    folders = {
+        "commands": commands.pages(),
+        "api": api.pages(),
+        "format-options": formats.pages(),
+        "settings": settings_reference.pages(),
+    }
     for folder, pages in folders.items():
         _generated.update({f"{folder}/{name}": text for name, text in pages.items()})
     for source, page in ROOT_PAGES.items():
@@ -60,10 +64,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links that leave ``docs/``; put formulas aside until the page is HTML; weigh guides in the search."""
+    """Turn links that leave ``docs/``; put formulas aside until the page is HTML."""
     place = page.file.src_uri
-    if place.startswith(GUIDES):
-        page.meta.setdefault("search", {})["boost"] = GUIDE_BOOST
     text = markdown if place in _generated else rewritten(markdown, DOCS / place, place)
     text = FENCE.sub(r"```\1", text)
     text = BLOCK.sub(lambda match: f'\n<div class="formula">{_aside(_row(match[1]))}</div>\n', text)

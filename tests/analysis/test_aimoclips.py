@@ -127,7 +127,7 @@ def test_the_bottom_line_and_chance(clips: Analysis) -> None:
     first = summary_of(clips)["verdict"][0]
     assert "Systems differ in valence and arousal" in first
     assert "41% of the stimuli" in first
-    assert "23% would be by chance" in first
+    assert "(chance 23%)" in first
     assert summary_of(clips)["quadrants"]["hit_rate_by_chance"]["p"] < 0.001
 
 

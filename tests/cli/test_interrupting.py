@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -10,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from heartfelt.cli import main
+from heartfelt.cli import SHOW_CURSOR, main
 from heartfelt.files import whole_folder
 
 STOPPED = "Stopped. What was complete is kept.\n"
@@ -43,7 +45,26 @@ def test_it_is_reported_while_the_commands_are_loaded(
 ) -> None:
     monkeypatch.setattr("heartfelt.cli._run", interrupted)
     assert main(["schema"]) == 130
-    assert capsys.readouterr().err == "Stopped.\n"
+    assert capsys.readouterr().err == STOPPED
+
+
+def test_it_is_reported_though_a_progress_bar_was_stopped_halfway(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rich puts a stream of its own in the place of standard error while it draws."""
+    monkeypatch.setattr("rich.live.Live._disable_redirect_io", interrupted)
+    monkeypatch.setattr("heartfelt.cli.command.err", Console(file=io.StringIO(), force_terminal=True))
+    assert main(["show", "nowhere"]) == 130
+    assert capsys.readouterr().err == STOPPED
+
+
+def test_a_second_one_while_the_first_is_reported_is_not_silent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("heartfelt.cli.panels.Interrupted", KeyboardInterrupt)
+    monkeypatch.setattr("heartfelt.study.json_schema", interrupted)
+    assert main(["schema"]) == 130
+    assert capsys.readouterr().err == STOPPED
 
 
 @pytest.mark.slow
@@ -67,7 +88,7 @@ def test_a_real_one_while_threads_render_clips(tmp_path: Path) -> None:
                 shown += part
         assert process.wait(60) == 130
     os.close(screen)
-    assert shown.decode().endswith(STOPPED.replace("\n", "\r\n"))
+    assert shown.decode().removesuffix(SHOW_CURSOR).endswith(STOPPED.replace("\n", "\r\n"))
     assert b"0/?" not in shown
     assert list(tmp_path.iterdir()) == []
 

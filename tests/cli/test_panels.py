@@ -59,6 +59,22 @@ def test_an_old_name_works_with_a_note(old: str, capsys: pytest.CaptureFixture[s
         assert shown.out == described
 
 
+@pytest.mark.parametrize(
+    ("typed", "fix"),
+    [
+        ("tokn", "Did you mean 'heartfelt study token'?"),
+        ("leaderbord", "See 'heartfelt --help'."),
+        ("analyse", "Did you mean 'heartfelt analyze'?"),
+        ("pull", "Did you mean 'heartfelt models pull'?"),
+    ],
+)
+def test_an_unknown_name_leads_to_the_current_one(
+    typed: str, fix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([typed, "x"]) == 2
+    assert capsys.readouterr().err.splitlines() == [f"There is no command '{typed}'.", fix]
+
+
 def test_every_old_name_is_gone_when_its_version_comes() -> None:
     version = tuple(int(part) for part in re.findall(r"\d+", heartfelt.__version__)[:2])
     assert version < tuple(map(int, REMOVED_IN.split("."))), "remove RENAMED and the hidden commands"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from heartfelt.cli import command, main
+from heartfelt.cli import command
+from heartfelt.formats.format import read_with
 
 
 @pytest.fixture
@@ -62,14 +63,10 @@ def test_lines_on_the_screen(
 
 
 @pytest.mark.slow
-def test_ratings_are_counted_while_a_table_is_read(screen: io.StringIO, tmp_path: Path) -> None:
+def test_ratings_are_counted_while_a_table_is_read(tmp_path: Path) -> None:
     rows = "".join(f"r{n % 40},s{n // 40},{n % 9 + 1}\n" for n in range(12_000))
     (tmp_path / "table.csv").write_text(f"rater,stimulus,valence\n{rows}")
-    code = main(
-        [
-            "import", "long", str(tmp_path / "table.csv"), str(tmp_path / "out"),
-            "--map", "value=valence", "--map", "scale=1-9",
-        ]
-    )  # fmt: skip
-    assert code == 0
-    assert "0/?" not in plain(screen)
+    reports: list[tuple[str, int, int]] = []
+    options = {"value": "valence", "scale": "1-9"}
+    read_with(tmp_path / "table.csv", "long", options, lambda *report: reports.append(report))
+    assert ("reading ratings", 12_000, 0) in reports

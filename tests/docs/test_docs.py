@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.cli.panels import RENAMED
-from heartfelt.finetuning import FINE_TUNE_RECIPES, Settings
+from heartfelt.finetuning import FINE_TUNE_RECIPES
 from heartfelt.generation import GENERATORS
 from heartfelt.publishing.deposits import DEPOSITS
 from heartfelt.publishing.layouts import LAYOUTS
@@ -41,6 +42,15 @@ def test_the_make_targets_of_the_read_me_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^make (\w+)", "\n".join(blocks(ROOT / "README.md", "bash")), re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_read_me_is_a_page() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 90
+    assert len(re.findall(r"!\[[^\]]+\]\(", text)) == 2, "two pictures"
+    assert (
+        12 <= len(re.findall(r"^heartfelt ", "".join(blocks(ROOT / "README.md", "bash")), re.MULTILINE)) <= 15
+    )
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -78,9 +88,23 @@ def test_every_training_recipe_has_its_section() -> None:
     assert set(FINE_TUNE_RECIPES) <= headings(text)
     for name in ("va-audio", "va-image", "mos-audio"):
         assert f"| `{name}` |" in text
-    for recipe in FINE_TUNE_RECIPES.values():
-        own = set(recipe.settings.model_fields) - set(Settings.model_fields)
-        assert {name for name in own if f"`{name}`" not in text} == set()
+
+
+def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With its meaning, also those of models within models."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "docs_site"))
+    pages = importlib.import_module("settings_reference").pages()
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)
+    assert [name for name, _, meaning in rows if not meaning.strip()] == []
+    for registry, page in ((FINE_TUNE_RECIPES, "training.md"), (GENERATORS, "generators.md")):
+        sections = dict(part.split("\n", 1) for part in pages[page].split("\n## ")[1:])
+        shared = sections.get("Every generator", "")
+        for name, entry in registry.items():
+            for field, info in entry.settings.model_fields.items():
+                key = info.alias or field
+                assert re.search(rf"^\| `{key}[`.]", shared + sections[name], re.MULTILINE), f"{name}: {key}"
 
 
 def test_every_rule_has_its_section() -> None:

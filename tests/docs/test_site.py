@@ -67,7 +67,8 @@ def _every_page_is_in_the_navigation(html: dict[str, str]) -> None:
         reached |= found
     pages = {path.relative_to(DOCS).with_suffix(".html").as_posix() for path in DOCS.rglob("*.md")}
     assert (
-        pages | {page for page in html if page.startswith(("api/", "commands/", "format-options/"))}
+        pages
+        | {page for page in html if page.startswith(("api/", "commands/", "format-options/", "settings/"))}
         <= reached
     )
 

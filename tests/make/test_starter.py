@@ -360,11 +360,11 @@ def test_the_guide_names_what_the_synthesiser_was_told() -> None:
     raised |= {(name, "aigiemo"): place for name, place in aigiemo.EMOTIONS.items()}
     raised |= {(name, "cmos"): place for name, place in methods.UTTERANCES.items()}
     raised |= {(name, "mushra"): place for name, place in methods.EXCERPTS.items()}
-    printed = {
-        (cells[0], cells[1]): (float(cells[2]), float(cells[3]))
-        for cells in tables()
-        if len(cells) == 4 and cells[1] in RECIPES
-    }
+    entries = [
+        (recipe, *entry.split()) for recipe, *cells in tables() if recipe in RECIPES and len(cells) == 1
+        for entry in cells[0].split(";")
+    ]  # fmt: skip
+    printed = {(name, recipe): (float(valence), float(arousal)) for recipe, name, valence, arousal in entries}
     assert printed == raised
     for name, system in VOICE_SYSTEMS.items():
         convey = system.conveyance

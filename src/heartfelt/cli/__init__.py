@@ -21,6 +21,8 @@ PLAIN_LETTERS = str.maketrans(
 """What a terminal that knows few letters shows in place of others."""
 INTERRUPTED = 130
 """The exit code of a command that was stopped with Ctrl-C, as shells count: 128 and the number of the signal."""
+SHOW_CURSOR = "\x1b[?25h"
+"""What a terminal is told to show its cursor, which a progress bar hides and might not have shown again."""
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_SPACE_WORDS = (
     "No space left",
@@ -39,13 +41,15 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="heartfelt-plain")
     try:
         code = _run(arguments)
-    except KeyboardInterrupt:  # while the commands were loaded: running ones report it as an Interrupted
-        code = _say("Stopped.", "", INTERRUPTED)
+    except KeyboardInterrupt:  # while the commands are loaded; one that runs ends with an Interrupted
+        code = _stopped()
     if arguments is not None:
         return code
     if code == INTERRUPTED:
         # A second Ctrl-C does not wait for the threads that are still at work.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if sys.stderr.isatty():
+            sys.stderr.write(SHOW_CURSOR)
     sys.exit(code)
 
 
@@ -56,11 +60,17 @@ def _run(arguments: list[str] | None) -> int:
     from heartfelt.errors import HeartfeltError
     from heartfelt.extras import names_the_extra
 
+    streams = sys.stdout, sys.stderr
     try:
-        result = names_the_extra(app)(args=arguments, prog_name="heartfelt", standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        try:
+            result = names_the_extra(app)(args=arguments, prog_name="heartfelt", standalone_mode=False)
+        finally:
+            # A progress bar puts its own in their place, and leaves them there if Ctrl-C comes as it ends.
+            sys.stdout, sys.stderr = streams
+        # Polars may raise Ctrl-C a second time, while the first is reported; Typer makes a silent exit of that.
+        return _stopped() if result == INTERRUPTED else result if isinstance(result, int) else 0
     except HeartfeltError as error:
-        return _say(error.problem, error.fix, error.exit_code)
+        return _say(error.problem, error.fix, error.exit_code, error.details)
     except Exit as error:
         return error.exit_code
     except Abort:
@@ -77,7 +87,8 @@ def _explain(error: Exception) -> int:
     usage = getattr(error, "format_message", None)
     if usage is not None:
         hint = "See 'heartfelt --help' or 'heartfelt COMMAND --help'."
-        return _say(usage() or "The command is incomplete.", hint, 2)
+        # A group without a command has printed its help, and has nothing to add.
+        return _say(usage(), hint, 2) if usage() else 2
     if _is_full(error):
         places = f"where the output goes, and in the temporary folder {tempfile.gettempdir()}"
         fix = f"Free some space {places}, and run the command again."
@@ -108,7 +119,17 @@ def _plain_letters(error: UnicodeError) -> tuple[str, int]:
     return "".join(letter if letter.isascii() else "?" for letter in plain), error.end
 
 
-def _say(problem: str, fix: str, code: int) -> int:
-    for line in filter(None, (problem, fix)):
-        print(" ".join(line.split()), file=sys.stderr)
+def _stopped() -> int:
+    from heartfelt.errors import Interrupted
+
+    stopped = Interrupted()
+    return _say(stopped.problem, stopped.fix, stopped.exit_code)
+
+
+def _say(problem: str, fix: str, code: int, details: tuple[str, ...] = ()) -> int:
+    print(" ".join(problem.split()), file=sys.stderr)
+    for line in details:
+        print(line, file=sys.stderr)
+    if fix:
+        print(" ".join(fix.split()), file=sys.stderr)
     return code

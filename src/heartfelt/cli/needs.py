@@ -62,8 +62,8 @@ def commands_of(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, Comma
             yield f"{prefix}{name}", command
     for group in app.registered_groups:
         if group.typer_instance is not None:
-            name = group.name if isinstance(group.name, str) else group.typer_instance.info.name
-            yield from commands_of(group.typer_instance, f"{prefix}{name} ")
+            title = group.name if isinstance(group.name, str) else group.typer_instance.info.name
+            yield from commands_of(group.typer_instance, f"{prefix}{title} ")
 
 
 def check_extras_first(app: typer.Typer) -> None:
@@ -71,7 +71,7 @@ def check_extras_first(app: typer.Typer) -> None:
     commands = list(commands_of(app))
     needed = {command.callback: NEEDS[name] for name, command in commands if name in NEEDS}
     for _, command in commands:
-        if command.callback in needed:
+        if command.callback is not None and command.callback in needed:
             command.callback = _checked(command.callback, needed[command.callback])
 
 

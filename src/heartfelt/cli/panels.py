@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from heartfelt.errors import Interrupted
+from heartfelt.errors import Interrupted, UnknownNameError, nearest
 
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Design": ("recipes", "new", "check", "plan", "simulate-collection"),
@@ -63,7 +63,20 @@ class CommandPanels(TyperGroup):
             )
             if old not in self.commands:
                 args = [*new.split(), *args[1:]]
+        elif old not in self.commands:
+            raise UnknownNameError(f"There is no command '{old}'.", self._suggestion(old))
         return super().resolve_command(ctx, args)
+
+    def _suggestion(self, name: str) -> str:
+        """The command whose name, or whose name in its group, is nearest."""
+        full: dict[str, str] = {}
+        for outer, command in self.commands.items():
+            if not command.hidden:
+                full |= {inner: f"{outer} {inner}" for inner in getattr(command, "commands", {})} | {
+                    outer: outer
+                }
+        close = nearest(name, full)
+        return f"Did you mean 'heartfelt {full[close]}'?" if close else "See 'heartfelt --help'."
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; Typer itself would turn Ctrl-C into a silent exit."""

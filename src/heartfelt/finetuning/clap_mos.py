@@ -37,7 +37,7 @@ class ClapMosSettings(Settings):
     )
     epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 60
     patience: Annotated[int, Field(ge=1, description="epochs without a better validation loss")] = 10
-    learning_rate: Annotated[float, Field(gt=0)] = 5e-4
+    learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 5e-4
     momentum: Annotated[float, Field(ge=0, lt=1, description="of SGD")] = 0.9
     hidden: Annotated[
         tuple[int, int], BeforeValidator(listed), Field(description="sizes of the heads' hidden layers")
@@ -182,7 +182,7 @@ class ClapMosRecipe:
 
     def build(self, data: TrainingData, settings: ClapMosSettings) -> ClapMosTask:
         """Load CLAP and add heads with random weights."""
-        library = transformers_library()
+        library = transformers_library(settings.model)
         data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
         clap = model_of(settings.model, library.ClapModel)
         processor = loaded_from(settings.model, library.ClapProcessor.from_pretrained)

@@ -49,7 +49,7 @@ class Settings(BaseModel):
     accumulate: Annotated[
         int, Field(ge=1, description="pieces a batch is computed in, where it does not fit the memory")
     ] = 1
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-4
+    learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 1e-4
     patience: Annotated[
         int, Field(ge=1, description="epochs without a better validation loss before it stops")
     ] = 5

@@ -40,7 +40,7 @@ class SoftMosSettings(Settings):
     text_model: Annotated[str, Field(description="a text encoder: a folder or a name on the hub")] = (
         "FacebookAI/roberta-base"
     )
-    learning_rate: Annotated[float, Field(gt=0)] = 5e-5
+    learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 5e-5
     weight_decay: Annotated[float, Field(ge=0, description="of AdamW")] = 0.01
     epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 40
     seconds: Annotated[float, Field(gt=0, description="of each clip that are listened to")] = 30.0
@@ -50,9 +50,9 @@ class SoftMosSettings(Settings):
         float, Field(gt=0, le=0.5, description="width of the Gaussian, as a share of the scale")
     ] = 0.05
     width: Annotated[int, Field(ge=4, description="size of the network's states")] = 256
-    layers: Annotated[int, Field(ge=1, le=12)] = 2
-    attention_heads: Annotated[int, Field(ge=1)] = 4
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    layers: Annotated[int, Field(ge=1, le=12, description="of the network over the states")] = 2
+    attention_heads: Annotated[int, Field(ge=1, description="of each layer")] = 4
+    dropout: Annotated[float, Field(ge=0, lt=1, description="in the network over the states")] = 0.1
 
     @model_validator(mode="after")
     def _divisible(self) -> SoftMosSettings:

@@ -30,8 +30,20 @@ class Job(Part):
     url: Annotated[str | None, Field(description="address of the job, with {id} in it")] = None
     url_path: Annotated[str | None, Field(description="path of the job's address in the first answer")] = None
     status: Annotated[str, Field(description="path of the status in the job's answer")] = "status"
-    done: tuple[str, ...] = ("succeeded", "completed", "complete", "success", "finished", "done")
-    failed: tuple[str, ...] = ("failed", "error", "canceled", "cancelled")
+    done: Annotated[tuple[str, ...], Field(description="statuses of a job that is done")] = (
+        "succeeded",
+        "completed",
+        "complete",
+        "success",
+        "finished",
+        "done",
+    )
+    failed: Annotated[tuple[str, ...], Field(description="statuses of a job that failed")] = (
+        "failed",
+        "error",
+        "canceled",
+        "cancelled",
+    )
     error: Annotated[str, Field(description="path of why a job failed")] = "error"
     every: Annotated[float, Field(gt=0, le=600, description="seconds between questions")] = 2.0
     result_url: Annotated[
@@ -54,25 +66,32 @@ class HttpSettings(GeneratorSettings):
         "headers", "job", "retries", "wait", "max_mib", "request_timeout",
     }  # fmt: skip
 
-    url: str
+    url: Annotated[str, Field(description="where requests are sent")]
     body: Annotated[
         dict[str, Any],
         Field(
             alias="json",
             default_factory=lambda: {"prompt": "{prompt}", "seed": "{seed}"},
-            description="the request, with {prompt} in it",
+            description=(
+                "the request; {prompt}, {seed}, {seconds}, {size}, {system}, {intent}, {stimulus} and {index} are filled in, and a "
+                'value that is nothing but "{seed}" becomes a number'
+            ),
         ),
     ]
     headers: Annotated[
-        dict[str, str], Field(default_factory=dict, description="keys as ${NAME} of environment variables")
+        dict[str, str],
+        Field(
+            default_factory=dict,
+            description="keys as ${NAME}: environment variables, never written to a file",
+        ),
     ]
     answer: Annotated[
         Literal["bytes", "base64", "url"], Field(description="what the service answers with")
     ] = "bytes"
     path: Annotated[str, Field(description="where in the JSON answer that is, such as data.0.audio")] = ""
-    job: Job | None = None
+    job: Annotated[Job | None, Field(description="where the answer is a job: how it is asked for")] = None
     model: Annotated[str | None, Field(description="the model's name, for the provenance")] = None
-    revision: str | None = None
+    revision: Annotated[str | None, Field(description="of the model, for the provenance")] = None
     licence: Annotated[str | None, Field(description="the terms of use, for the provenance")] = None
     timeout: Annotated[float, Field(gt=0, description="seconds one stimulus may take in all")] = 600.0
     request_timeout: Annotated[float, Field(gt=0, description="seconds one request may take")] = 120.0

@@ -41,9 +41,11 @@ class MusicGenSampling(Sampling):
     """The defaults are those of the model's authors (AudioCraft)."""
 
     guidance_scale: Annotated[float, Field(ge=1, le=30, description="1: none")] = 3.0
-    temperature: Annotated[float, Field(gt=0, le=10)] = 1.0
+    temperature: Annotated[float, Field(gt=0, le=10, description="randomness")] = 1.0
     top_k: Annotated[int, Field(ge=0, description="choose among the most likely tokens; 0: all")] = 250
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_p: Annotated[
+        float, Field(gt=0, le=1, description="choose among tokens of this probability together")
+    ] = 1.0
 
 
 class MusicGenSettings(ModelSettings):

@@ -38,7 +38,9 @@ class DiffusionSampling(Sampling):
     """What diffusion models share. Where a value is left out, it is the pipeline's own."""
 
     steps: Annotated[int | None, Field(ge=1, le=1000, description="denoising steps")] = None
-    guidance_scale: Annotated[float | None, Field(ge=0, le=50)] = None
+    guidance_scale: Annotated[
+        float | None, Field(ge=0, le=50, description="how closely it follows the text")
+    ] = None
     negative_prompt: Annotated[str | None, Field(description="what the result shall not be")] = None
 
 
@@ -195,7 +197,7 @@ class AudioLdm2(PipelineGenerator):
 class StableAudioSampling(DiffusionSampling):
     """The model makes a piece that lasts to the clip's end; ``start`` leaves out its first seconds."""
 
-    start: Annotated[float, Field(ge=0, description="seconds")] = 0.0
+    start: Annotated[float, Field(ge=0, description="seconds to leave out at the beginning")] = 0.0
 
 
 class StableAudioSettings(ModelSettings):

@@ -32,7 +32,7 @@ class PythonSettings(GeneratorSettings):
     settings: Annotated[dict[str, Any], Field(default_factory=dict, description="passed as keywords")]
     batch: Annotated[int, Field(ge=1, le=4096, description="stimuli at once")] = 1
     model: Annotated[str | None, Field(description="the model's name, for the provenance")] = None
-    revision: str | None = None
+    revision: Annotated[str | None, Field(description="of the model, for the provenance")] = None
     licence: Annotated[str | None, Field(description="the terms of use, for the provenance")] = None
 
 

@@ -47,14 +47,17 @@ class SpeechSampling(Sampling):
             description="SpeechT5: a file with the speaker's vector (.npy or text); Bark: a preset such as v2/en_speaker_6"
         ),
     ] = None
-    vocoder: Annotated[str | None, Field(description="SpeechT5: from spectrogram to sound")] = None
-    speaker: Annotated[int | None, Field(ge=0, description="VITS with several speakers")] = None
+    vocoder: Annotated[
+        str | None,
+        Field(description="SpeechT5: from spectrogram to sound; microsoft/speecht5_hifigan if left out"),
+    ] = None
+    speaker: Annotated[int | None, Field(ge=0, description="VITS: number of the speaker")] = None
     speaking_rate: Annotated[float | None, Field(gt=0, le=10, description="VITS: 1 is the usual speed")] = (
         None
     )
-    noise_scale: Annotated[float | None, Field(ge=0, le=5, description="VITS")] = None
-    noise_scale_duration: Annotated[float | None, Field(ge=0, le=5, description="VITS")] = None
-    temperature: Annotated[float | None, Field(gt=0, le=5, description="Bark")] = None
+    noise_scale: Annotated[float | None, Field(ge=0, le=5, description="VITS: variation of the voice")] = None
+    noise_scale_duration: Annotated[float | None, Field(ge=0, le=5, description="VITS: of the rhythm")] = None
+    temperature: Annotated[float | None, Field(gt=0, le=5, description="Bark: randomness")] = None
 
 
 class SpeechSettings(ModelSettings):

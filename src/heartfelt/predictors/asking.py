@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError, nearest
+from heartfelt.models.network import PullError
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
@@ -243,7 +244,9 @@ def next_from(box: queue.SimpleQueue[T], seconds: float | None = None) -> T:
 
 
 def error_line(error: BaseException) -> str:
-    """An error in one line."""
+    """An error in one line; of weights that are missing, also what to copy where."""
+    if isinstance(error, PullError):
+        return f"{error.problem} {error.fix}"
     if isinstance(error, HeartfeltError):
         return error.problem
     if isinstance(error, OSError) and error.strerror and error.filename:

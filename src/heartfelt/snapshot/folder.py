@@ -66,6 +66,7 @@ def load(folder: Path | str) -> Snapshot:
         made.get("layout", {}),
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
+        tuple(made.get("reading", ())),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():

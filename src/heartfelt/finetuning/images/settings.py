@@ -34,8 +34,10 @@ class ImageSettings(Settings):
 
     epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 20
     batch: Annotated[int, Field(ge=1, description="stimuli per step")] = 64
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-4
-    architecture: Annotated[str, Field(description="see docs/training.md")] = "convnext-t"
+    learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 1e-4
+    architecture: Annotated[str, Field(description="one of the architectures in docs/training.md")] = (
+        "convnext-t"
+    )
     backbone: Annotated[str, Field(description="what an emotion model stands on; by default resnet50")] = ""
     weights: Annotated[
         str, Field(description="published, random, a folder, a name on the hub, or a file of weights")
@@ -72,7 +74,7 @@ class ImageSettings(Settings):
         float, Field(ge=0, description="for the wrong polarity (pdanet, mdan, stimuli-aware)")
     ] = 0.5
     dropout: Annotated[float, Field(ge=0, lt=1, description="before the heads")] = 0.2
-    weight_decay: Annotated[float, Field(ge=0)] = 0.05
+    weight_decay: Annotated[float, Field(ge=0, description="of AdamW")] = 0.05
     head_rate: Annotated[
         float, Field(gt=0, description="times the learning rate, for what starts untrained")
     ] = 10.0

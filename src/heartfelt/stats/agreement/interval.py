@@ -13,7 +13,7 @@ coefficients the lower bound also allows for careless raters the panel happened 
 
 In simulations with crossed random effects this covers close to 95 in 100, where leaving out items alone
 covers as few as 78, and resampling raters and items with replacement (the pigeonhole bootstrap) nearly
-always, at up to twice the width; ``docs/stats/agreement.md`` has the table. With fewer than three raters,
+always, at up to twice the width; ``docs/stats/agreement.md`` has the coverage. With fewer than three raters,
 or raters unknown, only items are left out, and the interval's name says so: it then generalises to other items only.
 
 Sources: Cameron, Gelbach, Miller, Robust inference with multiway clustering, 2011 (the sum of variances);
