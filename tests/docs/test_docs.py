@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.screening import RULES
 from heartfelt.study import SCALES, parse_study
 from heartfelt.study.recipes import RECIPES
+from tests.docs.reference import sections, settings_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -94,17 +94,16 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With its meaning, also those of models within models."""
-    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "docs_site"))
-    pages = importlib.import_module("settings_reference").pages()
+    pages = settings_pages(monkeypatch)
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)
     assert [name for name, _, meaning in rows if not meaning.strip()] == []
     for registry, page in ((FINE_TUNE_RECIPES, "training.md"), (GENERATORS, "generators.md")):
-        sections = dict(part.split("\n", 1) for part in pages[page].split("\n## ")[1:])
-        shared = sections.get("Every generator", "")
+        parts = sections(pages[page])
+        shared = parts.get("Every generator", "")
         for name, entry in registry.items():
             for field, info in entry.settings.model_fields.items():
                 key = info.alias or field
-                assert re.search(rf"^\| `{key}[`.]", shared + sections[name], re.MULTILINE), f"{name}: {key}"
+                assert re.search(rf"^\| `{key}[`.]", shared + parts[name], re.MULTILINE), f"{name}: {key}"
 
 
 def test_every_rule_has_its_section() -> None:
@@ -116,8 +115,7 @@ def test_every_generator_has_its_section() -> None:
 
 
 def test_every_release_layout_and_deposit_has_its_section() -> None:
-    sections = headings((ROOT / "docs" / "layouts.md").read_text(encoding="utf-8"))
-    assert {*LAYOUTS, *DEPOSITS} <= sections
+    assert {*LAYOUTS, *DEPOSITS} <= headings((ROOT / "docs" / "layouts.md").read_text(encoding="utf-8"))
 
 
 def test_the_study_in_the_docs_is_valid() -> None:

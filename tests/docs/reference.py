@@ -1,0 +1,28 @@
+"""The references that are generated for the site, for tests that everything registered is in them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "docs_site"
+
+
+def settings_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The pages below ``settings/`` by name."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    pages: dict[str, str] = importlib.import_module("settings_reference").pages()
+    return pages
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text of each section of a page by its heading."""
+    return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+
+
+def meanings(text: str) -> dict[str, str]:
+    """What the last cell says of each name in the first cell of a table's rows."""
+    return dict(re.findall(r"^\| `([^`|]+)` \|.*?([^|]*) \|$", text, re.MULTILINE))
