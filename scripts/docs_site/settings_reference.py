@@ -21,6 +21,7 @@ def pages() -> dict[str, str]:
         "predictors.md": _predictors(),
         "models.md": _models(),
         "training.md": _training(),
+        "web-api.md": _web_api(),
     }
 
 
@@ -100,6 +101,10 @@ def _figures() -> str:
 
 def _predictors() -> str:
     from heartfelt.predictors import PREDICTIONS, PREDICTORS
+    from heartfelt.predictors.valence_arousal import shipped
+    from heartfelt.serialization import from_json
+    from heartfelt.training import Score
+    from heartfelt.training.card import evaluation_table
 
     parts = [
         "# Options of predictors\n",
@@ -116,6 +121,9 @@ def _predictors() -> str:
     parts += [
         "## Columns of predictions\n",
         _rows_of(("column", "holds"), ((f"`{column.name}`", column.about) for column in PREDICTIONS.columns)),
+        "## Scores of valence-arousal\n",
+        "How the shipped head was evaluated ([what the readings are](../valence-arousal.md#scores)).\n",
+        *evaluation_table([from_json(Score, row) for row in shipped().facts.evaluation]),
     ]
     return "\n".join(parts)
 
@@ -137,9 +145,36 @@ def _models() -> str:
     return "\n".join(parts)
 
 
+def _web_api() -> str:
+    from fastapi.openapi.utils import get_openapi
+
+    from heartfelt.web.api import routes
+
+    parts = [
+        "# The API of a study\n",
+        "Every route below `/api/v1` of a study that is served, generated from the program; the server's own `/api/v1/docs` has "
+        "the forms of requests and answers. How to ask is on the page about [serving](../serving.md#api).\n",
+    ]
+    paths = get_openapi(title="", version="", routes=list(routes()))["paths"]
+    parts.append(
+        _rows_of(
+            ("route", "gives or does"),
+            (
+                (
+                    f"`{method.upper()} {path.removeprefix('/api/v1')}`",
+                    says["description"].split("\n\n")[0].replace("\n", " ").replace("``", "`"),
+                )
+                for path, methods in paths.items()
+                for method, says in methods.items()
+            ),
+        )
+    )
+    return "\n".join(parts)
+
+
 def _rows_of(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     names = list(head)
-    lines = [names, ["---"] * len(names), *([cell(each) for each in row] for row in rows)]
+    lines = [names, ["---"] * len(names), *([_marked(each) for each in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
@@ -218,6 +253,12 @@ def _conveyance() -> str:
             for name, each in profiles.items()
         ),
     )
+
+
+def _marked(text: str) -> str:
+    """A text in a cell; code in it stays as it is."""
+    parts = text.split("`")
+    return "`".join(part if at % 2 else cell(part) for at, part in enumerate(parts))
 
 
 def _table(settings: type[BaseModel], without: set[str] | None = None) -> str:

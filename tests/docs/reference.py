@@ -18,6 +18,13 @@ def settings_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return pages
 
 
+def command_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The pages below ``commands/`` by name."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    pages: dict[str, str] = importlib.import_module("commands").pages()
+    return pages
+
+
 def sections(page: str) -> dict[str, str]:
     """The text of each section of a page by its heading."""
     return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
