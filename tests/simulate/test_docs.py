@@ -11,6 +11,7 @@ import pytest
 from heartfelt import simulate
 from heartfelt.make.generators.image import IMAGE_SYSTEMS, ImageSystem
 from heartfelt.make.generators.music import MUSIC_SYSTEMS, MusicSystem
+from heartfelt.make.generators.speech import VOICE_SYSTEMS, VoiceSystem
 from tests.docs.reference import settings_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -33,9 +34,10 @@ def test_every_kind_has_its_words() -> None:
         assert f"`{kind}`" in text
 
 
-@pytest.mark.parametrize("systems", [MUSIC_SYSTEMS, IMAGE_SYSTEMS])
+@pytest.mark.parametrize("systems", [MUSIC_SYSTEMS, IMAGE_SYSTEMS, VOICE_SYSTEMS])
 def test_every_profile_is_printed_as_it_is(
-    systems: Mapping[str, MusicSystem] | Mapping[str, ImageSystem], monkeypatch: pytest.MonkeyPatch
+    systems: Mapping[str, MusicSystem] | Mapping[str, ImageSystem] | Mapping[str, VoiceSystem],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = settings_pages(monkeypatch)["generators.md"]
     for name, system in systems.items():
