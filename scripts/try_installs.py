@@ -6,7 +6,7 @@ For each extra an empty environment is made and the wheel is installed into it, 
 every step; what each step wrote is kept. Any other environment runs the steps that its extra is for, and is given the files
 of the steps that it is not for. A step that needs more than an environment has must be refused with exit code 2 and two lines that
 name the extra, and must leave every file as it was. The sizes and package counts in docs/installing.md are compared with what
-was installed.
+was installed. The demo is made by the wheel and compared, byte by byte, with the one in ``--demo``.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ INSTALLED = re.compile(
 )
 PATIENCE = 240
 """Seconds that a server on a busy machine may take to answer."""
+MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
+"""The files that heartfelt.cli.demo says two demos need not share."""
 TOLERANCE = 0.1
 """Sizes differ a little between platforms and versions of packages."""
 
@@ -330,6 +332,25 @@ def check_results(pages: dict[str, Path]) -> None:
             raise Failure(f"The tutorial's {name} does not say '{words}'.")
 
 
+def compare_demos(first: Path, second: Path) -> None:
+    """Two demos with the same seed, made in different places at different times, are the same bytes."""
+    files = [
+        {
+            path.relative_to(folder)
+            for path in folder.rglob("*")
+            if path.is_file() and path.name not in MAY_DIFFER
+        }
+        for folder in (first, second)
+    ]
+    if files[0] != files[1]:
+        raise Failure(f"Two demos do not hold the same files: {sorted(map(str, files[0] ^ files[1]))}.")
+    changed = [
+        str(name) for name in sorted(files[0]) if (first / name).read_bytes() != (second / name).read_bytes()
+    ]
+    if changed:
+        raise Failure(f"Two demos with the same seed differ in {', '.join(changed)}.")
+
+
 def _run(command: list[str], folder: Path) -> None:
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=_plain_environment(), check=False
@@ -346,7 +367,9 @@ def main() -> int:
     parser.add_argument(
         "environments", nargs="*", default=list(ENVIRONMENTS), help="of: " + " ".join(ENVIRONMENTS)
     )
-    parser.add_argument("--demo", type=Path, help="a folder that 'make demo' wrote; made here if left out")
+    parser.add_argument(
+        "--demo", type=Path, help="a folder that 'make demo' wrote; the wheel's own demo is compared with it"
+    )
     parser.add_argument(
         "--keep", type=Path, help="where environments are made, and those of an earlier run are used"
     )
@@ -383,9 +406,10 @@ def _try_all(names: list[str], demo: Path | None, scratch: Path) -> None:
                 capture_output=True, text=True, check=True, cwd=scratch, env=_plain_environment(),
             )  # fmt: skip
             wanted = list(steps(json.loads(needs.stdout)))
-            if demo is None:
-                _run([str(environment.folder / "bin" / "heartfelt"), "demo", "demo"], scratch)
-                demo = scratch / "demo"
+            _run([str(environment.folder / "bin" / "heartfelt"), "demo", "demo"], scratch)
+            if demo is not None:
+                compare_demos(demo, scratch / "demo")
+            demo = scratch / "demo"
         assert demo is not None
         shutil.copytree(demo, pages["README.md"] / "demo")
         ran, refused = try_steps(environment, pages, scratch / "written", wanted)

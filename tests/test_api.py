@@ -5,14 +5,16 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import heartfelt
 from heartfelt import api
+from heartfelt.errors import HeartfeltError
 from heartfelt.simulate import INTENTS, SYSTEMS, DesignOptions, stimuli, study_ratings
 from heartfelt.snapshot.shortcuts import Shortcuts
 
@@ -103,3 +105,105 @@ def test_pandas_in_and_out(table: pl.DataFrame) -> None:
     ratings = heartfelt.read(table.to_pandas(), scale="1-9")
     assert ratings.counts["ratings"] == table.height
     assert isinstance(ratings.label().table.to_pandas(), pandas.DataFrame)
+
+
+class Wrong:
+    """Nothing that any function of heartfelt takes."""
+
+    def __repr__(self) -> str:
+        return "<something else>"
+
+
+WRONG: tuple[object, ...] = (
+    None,
+    5,
+    2.5,
+    True,
+    b"x",
+    "nowhere.csv",
+    Path("nowhere"),
+    [],
+    [1],
+    {},
+    {1},
+    dict,
+    len,
+    Wrong(),
+    pl.Series([1]),
+)
+CALLS: dict[str, Callable[[Any, Any], object]] = {
+    "read": lambda _, it: heartfelt.read(it),
+    "plan": lambda _, it: heartfelt.plan(it),
+    "screen": lambda _, it: heartfelt.screen(it),
+    "label": lambda _, it: heartfelt.label(it),
+    "analyze": lambda _, it: heartfelt.analyze(it),
+    "train": lambda _, it: heartfelt.train(it),
+    "plot": lambda _, it: heartfelt.plot(it),
+    "bench": lambda _, it: heartfelt.bench(it, ["constant"]),
+    "publish": lambda _, it: heartfelt.publish(it, "published"),
+    "bench(models)": lambda ratings, it: heartfelt.bench(ratings, it),
+    "bench([model])": lambda ratings, it: heartfelt.bench(ratings, [it]),
+    "bench(questions)": lambda ratings, it: heartfelt.bench(ratings, ["constant"], questions=[it]),
+    "predict(model)": lambda ratings, it: heartfelt.predict(ratings, it),
+    "predict(files)": lambda _, it: heartfelt.predict([it]),
+    "predict(files, model)": lambda _, it: heartfelt.predict(["x.wav"], it),
+    "screen(policy)": lambda ratings, it: heartfelt.screen(ratings, it),
+    "label(method)": lambda ratings, it: heartfelt.label(ratings, method=it),
+    "train(recipe)": lambda ratings, it: heartfelt.train(ratings, it),
+    "plan(seed)": lambda _, it: heartfelt.plan("study", seed=it),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS)
+def test_a_wrong_kind_of_object_is_explained(call: str, folder: Path) -> None:
+    """Every function, given what it does not take, says what it takes; a few of these are fine for a few functions."""
+    ratings = heartfelt.read("ratings.csv")
+    errors = [error for it in WRONG if (error := _error(lambda it=it: CALLS[call](ratings, it)))]  # type: ignore[misc]  # bound here
+    assert all(error.fix for error in errors)
+    assert len(errors) >= len(WRONG) - 2
+
+
+def _error(call: Callable[[], object]) -> HeartfeltError | None:
+    try:
+        call()
+    except HeartfeltError as error:
+        return error
+    return None
+
+
+@pytest.mark.slow
+def test_a_function_is_a_model(folder: Path) -> None:
+    ratings = heartfelt.read("ratings.csv")
+
+    def guess(stimulus: str, question: str) -> float:
+        return float(len(stimulus + question))
+
+    assert heartfelt.bench(ratings, [guess]).scores.models == ("guess",)
+    assert heartfelt.predict(ratings, guess)["ok"].all()
+    first = heartfelt.bench(ratings, guess, folder="bench")
+    named = heartfelt.bench(
+        ratings,
+        {"a": lambda question: len(question), "b": lambda question: 6 + 0 * len(question)},
+        folder="bench",
+    )
+    assert named.scores.models == ("guess", "a", "b")
+    assert set(named.predictions.filter(pl.col("model") == "b")["value"]) == {6.0}
+    kept = named.predictions.filter(pl.col("model") == "guess").drop("seconds")
+    assert kept.equals(first.predictions.drop("seconds"))
+    assert (folder / "bench" / "report.html").is_file()
+    with pytest.raises(HeartfeltError, match="Two models are called '<lambda>'"):
+        heartfelt.bench(ratings, [lambda question: len(question), lambda question: -len(question)])
+
+
+def test_one_text_where_several_are_expected_is_one(folder: Path) -> None:
+    ratings = heartfelt.read("ratings.csv")
+    scores = heartfelt.bench(ratings, "constant", questions="valence").scores
+    assert [task.id for task in scores.tasks] == ["valence"]
+
+
+@pytest.mark.slow
+def test_ratings_are_plotted_as_they_are(folder: Path) -> None:
+    ratings = heartfelt.read("ratings.csv")
+    drawn = heartfelt.plot(ratings, "ceiling").get_axes()[0].get_xlabel()
+    assert drawn == heartfelt.plot(heartfelt.analyze(ratings), "ceiling").get_axes()[0].get_xlabel()

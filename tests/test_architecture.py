@@ -25,9 +25,11 @@ BASE = {
     "streams",
     "files",
     "progress",
+    "clock",
     "serialization",
     "wording",
     "representation",
+    "arguments",
 }
 ORDER = (
     "base",

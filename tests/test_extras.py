@@ -93,7 +93,7 @@ def test_extras_that_include_others_say_so() -> None:
         if extra not in {"dev", "train"}
     }
     assert {extra: parts for extra, parts in included.items() if parts} == dict(INCLUDES)
-    assert set(packages_of("all")) == set(EXTRAS["serve"]) | set(EXTRAS["predict"])
+    assert set(packages_of("all")) == {*EXTRAS["serve"], *EXTRAS["predict"], *EXTRAS["tables"]}
 
 
 def test_every_command_that_needs_an_extra_exists_and_asks_for_it_first() -> None:

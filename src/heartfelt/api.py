@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from heartfelt.extras import names_the_extra
+from heartfelt.arguments import notebook_function
 from heartfelt.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from heartfelt.analysis import Analysis
     from heartfelt.benchmark import Bench
+    from heartfelt.benchmark.bench import Models
     from heartfelt.labels import Labels
     from heartfelt.planning import Plan
+    from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
     from heartfelt.publishing.papers.details import Details
     from heartfelt.publishing.publish import Published
@@ -39,7 +41,7 @@ def snapshot_of(source: object) -> Snapshot:
     return source.snapshot() if isinstance(source, Panel) else read(source)
 
 
-@names_the_extra
+@notebook_function
 def screen(
     source: object,
     policy: Policy | str | Path = "default",
@@ -78,7 +80,7 @@ def screen(
     return screen(snapshot_of(source), policy, seed=seed, exclude=exclude, restore=restore)
 
 
-@names_the_extra
+@notebook_function
 def label(
     source: object,
     *,
@@ -122,7 +124,7 @@ def label(
     return labels(snapshot_of(source), options)
 
 
-@names_the_extra
+@notebook_function
 def analyze(
     source: object,
     *,
@@ -170,10 +172,10 @@ def analyze(
     return analyze(snapshot_of(source), options, progress)
 
 
-@names_the_extra
+@notebook_function
 def bench(
     source: object,
-    models: Sequence[str],
+    models: Models,
     *,
     questions: Sequence[str] | None = None,
     folder: Path | str | None = None,
@@ -186,13 +188,13 @@ def bench(
     ----------
     source : Snapshot, Panel, Benchmark, path or table
         What people rated.
-    models : sequence of str
-        Predictors as ``NAME[:ARGUMENT]``: see docs/predictors.md.
+    models : sequence of str, functions or Predictors, or a mapping
+        Predictors as ``NAME[:ARGUMENT]``, Python functions or ``Predictor`` objects (see docs/predictors.md); a dict names them.
     questions : sequence of str, optional
         Only these.
     folder : path, optional
         Where predictions are stored as they arrive, so that a second call asks only for what is missing, and where
-        the report is written.
+        the report is written. Models that an earlier bench of the same data left there are kept.
     seed : int
         Of the resampling.
     progress : callable, optional
@@ -211,21 +213,22 @@ def bench(
     """
     from heartfelt.benchmark import BenchOptions, bench
     from heartfelt.labels import Benchmark
-    from heartfelt.scoring import ScoreOptions
+    from heartfelt.scoring import ScoreOptions, Selection
 
-    options = BenchOptions(
-        score=ScoreOptions(seed=seed),
-        questions=None if questions is None else tuple(questions),
-        folder=None if folder is None else Path(folder),
-    )
+    only = None if questions is None else tuple(questions)
+    options = BenchOptions(score=ScoreOptions(seed=seed, selection=Selection(questions=only)), questions=only)
     asked = source if isinstance(source, Benchmark) else snapshot_of(source)
-    return bench(asked, models, options, progress)
+    if folder is None:
+        return bench(asked, models, options, progress)
+    from heartfelt.report.bench.write import run_bench
+
+    return run_bench(asked, models, folder, options, progress)
 
 
-@names_the_extra
+@notebook_function
 def predict(
     source: Any,
-    model: str = "valence-arousal",
+    model: PredictorLike = "valence-arousal",
     *,
     questions: Sequence[str] | None = None,
     folder: Path | str | None = None,
@@ -237,8 +240,8 @@ def predict(
     ----------
     source : path, list of paths, Snapshot or Panel
         Sound files or folders of them; or a snapshot, whose items are then predicted.
-    model : str
-        A predictor as ``NAME[:ARGUMENT]``. Files without a study need the name or the folder of a trained model.
+    model : str, function or Predictor
+        A predictor as ``NAME[:ARGUMENT]``, or a function. Files without a study need the name or folder of a trained model.
     questions : sequence of str, optional
         Of a snapshot, only these.
     folder : path, optional
@@ -276,7 +279,7 @@ def predict(
     from heartfelt.predictors.trained.model import load_trained
     from heartfelt.predictors.valence_arousal import predict, shipped
 
-    chosen = shipped() if model == "valence-arousal" else load_trained(model)
+    chosen = shipped() if isinstance(model, str) and model == "valence-arousal" else load_trained(model)
     rows = [
         {"file": each.file, "question": name, **value}
         for each in predict(source, model=chosen, progress=progress)
@@ -285,7 +288,7 @@ def predict(
     return pl.DataFrame(rows)
 
 
-@names_the_extra
+@notebook_function
 def train(
     source: object,
     recipe: str = "va-audio",
@@ -329,7 +332,7 @@ def train(
     return train(snapshot_of(source), options, progress)
 
 
-@names_the_extra
+@notebook_function
 def plan(
     study: Path | str,
     *,
@@ -395,7 +398,7 @@ def plan(
     return plan_study(study, options, pilot=known, progress=progress)
 
 
-@names_the_extra
+@notebook_function
 def publish(
     source: object,
     out: Path | str,
@@ -497,14 +500,14 @@ def publish(
     return publish(snapshot_of(source), out, options, details, progress=progress)
 
 
-@names_the_extra
-def plot(result: Analysis | Bench, figure: str | None = None, *, task: str | None = None) -> Figure:
+@notebook_function
+def plot(result: object, figure: str | None = None, *, task: str | None = None) -> Figure:
     """Draw a figure of a report in a notebook.
 
     Parameters
     ----------
-    result : Analysis or Bench
-        What ``heartfelt.analyze`` or ``heartfelt.bench`` returned.
+    result : Analysis, Bench, Snapshot or Panel
+        What ``heartfelt.analyze`` or ``heartfelt.bench`` returned. A snapshot or panel is analysed first.
     figure : str, optional
         Its name: see docs/report.md. The map or ranking of an analysis and the leaderboard of a bench if left out.
     task : str, optional
@@ -521,5 +524,6 @@ def plot(result: Analysis | Bench, figure: str | None = None, *, task: str | Non
     True
     """
     from heartfelt.report import plot
+    from heartfelt.screening import Panel
 
-    return plot(result, figure, task=task)
+    return plot(analyze(result) if isinstance(result, Snapshot | Panel) else result, figure, task=task)

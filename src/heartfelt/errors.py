@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
 
 
 class HeartfeltError(Exception):
@@ -14,6 +18,8 @@ class HeartfeltError(Exception):
     """
 
     exit_code = 2
+    details: tuple[str, ...] = ()
+    """Lines between the two, such as what speaks for a guess."""
 
     def __init__(self, problem: str, fix: str) -> None:
         super().__init__(f"{problem}\n{fix}")
@@ -24,8 +30,56 @@ class HeartfeltError(Exception):
         return type(self), (self.problem, self.fix)
 
 
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """Within this, :func:`as_option` writes options as a command takes them."""
+    token = _ON_COMMAND_LINE.set(True)
+    try:
+        yield
+    finally:
+        _ON_COMMAND_LINE.reset(token)
+
+
+def is_on_command_line() -> bool:
+    """Whether a command is running, rather than a program that uses heartfelt."""
+    return _ON_COMMAND_LINE.get()
+
+
+def as_option(name: str, value: str) -> str:
+    """An option of a format as the person who reads the message would write it.
+
+    ``--map rater=user`` on the command line, ``rater="user"`` in Python, where ``scale.valence`` is
+    ``scale={"valence": …}``.
+    """
+    if is_on_command_line():
+        return f"--map {name}={value}"
+    family, dot, key = name.partition(".")
+    return f'{family}={{"{key}": "{value}"}}' if dot else f'{name}="{value}"'
+
+
 class InputError(HeartfeltError):
     """A file, table or value that cannot be used as given."""
+
+
+class RatingError(InputError):
+    """A rating that cannot be used; ``rating`` says which: its rater, stimulus, question and answer."""
+
+    rating: Mapping[str, str | float | None] = {}
+
+    @classmethod
+    def about(cls, rating: Mapping[str, str | float | None], problem: str, fix: str) -> RatingError:
+        """The error for one rating."""
+        error = cls(problem, fix)
+        error.rating = {name: rating.get(name) for name in ("rater", "stimulus", "question", "value")}
+        return error
+
+
+class EmptyIdError(InputError):
+    """A rating without a stimulus or a question."""
+
+
+class UnclearColumnError(InputError):
+    """A table in which no column is clearly the one that is needed."""
 
 
 class StudyError(HeartfeltError):

@@ -35,6 +35,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
         "uvloop",
     ),
     "predict": ("onnxruntime", "onnx", "httpx", "httpcore", "filelock"),
+    "tables": ("fastexcel", "pyreadstat"),
     "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),
@@ -44,7 +45,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "hub": ("huggingface_hub",),
 }
 INCLUDES: Mapping[str, tuple[str, ...]] = {
-    "all": ("serve", "predict"),
+    "all": ("serve", "predict", "tables"),
     "postgres": ("serve",),
     "transformers": ("predict",),
     "finetune": ("transformers",),

@@ -175,6 +175,17 @@ RATINGS = Contract(
 )
 
 
+def is_answered(columns: Iterable[str]) -> pl.Expr:
+    """Whether a row of the ratings holds an answer, as a number or in words; rows that do not are blank."""
+    value = pl.col("value").is_not_null()
+    return value | pl.col("answer").is_not_null() if "answer" in set(columns) else value
+
+
+def answered(ratings: pl.LazyFrame) -> pl.LazyFrame:
+    """The ratings that hold an answer: what every count of ratings counts."""
+    return ratings.filter(is_answered(ratings.collect_schema().names()))
+
+
 def rating_key(columns: Iterable[str]) -> tuple[str, ...]:
     """The columns that name a rating; a stimulus may come in several trials where stimuli were judged together."""
     names = set(columns)

@@ -35,7 +35,7 @@ def test_a_study_of_pairs_is_analysed_to_the_end(pairs: Analysis) -> None:
     assert (made.scale, made.trials, made.raters, made.of) == ("choice", 640, 16, "system")
     assert [each.name for each in made.contestants] == list(SYSTEMS)
     assert summary.counts.ratings == 640
-    assert summary.verdict[0].startswith("In better, alpha comes first")
+    assert summary.verdict[0].startswith("Alpha is preferred most often")
     assert "16 people gave 640 comparisons of 32 stimuli made by 4 systems for 1 intent." in summary.verdict
     assert not any("failed" in note for note in summary.notes)
     assert summary.why_missing["reliability"].startswith("every question compares stimuli")
@@ -139,7 +139,7 @@ def test_mushra_leaves_out_whom_the_recommendation_leaves_out() -> None:
     assert len(result.conditions[1].items) == 4
     assert {row.system for row in made.systems or ()} == {"good", "poor"}
     assert any("hidden references or anchors" in note for note in made.notes)
-    assert any("leaves out 1 listener of 8: r07" in sentence for sentence in made.verdict)
+    assert any("excludes 1 listener of 8 from" in sentence for sentence in made.verdict)
 
 
 def test_a_reference_graded_below_an_anchor_is_counted() -> None:
@@ -219,7 +219,7 @@ def test_bad_designs_are_explained_end_to_end() -> None:
         for name, snapshot in {"tied": tied, "left": left, "apart": apart, "alone": alone}.items()
     }
     assert "give no strengths: every comparison was a tie" in texts["tied"]
-    assert "What was presented first got 100%" in texts["left"]
+    assert "The first presented got 100%" in texts["left"]
     assert (
         "do not allow for the order of presentation: the first of two was chosen so consistently"
         in texts["left"]

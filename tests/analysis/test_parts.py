@@ -26,7 +26,8 @@ from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_
 
 QUICK = AnalyzeOptions(resamples=100)
 PARTS = (
-    *("heartfelt", "schema", "kind", "source", "study", "hash", "policy", "seed", "counts", "reliability"),
+    *("heartfelt", "schema", "kind", "source", "study", "hash", "policy", "seed", "counts", "answers_used"),
+    "reliability",
     *(
         "agreement",
         "anova",

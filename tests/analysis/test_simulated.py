@@ -101,4 +101,4 @@ def test_no_difference_is_not_called_one() -> None:
         for row in result["pairwise"]
         if row["factor"] == "system" and row["deviation"] == "signed"
     )
-    assert any("not evidence" in sentence for sentence in result["verdict"])
+    assert any("No difference between systems is shown" in sentence for sentence in result["verdict"])

@@ -193,8 +193,8 @@ def test_an_analysis_says_who_stamped() -> None:
     ]
     assert sorted(stamped) == ["r000", "r001"]
     text = " ".join(made.summary.verdict)
-    assert "2 of 10 raters (r000 and r001) accept more of them than somebody who looks would" in text
-    assert "People verified" in text
+    assert "2 of 10 raters (r000 and r001) accept more of them than a careful rater would" in text
+    assert "that were verified" in text
     assert "verification" in to_json(made.summary)  # type: ignore[operator]  # a mapping
     assert (
         "4 fields were drafted by machines (tagger) and verified by raters; 11% of the drafts were withheld"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from heartfelt.cli import main
 from heartfelt.labels import freeze
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import dim, emo
+from tests.report import studies
 from tests.scoring import made
 
 
@@ -312,3 +314,62 @@ def test_a_model_may_be_given_a_name(
     code, text, _ = run("bench", source, *arguments, capsys=capsys)
     assert code == 0
     assert "Always five" in text
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waits between attempts."""
+    monkeypatch.setattr("heartfelt.predictors.asking.Retry.wait", lambda *_, **__: 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [(), ("constant",)])
+def test_a_server_that_is_down_ends_in_an_error_after_the_rest_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], impatient: None, others: tuple[str, ...]
+) -> None:
+    source = studies.conveyance(tmp_path / "tones").write(tmp_path / "sounding")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    dead, out = f"dead=endpoint:http://127.0.0.1:{port}/", tmp_path / "out"
+    models = [part for name in (*others, dead) for part in ("-p", name)]
+    code, text, problem = run("bench", source, *models, "--out", out, "--resamples", 200, capsys=capsys)
+    assert code == 1
+    assert "dead: the server cannot be reached" in problem[0]
+    assert ("The scores of constant are complete." in problem[0]) == bool(others)
+    assert "dead answered nothing" in text
+    assert json.loads((out / "scores.json").read_text())["models"] == [*others, "dead"]
+    assert "answered nothing" in (out / "report.html").read_text()
+    # What answered nothing is not kept.
+    assert run("bench", source, "-p", "sham", "--out", out, "--resamples", 200, capsys=capsys)[0] == 0
+    assert json.loads((out / "scores.json").read_text())["models"] == [*others, "sham"]
+
+
+@pytest.mark.slow
+def test_another_bench_adds_models_and_keeps_the_others(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The result is that of one bench of all models; other data or options are refused, and nothing is changed."""
+    out, both = tmp_path / "out", tmp_path / "both"
+    few = ("--resamples", 200)
+    assert run("bench", source, "-p", "intent", "--out", out, *few, capsys=capsys)[0] == 0
+    code, text, _ = run("bench", source, "-p", "my own=constant:5", "--out", out, *few, capsys=capsys)
+    assert code == 0
+    assert "intent" in text
+    run("bench", source, "-p", "intent", "-p", "my own=constant:5", "--out", both, *few, capsys=capsys)
+    for name in ("scores.json", "scores.csv", "ledger.csv", "report.html"):
+        assert (out / name).read_bytes() == (both / name).read_bytes(), name
+    before = (out / "scores.json").read_bytes()
+    other, _ = made.numbers(per_cell=3)
+    cases: list[tuple[Path, tuple[object, ...], str]] = [
+        (other.write(tmp_path / "other"), few, "a bench of other data"),
+        (source, ("--resamples", 300), "resamples was 200 and is now 300"),
+        (source, (*few, "--limit", 12), "limit was not set and is now 12"),
+        (source, (*few, "--threshold", 2), "threshold was 0.0 and is now 2.0"),
+    ]
+    for data, options, words in cases:
+        code, _, problem = run("bench", data, "-p", "sham", "--out", out, *options, capsys=capsys)
+        assert (code, len(problem)) == (2, 2)
+        assert words in problem[0]
+        assert "intent and my own" in problem[1]
+    assert (out / "scores.json").read_bytes() == before
+    assert not (out / "runs" / "sham").exists()

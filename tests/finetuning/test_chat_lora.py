@@ -340,7 +340,7 @@ def test_bad_input_is_named(folder: Path, llava: Path, pictures: Snapshot, tmp_p
     other = llava.parent / "other"
     llava.rename(other)
     try:
-        with pytest.raises(HeartfeltError, match="neither a folder here nor available"):
+        with pytest.raises(HeartfeltError, match="There is no folder"):
             predictor_from(f"trained:{folder}")
         write_tiny_llava(llava, template=f"{TEMPLATE} ")
         with pytest.raises(HeartfeltError, match="is not the one it was trained on"):

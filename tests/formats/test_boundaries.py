@@ -293,7 +293,7 @@ class TestRoles:
             heartfelt.read(pl.DataFrame({"rater": ["p"], "stimulus": ["a"], "rating": [1]}), value="raiting")
         with pytest.raises(InputError, match="no column is unmistakably the rater") as caught:
             heartfelt.read(pl.DataFrame({"stimulus": ["a"], "rating": [1]}))
-        assert "--map rater=none" in caught.value.fix
+        assert 'rater="none"' in caught.value.fix
 
     def test_the_order_of_usual_names(self) -> None:
         assert pick(["user", "participant"], "rater", {}, "f") == "user"

@@ -290,7 +290,7 @@ def test_long_pairs_come_back_as_they_were(format: str, tmp_path: Path) -> None:
 
 def test_a_table_of_pairs_needs_both_sides() -> None:
     with pytest.raises(InputError, match="no column is the second"):
-        heartfelt.read(PAIRS, rater="listener", first="clip1", winner="better")
+        heartfelt.read(PAIRS.rename({"clip2": "other"}), rater="listener", first="clip1", winner="better")
     with pytest.raises(InputError, match="two or three columns"):
         heartfelt.read(PAIRS, first="clip1", second="clip2", votes="better")
 

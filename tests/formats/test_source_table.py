@@ -204,7 +204,7 @@ def test_a_table_that_does_not_say_who_rated() -> None:
     frame = pl.DataFrame({"clip": ["a", "a", "b"], "score": [3, 4, 5]})
     with pytest.raises(InputError) as error:
         heartfelt.read(frame)
-    assert "rater=none" in error.value.fix
+    assert "rater='none'" in error.value.fix
     snapshot = heartfelt.read(frame, rater="none")
     assert snapshot.counts["ratings"] == 3
     assert snapshot.ratings["rater"].null_count() == 3
@@ -277,7 +277,7 @@ def test_wide_asks_about_columns_that_only_look_like_answers(tmp_path: Path) -> 
     with pytest.raises(InputError) as error:
         heartfelt.read(path, "wide", pattern="{question}_{stimulus}", scale="1-7")
     assert "birth_year" in error.value.problem
-    assert "rater_columns=birth_year" in error.value.fix
+    assert 'rater_columns="birth_year"' in error.value.fix
     snapshot = heartfelt.read(
         path, "wide", pattern="{question}_{stimulus}", scale="1-7", rater_columns="birth_year"
     )

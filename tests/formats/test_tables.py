@@ -62,7 +62,7 @@ class TestLong:
             ("f", "S", "happy", "jazz"),
             ("g", "T", "sad", "pop"),
         ]
-        assert snapshot.raters.rows() == [("u", "31")]
+        assert snapshot.raters.rows() == [("u", 31)]
         assert [s.id for s in snapshot.study.systems] == ["S", "T"]
 
     def test_contradicting_descriptions_are_named(self, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ class TestLong:
     @pytest.mark.parametrize(
         ("text", "options", "problem", "fix"),
         [
-            ("a,b\n1,2\n", {}, "no column is unmistakably the", "--map"),
+            ("a,b\n1,2\n", {}, "no column is unmistakably the", 'value="COLUMN"'),
             (
                 "rater,stimulus,question,value\nu,f,v,3\n",
                 {"value": "valu"},
@@ -177,7 +177,12 @@ class TestLong:
                 "rater 'u' on stimulus 'f', question 'v' (2 times: 1, 2)",
                 "repeat",
             ),
-            ("rater,stimulus,question,value\nu,,v,1\n", {}, "rating 1 has no stimulus", "Fill in"),
+            (
+                "rater,stimulus,question,value\nu,,v,1\n",
+                {},
+                "line 2: the column 'stimulus' is empty",
+                "Fill in",
+            ),
             (
                 "rater,stimulus,question,value,position\nu,f,v,1,x\n",
                 {},
@@ -355,7 +360,7 @@ class TestMeans:
         ("text", "options", "problem"),
         [
             ("clip,x\na,1\n", {}, "no column is unmistakably a mean"),
-            ("clip,v_mean\na,8\n", {"scale": "1-7"}, "is 8, off its scale"),
+            ("clip,v_mean\na,8\n", {"scale": "1-7"}, "line 2, column 'v': the mean 8 is off the scale"),
             ("clip,v_mean,v_sd\na,3,-1\n", {}, "-1 is below 0"),
             ("clip,v_mean\na,3\na,4\n", {}, "clip 'a' is there more than once"),
             ("clip,v_mean\na,three\n", {}, "'three' is not a number"),

@@ -168,4 +168,4 @@ def test_trials_without_a_reference_are_read_and_counted(tmp_path: Path) -> None
     assert snapshot.source.notes == ("1 of 3 trials have no hidden reference.",)
     text = f"session_test_id,session_uuid,{GRADES}" + "demo,u2,t1,C1,50,1,\ndemo,u2,t1,C2,10,1,\n"
     (note,) = read(tmp_path, text).source.notes
-    assert "name it with --map hidden_reference=NAME" in note
+    assert 'name it with hidden_reference="NAME"' in note

@@ -58,7 +58,9 @@ def test_a_model_is_pulled_by_pip_and_kept_with_its_licence(
 ) -> None:
     only_index(monkeypatch, archives)
     model = load_model(NAME)
-    assert "fetching musicnn==0.1.0 (29 MB)" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"fetching musicnn==0.1.0 (29 MB) from {archives}" in told
+    assert all(f"{case}: " in told for case in ("Mirror", "Firewall", "Offline"))
     assert left(fresh) == [NAME]
     assert sorted(path.name for path in folder_of(MODEL).iterdir()) == ["LICENSE", MANIFEST, "model.onnx"]
     assert "Universitat Pompeu Fabra" in (folder_of(MODEL) / "LICENSE").read_text()

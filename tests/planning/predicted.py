@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, layout_of
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
@@ -21,6 +20,7 @@ from heartfelt.planning.simulation import (
     simulate_question,
     tukey_pairs,
 )
+from heartfelt.planning.statistics import statistics
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.triples import code
 from heartfelt.study import Question, Study

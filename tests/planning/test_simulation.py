@@ -12,7 +12,6 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.make.starter import StarterOptions, start_study
-from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.builtin import BUILT_IN
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.incidence import Units, assign
@@ -20,6 +19,7 @@ from heartfelt.planning.latent import Components, ScaleUse, latent_parts, latent
 from heartfelt.planning.pilot import estimate_pilot, fit_components, rating_table
 from heartfelt.planning.rehearsed import rehearse
 from heartfelt.planning.simulation import FIGURES, interval_width, simulate_design, tukey_pairs
+from heartfelt.planning.statistics import statistics
 
 SYSTEMS, INTENTS = ("A", "B", "C"), ("calm", "happy", "sad", "tense")
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -259,6 +259,36 @@ def test_an_address_where_nothing_is_is_told(address: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "failure",
+    [
+        OSError("no socket"),
+        FileNotFoundError(2, "gone", "/tmp/ray"),
+        AssertionError(),
+        SystemExit(1),
+        TypeError("x"),
+    ],
+)
+def test_ray_that_cannot_start_is_told(failure: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def init(**_: object) -> NoReturn:
+        raise failure
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    with pytest.raises(InputError, match="Ray cannot start on this machine") as message:
+        run(predictor_from("sham"), cases(1), None, RunOptions(engine="ray"))
+    assert "Leave out '--engine ray'" in message.value.fix
+
+
+def test_a_function_that_cannot_travel_is_told() -> None:
+    with pytest.raises(InputError, match="cannot travel to other processes") as message:
+        run(predictor_from(lambda question: len(question)), cases(1), None, RunOptions(engine="ray"))
+    assert "module:function" in message.value.fix
+
+
+@pytest.mark.parametrize(
     ("options", "problem"),
     [
         ({"adress": "auto"}, "no option 'adress'"),
@@ -275,5 +305,5 @@ def test_options_that_make_no_sense_are_told(options: dict[str, str], problem: s
 
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingPartError, match=r"heartfelt\[ray\]"):
+    with pytest.raises(MissingPartError, match=r"\[ray\]"):
         Ray.make()

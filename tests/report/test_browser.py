@@ -47,7 +47,8 @@ class Watched:
         self.page.goto(path.as_uri())
 
     def quiet(self, path: Path) -> None:
-        beyond = [url for url in self.requests if not url.startswith("data:") and url != path.as_uri()]
+        inside = ("data:", f"{path.parent.as_uri()}/media/")
+        beyond = [url for url in self.requests if not url.startswith(inside) and url != path.as_uri()]
         assert self.complaints == []
         assert beyond == []
 
@@ -61,7 +62,8 @@ def opened(browser: Browser, written: Path) -> Iterator[Watched]:
 
 @pytest.fixture
 def report(opened: Watched, written: Path) -> Iterator[Page]:
-    """The page as it was opened: nothing plays, nothing is pointed at."""
+    """The page with every section open: nothing plays, nothing is pointed at."""
+    opened.page.evaluate("for (const part of document.querySelectorAll('details.part')) part.open = true")
     opened.page.set_viewport_size({"width": 1280, "height": 900})
     opened.page.mouse.move(2, 2)
     opened.page.keyboard.press("Escape")
@@ -92,7 +94,7 @@ def told(page: Page, selector: str, aside: tuple[float, float] = (0, 0)) -> str:
 
 def test_every_figure_is_drawn(report: Page, page_data: dict[str, Any]) -> None:
     for name, figure in page_data["figures"].items():
-        host = report.locator(f'[data-figure="{name}"]')
+        host = report.locator(f'#figure-{name} [data-figure="{name}"]')
         assert host.locator("svg[role=group]").count() == len(figure["panels"]), name
         assert host.locator(".mark").count() > 0, name
 
@@ -123,7 +125,7 @@ def test_the_nearest_dot_tells_about_itself(report: Page) -> None:
 @pytest.mark.slow
 def test_marks_tell_on_hover_in_every_figure(report: Page, page_data: dict[str, Any]) -> None:
     for name in page_data["figures"]:
-        assert len(told(report, f'[data-figure="{name}"] .mark')) > 5, name
+        assert len(told(report, f"#figure-{name} .mark")) > 5, name
         report.mouse.move(2, 2)
 
 
@@ -187,6 +189,7 @@ def test_stimuli_can_be_found_sorted_and_played(report: Page) -> None:
 def test_a_paragraph_is_copied(browser: Browser, written: Path, conveyance: Analysis) -> None:
     watched = Watched(browser, written / "report.html")
     watched.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    watched.page.evaluate("document.querySelector('details:has(> #paper)').open = true")
     watched.page.locator('[data-copy="paper-results"]').click()
     until(
         watched.page,
@@ -226,7 +229,7 @@ def test_figures_are_drawn_anew_for_another_width(report: Page) -> None:
 def test_without_its_script_the_page_shows_pictures(browser: Browser, written: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto((written / "report.html").as_uri())
+    page.goto((written / "report.html").as_uri() + "#figure-slopes")
     picture = page.locator("#figure-slopes img")
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
@@ -239,8 +242,81 @@ def test_without_its_script_the_page_shows_pictures(browser: Browser, written: P
 def test_it_prints_with_its_parts_open(browser: Browser, written: Path) -> None:
     watched = Watched(browser, written / "report.html")
     assert len(watched.page.pdf()) > 50_000
+    # What was opened for print is closed again.
+    assert watched.page.locator("details[open]").count() == 0
+    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert watched.page.locator("details:not([open])").count() == 0
     watched.page.emulate_media(media="print")
     assert watched.page.locator("nav").is_hidden()
+    watched.context.close()
+    # Without the script the style alone shows what is folded.
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.emulate_media(media="print")
+    page.goto((written / "report.html").as_uri())
+    for hidden in ("#raters p", "#systems details td", "#figure-slopes img"):
+        box = page.locator(hidden).first.bounding_box()
+        assert box is not None, hidden
+        assert box["height"] > 5, hidden
+    context.close()
+
+
+def test_the_first_screen_is_one_screen_and_uses_its_width(browser: Browser, written: Path) -> None:
+    watched = Watched(browser, written / "report.html")
+    places = {
+        name: watched.page.locator(selector).bounding_box()
+        for name, selector in {
+            "figure": ".opening-figure",
+            "facts": ".three-facts",
+            "contents": "nav",
+        }.items()
+    }
+    figure, facts, contents = places["figure"], places["facts"], places["contents"]
+    assert figure is not None
+    assert facts is not None
+    assert contents is not None
+    assert contents["y"] + contents["height"] <= 900
+    assert abs(figure["y"] - facts["y"]) < 20
+    assert figure["x"] + figure["width"] <= facts["x"]
+    assert facts["x"] + facts["width"] > 1200
+    watched.quiet(written / "report.html")
+    watched.context.close()
+
+
+def test_links_open_what_is_folded(browser: Browser, written: Path) -> None:
+    watched = Watched(browser, written / "report.html")
+    page = watched.page
+    assert page.locator("#raters").is_hidden()
+    page.get_by_role("link", name="Who and why").click()
+    until(page, "document.getElementById('raters').checkVisibility()")
+    page.locator("details:has(> #raters) > summary").press("Enter")
+    assert page.locator("#raters").is_hidden()
+    page.get_by_role("link", name="Who and why").click()  # the same link once more
+    until(page, "document.getElementById('raters').checkVisibility()")
+    everything = page.get_by_role("button", name="Open all")
+    everything.click()
+    assert page.locator("details.part:not([open])").count() == 0
+    page.get_by_role("button", name="Close all").click()
+    assert page.locator("details.part[open]").count() == 0
+    page.goto((written / "report.html").as_uri() + "#figure-slopes")
+    page.reload()
+    until(page, "document.getElementById('figure-slopes').checkVisibility()")
+    watched.context.close()
+
+
+@pytest.mark.slow
+def test_the_report_is_accessible_in_light_and_dark(browser: Browser, written: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    watched = Watched(browser, written / "report.html", 320)
+    page = watched.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    for width in (320, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            results = Axe().run(page)
+            assert results.violations_count == 0, (width, scheme, results.generate_report())
     watched.context.close()
 
 

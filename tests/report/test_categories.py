@@ -183,7 +183,7 @@ def test_the_page_shows_a_picture_that_is_selected(
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.goto(target.as_uri())
+    page.goto(f"{target.as_uri()}#categories")
     sheet = page.locator(".sheet button").first
     sheet.scroll_into_view_if_needed()
     sheet.focus()

@@ -100,10 +100,7 @@ def test_facts_say_how_many_were_retained_of_how_many(conveyance: Analysis, tmp_
     assert report.page.facts["raters"] == f"{counts['raters_kept']} of {counts['raters']}"
     assert report.page.facts["ratings"] == f"{counts['ratings_kept']} of {counts['ratings']}"
     left = report.summary["screening"]["dropped_by_default"]
-    assert (
-        f"The default policy would leave out {len(left)}: {', '.join(left)}."
-        in report.page.sections["raters"]
-    )
+    assert f"The default policy excludes {len(left)}: {', '.join(left)}." in report.page.sections["raters"]
 
 
 def test_reliability_and_ceilings(felt: Report) -> None:
@@ -161,10 +158,26 @@ def test_analyses_of_variance(felt: Report) -> None:
 
 
 def test_pairwise_comparisons(felt: Report) -> None:
-    table = felt.table("Pairwise comparisons")
-    for cells, row in zip(table.rows, felt.summary["pairwise"], strict=False):
+    tables = {
+        caption: table for caption, table in felt.page.tables.items() if caption.startswith("Pairs of ")
+    }
+    families: dict[str, list[Any]] = {}
+    for row in felt.summary["pairwise"]:
+        families.setdefault(
+            json.dumps([row[k] for k in ("factor", "outcome", "deviation", "method", "model")]), []
+        ).append(row)
+    assert len(tables) == len(families) > 1
+    for (caption, table), rows in zip(tables.items(), families.values(), strict=True):
+        _check_family(caption, table, rows)
+
+
+def _check_family(caption: str, table: Table, rows: list[Any]) -> None:
+    assert table.rows
+    for cells, row in zip(table.rows, rows, strict=False):
         shown = dict(zip(table.columns, cells, strict=True))
-        assert (shown["a"].text, shown["b"].text, shown["method"].text) == (row["a"], row["b"], row["method"])
+        assert row["method"] in caption
+        assert f"Pairs of {row['factor']}s, {row['outcome']} " in caption
+        assert (shown["a"].text, shown["b"].text) == (row["a"], row["b"])
         assert shown["a less b"].text == estimate(
             {
                 "value": row["difference"],
@@ -266,12 +279,12 @@ def test_screening_in_a_sentence(felt: Report) -> None:
     controlled = {name for name, rule in screening["rules"].items() if rule["error_controlled"]}
     with (felt.folder / "ledger.csv").open(newline="") as lines:
         flagged = {row["rater"] for row in csv.DictReader(lines) if row["rule"] in controlled}
-    assert f"{len(flagged)} of {total} raters are flagged by at least one rule with error control." in words
+    assert f"{len(flagged)} of {total} raters are flagged by a rule with error control." in words
     together = sum(map(len, screening["collusion"]))
     count = len(screening["collusion"])
     assert f"{count} group{'s' * (count > 1)} of raters ({together} raters) answered in parallel" in words
     left = screening["dropped_by_default"]
-    assert f"would leave out {len(left)}: {', '.join(left)}." in words
+    assert f"The default policy excludes {len(left)}: {', '.join(left)}." in words
 
 
 def test_with_and_without_the_flagged_raters(felt: Report) -> None:
@@ -288,14 +301,12 @@ def test_with_and_without_the_flagged_raters(felt: Report) -> None:
     words = "; ".join(
         f"{number(b[key])} of {number(a[key])} {key}" for key in ("raters", "answers", "stimuli", "labels")
     )
-    assert f"Without them: {words}." in felt.page.sections["raters"]
+    assert f"Without the raters flagged by the default policy: {words}." in felt.page.sections["raters"]
 
 
 def test_held_out_agreement(felt: Report) -> None:
-    table = felt.table("Agreement rises in part")
-    assert (
-        "(leaving out " + " and ".join(map(str, felt.summary["crossfit"]["left_out"])) + ")" in table.caption
-    )
+    table = felt.table("Agreement on held-out stimuli")
+    assert f"({' and '.join(map(str, felt.summary['crossfit']['left_out']))} excluded)" in table.caption
     for cells, row in zip(table.rows, felt.summary["crossfit"]["questions"], strict=True):
         shown = dict(zip(table.columns, cells, strict=True))
         (same,) = felt.rows("sensitivity", question=row["question"], figure=row["figure"])
@@ -406,13 +417,15 @@ def test_the_list_of_stimuli_is_the_labels(felt: Report) -> None:
 
 
 def test_sentences_of_the_analysis_are_on_the_page(felt: Report) -> None:
-    for sentence in felt.summary["verdict"]:
-        assert sentence in felt.page.sections["verdict"]
+    first, *sentences = felt.summary["verdict"]
+    assert first in felt.page.sections["verdict"]
+    for sentence in sentences:
+        assert sentence in felt.page.sections["conclusions"]
     for key in ("methods", "results"):
         for paragraph in felt.summary[key].split("\n\n"):
             assert paragraph.strip() in felt.page.sections["paper"]
     for note in felt.summary["notes"]:
-        assert note in felt.page.sections["verdict"]
+        assert note in felt.page.sections["conclusions"]
 
 
 def test_a_table_of_the_figure_prints_the_numbers_drawn(felt: Report) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.summary import PublishedFigure
@@ -69,8 +70,48 @@ def outline(html: str) -> Outline:
 
 def test_the_verdict_comes_first(html: str, outline: Outline, conveyance: Analysis) -> None:
     titles = [words for level, words in outline.headings if level == 2]
-    assert titles[0] == "What you can and cannot conclude from these ratings"
-    assert html.index(str(summary_of(conveyance)["verdict"][0])[:40]) < html.index("figure-")
+    assert titles[:2] == ["Bottom line", "All conclusions"]
+    assert html.index(str(summary_of(conveyance)["verdict"][0])[:40]) < html.index("data-figure")
+
+
+@pytest.mark.parametrize(
+    ("kind", "figure"),
+    [
+        ("conveyance", "perceived-maps"),
+        ("opinion", "system-ranking"),
+        ("presence", "agreement"),
+        ("compared", "strengths"),
+        ("graded", "mushra"),
+        ("traced", "traces"),
+    ],
+)
+def test_the_first_screen_has_the_answers_used_one_figure_and_three_facts(
+    kind: str, figure: str, request: pytest.FixtureRequest
+) -> None:
+    analysis: Analysis = request.getfixturevalue(kind)
+    page = analysis_page(analysis, charts_of(analysis), Path("report.html"))
+    text = Markup(page.opening).striptags()
+    assert analysis.summary.answers_used.total > 0
+    assert analysis.summary.answers_used.words in text
+    assert re.findall(r'data-figure="([^"]+)" data-opening', page.opening) == [figure]
+    titles = re.findall(r'<div class="one-fact">\n<h3>([^<]+)', page.opening)
+    assert [title.split()[0].rstrip(":") for title in titles] == ["Reliability", "Raters", "Next"]
+    assert analysis.summary.verdict_groups.next_step.replace("`", "") in text
+    sections = {section.id for section in page.sections}
+    for link in re.findall(r'href="#([^"]+)"', page.opening):
+        assert link in sections or link == f"figure-{figure}"
+
+
+def test_why_answers_are_not_used_is_folded_below_their_number(graded: Analysis) -> None:
+    page = analysis_page(graded, {}, Path("report.html"))
+    (reason,) = graded.summary.answers_used.reasons
+    assert f"<li>{reason}</li>" in page.opening
+
+
+def test_every_folded_section_has_its_main_fact(html: str, conveyance: Analysis) -> None:
+    page = analysis_page(conveyance, charts_of(conveyance), Path("report.html"))
+    assert [section.id for section in page.sections if not section.fact] == []
+    assert html.count('<details class="part">') == len(page.sections)
 
 
 def test_headings_go_down_one_level_at_a_time(outline: Outline) -> None:
@@ -165,7 +206,7 @@ def test_other_studies_have_their_own_sections(kind: str, request: pytest.Fixtur
     analysis: Analysis = request.getfixturevalue(kind)
     page = analysis_page(analysis, charts_of(analysis), Path("report.html"))
     ids = [section.id for section in page.sections]
-    assert ids[0] == "verdict"
+    assert ids[0] == "conclusions"
     assert ("systems" in ids) == (kind == "opinion")
     assert ("agreement" in ids) == (kind == "presence")
     assert "maps" not in ids

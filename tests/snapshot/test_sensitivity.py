@@ -303,10 +303,11 @@ def test_what_the_survey_finds() -> None:
         }
     )
     result = spool(frame, "x").survey
-    assert (result.ratings, result.unknown_raters, result.doubled) == (5, 2, False)
+    assert (result.rows, result.ratings, result.blank) == (5, 4, 1)
+    assert (result.unknown_raters, result.doubled) == (1, False)
     assert (result.raters, result.stimuli) == (["b", "a"], ["s2", "s1"])
     q, p = result.questions["q"], result.questions["p"]
-    assert (q.ratings, q.low, q.high, q.whole) == (4, 1.0, 7.0, False)
+    assert (q.ratings, q.blank, q.low, q.high, q.whole) == (3, 1, 1.0, 7.0, False)
     assert (p.ratings, p.low, p.high, p.whole) == (1, 4.0, 4.0, True)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import heartfelt
 from heartfelt.errors import DamagedError, InputError
+from heartfelt.media.probe import AT_HAND
 from heartfelt.simulate import stimuli as simulated_stimuli
 from heartfelt.simulate import study_ratings
 from heartfelt.snapshot import Snapshot, load
@@ -172,6 +173,37 @@ class TestHash:
             pl.lit(True).alias("found"), pl.lit(9.5).alias("duration"), pl.lit("x.wav").alias("path")
         )
         assert Snapshot.build(STUDY, stimuli=probed, ratings=made.ratings).hash == made.hash
+
+    def test_when_stimuli_were_made_does_not_change_it(self, made: Snapshot, tmp_path: Path) -> None:
+        earlier, later = (
+            Snapshot.build(
+                STUDY, stimuli=made.stimuli.with_columns(made_at=pl.lit(moment)), ratings=made.ratings
+            )
+            for moment in ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")
+        )
+        assert earlier.hash == later.hash == made.hash
+        earlier.write(tmp_path / "x")
+        assert load(tmp_path / "x").stimuli["made_at"].unique().to_list() == ["2026-01-01T00:00:00Z"]
+
+    def test_snapshots_whose_hash_counted_when_stimuli_were_made_are_read(
+        self, made: Snapshot, tmp_path: Path
+    ) -> None:
+        snapshot = Snapshot.build(
+            STUDY, stimuli=made.stimuli.with_columns(made_at=pl.lit("2026-01-01")), ratings=made.ratings
+        )
+        snapshot.write(tmp_path / "x")
+        path = tmp_path / "x" / "manifest.json"
+        manifest = json.loads(path.read_text())
+        stimuli = snapshot.table("stimuli").drop(AT_HAND, strict=False)
+        manifest["tables"]["stimuli"]["hash"] = table_hash("stimuli", stimuli)
+        hashes = {name: entry["hash"] for name, entry in manifest["tables"].items()}
+        manifest["hash"] = snapshot.hash_of(hashes)
+        path.write_text(json.dumps(manifest))
+        assert load(tmp_path / "x").hash == snapshot.hash
+        manifest["hash"] = "0" * 64
+        path.write_text(json.dumps(manifest))
+        with pytest.raises(DamagedError):
+            load(tmp_path / "x")
 
 
 class TestChecks:

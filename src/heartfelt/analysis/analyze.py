@@ -17,6 +17,7 @@ import polars as pl
 from heartfelt import __version__
 from heartfelt.analysis.adjudicated import adjudicated_items
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
+from heartfelt.analysis.answers_used import AnswersUsed, answers_used
 from heartfelt.analysis.attributes import field_agreement, field_answers
 from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
@@ -150,6 +151,7 @@ def analyze(
             f"{len(material.aside):,} stimuli are hidden references or anchors; means, reliability and tests leave them out."
         )
     everyone = sides[0]
+    comparisons = guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
     summary = Summary(
         heartfelt=__version__,
         schema=SCHEMA,
@@ -160,6 +162,7 @@ def analyze(
         policy=options.rules,
         seed=seed,
         counts=counted,
+        answers_used=guard("answers_used", AnswersUsed(0, 0), answers_used, material, panel, comparisons),
         reliability=trust,
         reliability_pooled=pooled,
         agreement=guard("agreement", None, agreement, material, trust),
@@ -186,8 +189,7 @@ def analyze(
         sensitivity_pairs=sensitivity_pairs(*sides) if compared else None,
         crossfit=None if isinstance(held_out, str) else held_out,
         published=guard("published", None, published, snapshot, counted, everyone.anova, everyone.pairwise),
-        comparisons=guard("comparisons", (), comparison_results, material.snapshot, material.labels.contests)
-        or None,
+        comparisons=comparisons or None,
         traces=guard("traces", (), trace_results, material.snapshot) or None,
         registered=_registered(planned, snapshot, panel, counted, options),
         verification=guard("verification", None, verification, snapshot.without_probes, panel.dropped),

@@ -22,6 +22,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.snapshot.snapshot import probe_counts
 from heartfelt.stats.inference import CountDependence, count_dependence, holm
+from heartfelt.tables import answered
 
 LEAST_ANSWERS = 5
 CONFIDENCE = 0.99
@@ -34,6 +35,13 @@ def counts(material: Material, everything: Snapshot) -> Counts:
     whole = everything.counts
     trials, per_trial = _trials(everything)
     raters = len(everything.survey.raters)
+    if everything.survey.blank:
+        raters = (
+            answered(everything.scan_ratings())
+            .select(pl.col("rater").drop_nulls().n_unique())
+            .collect()
+            .item()
+        )
     systems = everything.stimuli["system"] if "system" in everything.stimuli.columns else pl.Series([None])
     # How many items have how many first ratings; stimuli, where all questions are asked together.
     first = everything.scan_ratings().filter(pl.col("value").is_not_null())
@@ -64,12 +72,13 @@ def counts(material: Material, everything: Snapshot) -> Counts:
         items_without_label=material.labels.ledger.filter(pl.col("what") == "item").height,
         ratings_by_question={name: facts.ratings for name, facts in everything.survey.questions.items()},
         ratings_per_item={str(n): int(items) for n, items in sizes.iter_rows()},
+        blank_answers=everything.survey.blank or None,
     )
 
 
 def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     """How many presentations were answered, and whether each was answered under every question."""
-    table = snapshot.scan_ratings()
+    table = answered(snapshot.scan_ratings())
     have = table.collect_schema().names()
     answers = snapshot.survey.ratings
     if has_sets(table):
@@ -90,14 +99,14 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
 
 def checks(material: Material) -> Checks:
     """Look for what can mislead."""
-    answered = [question for question in material.questions if question.ratings.height]
+    rated = [question for question in material.questions if question.ratings.height]
     schema = {"rater": pl.String, "n": pl.UInt32, "answers": pl.UInt32}
     used = [pl.len().alias("n"), pl.col("value").n_unique().alias("answers")]
-    parts = [question.ratings.filter("known").group_by("rater").agg(used) for question in answered]
+    parts = [question.ratings.filter("known").group_by("rater").agg(used) for question in rated]
     every = pl.concat([pl.DataFrame(schema=schema), *parts])
     judged = every.group_by("rater").agg(pl.max("n", "answers")).filter(pl.col("n") >= LEAST_ANSWERS)
     constant = judged.filter(pl.col("answers") == 1)["rater"].sort().to_list()
-    flat = [q.id for q in answered if q.ratings.height > 1 and q.ratings["value"].n_unique() == 1]
+    flat = [q.id for q in rated if q.ratings.height > 1 and q.ratings["value"].n_unique() == 1]
     return Checks(tuple(constant), judged.height, tuple(flat), _count_tests(material))
 
 

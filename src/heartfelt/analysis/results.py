@@ -51,6 +51,8 @@ class Counts:
     ratings_by_question: Mapping[str, int]
     ratings_per_item: Mapping[str, int]
     """How many items have how many ratings."""
+    blank_answers: int | None = field(default=None, metadata=OMIT)
+    """Rows without an answer, which nothing else counts; None where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from heartfelt.analysis.adjudicated import Adjudicated
+from heartfelt.analysis.answers_used import AnswersUsed
 from heartfelt.analysis.category_results import Categories, FieldAgreement
 from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
 from heartfelt.analysis.preregistration import Registered
@@ -258,6 +259,8 @@ class Verdict:
     systems: tuple[str, ...]
     reliability: tuple[str, ...]
     raters: tuple[str, ...]
+    next_step: str = ""
+    """What to do next, in one sentence."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -278,6 +281,7 @@ class Summary:
     policy: Policy
     seed: int
     counts: Counts
+    answers_used: AnswersUsed = field(default_factory=lambda: AnswersUsed(0, 0))
     reliability: Mapping[str, Reliability] | None
     reliability_pooled: Mapping[str, Reliability] | None
     agreement: Mapping[str, Agreement] | None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from heartfelt.analysis import verdict_comparisons, verdict_raters, verdict_systems
+from heartfelt.analysis.answers_used import LEAST_SHARE
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.highlights import (
     called,
@@ -28,7 +29,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, p_value, percent, plural, share
 
 LEAST_RELIABLE = 0.7
-SINGLE = 0.9
+SINGLE_ITEM_RELIABILITY = 0.9
 WIDEST = 0.5
 LEAST_CEILING = 0.05
 MOST_RATERS = 1000
@@ -50,6 +51,7 @@ def verdict(summary: Summary) -> Verdict:
         ),
         written("the reliability", reliability_sentences),
         written("the raters", verdict_raters.sentences),
+        " ".join(written("the next step", lambda of: [next_step(of)])),
     )
 
 
@@ -64,19 +66,19 @@ def bottom_line(summary: Summary) -> str:
     clauses, hits = _systems(summary), summary.quadrants
     if hits is not None and not hits.hit_rate.is_missing:
         by_chance = hits.hit_rate_by_chance
-        chance = f" ({percent(by_chance.share)} would be by chance)" if by_chance else ""
-        rate = percent(hits.hit_rate.value)
-        clauses.append(f"{rate} of the stimuli are perceived in the quadrant they were meant for{chance}")
+        chance = f" (chance {percent(by_chance.share)})" if by_chance else ""
+        clauses.append(f"{percent(hits.hit_rate.value)} of the stimuli land in the intended quadrant{chance}")
     clauses += verdict_comparisons.clauses(summary) + _trust(summary)
     if not clauses:
-        clauses = ["the ratings are too few, or too much alike, to say what they are good for"]
+        clauses = ["the ratings are too few, or too much alike, to judge"]
     text = clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
     if not c.answers:
         return f"From {c.means:,} published means, without single ratings: {text}."
-    left_out = len(summary.screening.dropped)
-    if left_out:
-        text += f" (the policy '{summary.policy.name}' left out {left_out} of {plural(c.raters, 'rater')})"
-    return f"{text[0].upper()}{text[1:]}."
+    left_out, answers = len(summary.screening.dropped), summary.answers_used
+    if left_out and answers.share >= LEAST_SHARE:
+        text += f" (the policy '{summary.policy.name}' excluded {left_out} of {plural(c.raters, 'rater')})"
+    text = f"{text[0].upper()}{text[1:]}."
+    return f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
 
 
 def _no_information(summary: Summary) -> str | None:
@@ -88,8 +90,8 @@ def _no_information(summary: Summary) -> str | None:
         return None
     if set(every) <= flat:
         return (
-            f"All answers on {listed(list(every))} are the same, so the ratings say nothing about the stimuli: check whether"
-            " answers were recorded at all, and whether the right column was read."
+            f"All answers on {listed(list(every))} are the same: check whether answers were recorded, and whether the right"
+            " column was read."
         )
     figures = []
     for name, trust in [item for item in every.items() if item[0] not in flat][:MOST_NAMED]:
@@ -99,9 +101,9 @@ def _no_information(summary: Summary) -> str | None:
     if checks and checks.raters_judged:
         constant = f" ({len(checks.constant_raters)} of {checks.raters_judged} do)"
     return (
-        f"The ratings carry no detectable information about the stimuli ({'; '.join(figures)}), so no difference"
-        f" reported below can be trusted: check for raters who always give the same answer{constant}, stimulus or rater ids that"
-        " were mixed up and answers that are out of step with the stimuli (shifted rows, another order)."
+        f"The ratings carry no detectable information about the stimuli ({'; '.join(figures)}); trust no difference below."
+        f" Check for raters who always give the same answer{constant}, for ids that were mixed up and for rows out of step with"
+        " the stimuli."
     )
 
 
@@ -116,8 +118,7 @@ def _systems(summary: Summary) -> list[str]:
         (same if not differs(row) else differ if wide is None or wide < 0.05 else only_here).append(name)
     parts = [f"systems differ in {_some(differ)}"] if differ else []
     if only_here:
-        here = f"systems differ in {_some(only_here)} for these raters"
-        parts.append(f"{here}, which is not shown for other raters")
+        parts.append(f"systems differ in {_some(only_here)} for these raters, not shown for others")
     if same and not parts:
         return ["no difference between systems is shown"]
     if same:
@@ -171,12 +172,12 @@ def fitness(labels: Estimate) -> str:
     """What labels of such a reliability are good for."""
     value, low, high = labels.value, labels.low, labels.high
     if value is None or low is None or high is None or high - low > WIDEST:
-        return "too uncertain to say what they are good for"
-    if value >= SINGLE:
-        return "good enough to tell single stimuli apart"
+        return "too uncertain to judge"
+    if value >= SINGLE_ITEM_RELIABILITY:
+        return "reliable enough for single stimuli"
     if value >= LEAST_RELIABLE:
-        return "fit for comparing groups of stimuli, not for trusting single labels"
-    return "too unreliable to trust single labels"
+        return "reliable enough for groups of stimuli, not for single ones"
+    return "too unreliable for single stimuli"
 
 
 def reliability_sentences(summary: Summary) -> Iterator[str]:
@@ -188,12 +189,18 @@ def reliability_sentences(summary: Summary) -> Iterator[str]:
     drafted = _drafted(summary)
     if drafted:
         yield (
-            f"Most answers to {listed(drafted, 4)} were given in sight of the same draft, so their reliability and agreement"
-            " overstate how far people agree by themselves."
+            f"Most answers to {listed(drafted, 4)} were given in sight of the same draft, which overstates their reliability"
+            " and agreement."
         )
     yield from _others(summary)
-    for name, trust in main_questions(summary).items():
-        yield from _ceiling(called(name, trust), trust, cell_words(summary))
+    cell = cell_words(summary)
+    ceilings = [
+        words
+        for name, trust in main_questions(summary).items()
+        if (words := _ceiling(called(name, trust), trust, cell))
+    ]
+    if ceilings:
+        yield f"Ceiling: {'; '.join(ceilings)}."
 
 
 def _drafted(summary: Summary) -> list[str]:
@@ -228,8 +235,8 @@ def _selected(summary: Summary) -> Iterator[str]:
         smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *apart.values()))
         yield (
             f"How many ratings a stimulus has depends on its answers: {listed(parts)} (within raters and cells,"
-            f" {p_value(smallest)} after Holm's correction). If a further rating was asked for because of the answers before it,"
-            " agreement and reliability are those of a selected sample and must not be read as those of the raters."
+            f" {p_value(smallest)}, Holm). If ratings were added because of earlier answers, agreement and reliability describe a"
+            " selected sample."
         )
 
 
@@ -247,7 +254,9 @@ def _agreement(summary: Summary) -> Iterator[str]:
         shown = f"{_shown(votes.lead)} ({what} {interval(votes.lead, bare=True)})"
         text = f"On {called(name, votes)}, {shown}"
         if not votes.leave_one_out.is_missing:
-            text += f"; one person's answer matches the majority of the others {percent(votes.leave_one_out.value)} of the time"
+            text += (
+                f"; {percent(votes.leave_one_out.value)} of single answers match the majority of the others"
+            )
         yield f"{text}."
 
 
@@ -265,18 +274,18 @@ def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[s
     labels = mean_rating(trust)
     if single.is_missing or (labels.is_missing and what == "reliability"):
         if trust.alpha_nominal.is_missing and summary.counts.answers:
-            yield f"The reliability of {name} is unknown: {single.why_missing}."
+            yield f"Reliability of {name}: unknown ({single.why_missing})."
     elif information(trust) == "not shown":
         yield (
-            f"The {what} of one rating of {name} is {interval(single, bare=True)}, which does not exclude zero: no information"
-            " about the stimuli is shown, and no number of raters can be named that would give some."
+            f"{what[0].upper()}{what[1:]} of {name}: {interval(single, bare=True)} for one rating, which includes zero: no"
+            " information about the stimuli is shown."
         )
     elif labels.value is not None:
-        text = f"One rating of {name} has a reliability of {interval(single, bare=True)}, "
+        text = f"Reliability of {name}: {interval(single, bare=True)} for one rating"
         if labels.value <= 0:
-            yield f"{text}so the means of the ratings say nothing about how stimuli differ."
+            yield f"{text}; the means say nothing about how stimuli differ."
         else:
-            text += f"the mean of a stimulus's ratings {interval(labels, bare=True)}: {fitness(labels)}"
+            text += f", {interval(labels, bare=True)} for the mean of a stimulus ({fitness(labels)})"
             yield f"{text}{_needed(trust)}."
 
 
@@ -287,9 +296,9 @@ def _needed(trust: Reliability) -> str:
     if not needed or high is None:
         return ""
     if high > MOST_RATERS:
-        return f"; .9 would take {number(low)} raters per stimulus or more" if low else ""
+        return f"; .9 needs {number(low)} raters per stimulus or more" if low else ""
     between = f" ({low:,} to {high:,})" if low is not None and low != high else ""
-    return f"; .9 would take {plural(needed, 'rater')} per stimulus{between}"
+    return f"; .9 needs {plural(needed, 'rater')} per stimulus{between}"
 
 
 def _others(summary: Summary) -> Iterator[str]:
@@ -318,20 +327,67 @@ def _others(summary: Summary) -> Iterator[str]:
     yield f"{text}."
 
 
-def _ceiling(name: str, trust: Reliability, cell: str) -> Iterator[str]:
+def _ceiling(name: str, trust: Reliability, cell: str) -> str:
+    """The best a predictor can expect on the labels of a question: ``valence r = .95 [.93, .98]``."""
     top = trust.ceiling
-    who = "No predictor that does not know who rated which stimulus can be expected to"
     if top.accuracy is not None and not top.accuracy.is_missing:
-        yield f"{who} exceed an accuracy of {interval(top.accuracy, bare=True)} on the labels of {name}."
-    elif top.correlation.value is not None and (
-        top.correlation.value < LEAST_CEILING or information(trust) == "not shown"
-    ):
-        yield f"The ratings of {name} show no difference between stimuli that a predictor could find."
-    elif top.correlation.value is not None:
-        text = f"{who} correlate above {interval(top.correlation, bare=True)} with the labels of {name}"
-        within, bare = top.within_cells, top.cell_means
-        if within is not None and not within.is_missing and cell:
-            text += f", nor above {interval(within, bare=True)} within the same {cell}"
-        if bare is not None and (bare.value or 0.0) > 0 and cell:
-            text += f"; knowing only the {cell} of a stimulus already gives {interval(bare, bare=True)}"
-        yield f"{text}."
+        return f"{name} accuracy = {interval(top.accuracy, bare=True)}"
+    if top.correlation.value is None:
+        return ""
+    if top.correlation.value < LEAST_CEILING or information(trust) == "not shown":
+        return f"none for {name}, whose ratings show no difference between stimuli"
+    within, means = top.within_cells, top.cell_means
+    more = []
+    if within is not None and not within.is_missing and cell:
+        more.append(f"{interval(within, bare=True)} within the same {cell}")
+    if means is not None and (means.value or 0.0) > 0 and cell:
+        more.append(f"{interval(means, bare=True)} from the {cell} alone")
+    return f"{name} r = {interval(top.correlation, bare=True)}" + (f" ({', '.join(more)})" if more else "")
+
+
+def next_step(summary: Summary) -> str:
+    """The one thing to do next: what would change the conclusions most."""
+    c, screening = summary.counts, summary.screening
+    if not c.answers:
+        return "Get the single ratings: means show no careless raters." if c.means else "Collect ratings."
+    if _no_information(summary):
+        return "Check how the answers were recorded before collecting more."
+    answers = summary.answers_used
+    lost = max(answers.not_used.items(), key=lambda reason: reason[1], default=("", 0))
+    if answers.share < LEAST_SHARE and not screening.dropped:
+        return f"Find out why answers are not used: {lost[1]:,} {'is' if lost[1] == 1 else 'are'} lost to “{lost[0]}”."
+    excluded = [rater for rater in screening.dropped_by_default if rater not in screening.dropped]
+    if excluded and not screening.dropped:
+        return (
+            f"Review the {plural(len(screening.flagged), 'flagged rater')}; `--policy default` repeats the analysis without"
+            f" {len(excluded)} of them."
+        )
+    weakest = _weakest(summary)
+    if weakest:
+        return weakest
+    close = verdict_comparisons.undecided(summary)
+    if close:
+        return close
+    if screening.flagged and not screening.dropped:
+        return f"Review the {plural(len(screening.flagged), 'flagged rater')} before you publish."
+    return (
+        "Use the labels: `heartfelt bench` scores predictors against them, `heartfelt publish` releases them."
+    )
+
+
+def _weakest(summary: Summary) -> str:
+    """How many more ratings the least reliable question needs; nothing where labels are reliable or that is not known."""
+    known = {
+        called(name, trust): trust
+        for name, trust in main_questions(summary).items()
+        if (value := mean_rating(trust).value) is not None and value < SINGLE_ITEM_RELIABILITY
+    }
+    if not known:
+        return ""
+    name, trust = min(known.items(), key=lambda item: float(mean_rating(item[1])))
+    needed, high = trust.raters_needed.get("0.9"), trust.raters_needed_between.get("0.9", (None, None))[1]
+    if not needed or high is None or high > MOST_RATERS:
+        return f"Collect more ratings per stimulus: the reliability of {name} is {interval(mean_rating(trust), bare=True)}."
+    return (
+        f"Collect ratings until {name} has {plural(needed, 'rater')} per stimulus, for a reliability of .9."
+    )

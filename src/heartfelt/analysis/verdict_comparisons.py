@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from heartfelt.analysis.comparison_results import AbxPair, Comparison, MushraResult, TraceQuestion
 from heartfelt.analysis.results import ALL
@@ -29,8 +29,8 @@ def noun(summary: Summary) -> str:
 
 def clauses(summary: Summary) -> list[str]:
     """For the bottom line: one clause per question."""
-    made = [_clause(each) for each in summary.comparisons or ()]
-    return [clause for clause in made if clause] + [_trace_clause(each) for each in summary.traces or ()]
+    made = [_clause(each, len(summary.comparisons or ()) > 1) for each in summary.comparisons or ()]
+    return [clause for clause in made if clause] + _trace_clauses(summary.traces or ())
 
 
 def sentences(summary: Summary) -> Iterator[str]:
@@ -55,7 +55,18 @@ def _things(each: Comparison) -> str:
     return "systems" if each.of == "system" else "stimuli"
 
 
-def _clause(each: Comparison) -> str:
+def undecided(summary: Summary) -> str:
+    """What to do about the first two of a question whose order is not settled; nothing where every first place is."""
+    for each in summary.comparisons or ():
+        first = each.ranked[:2]
+        names = {contestant.name for contestant in first}
+        pairs = [pair for pair in each.pairs if {pair.a, pair.b} == names]
+        if len(first) == 2 and pairs and not pairs[0].significant:
+            return f"Compare {first[0].name} and {first[1].name} more often: which of them is first is not settled."
+    return ""
+
+
+def _clause(each: Comparison, several: bool) -> str:
     if each.why_missing:
         return f"there is no result for {each.question} ({each.why_missing})"
     if each.abx:
@@ -78,8 +89,8 @@ def _clause(each: Comparison) -> str:
     if each.pairs and not apart:
         return f"no difference between {_things(each)} is shown in {each.question}"
     first = ranked[0]
-    sure = "" if first.best is None else f" (probability of being the strongest {share(first.best)})"
-    return f"in {each.question}, {first.name} comes first{sure}"
+    sure = "" if first.best is None else f" (probability of being first {share(first.best)})"
+    return f"{first.name} is preferred most often{f' in {each.question}' if several else ''}{sure}"
 
 
 def _strengths(each: Comparison) -> Iterator[str]:
@@ -91,9 +102,7 @@ def _strengths(each: Comparison) -> Iterator[str]:
         yield from _order(each)
         return
     order = [f"{c.name} {interval(c.strength, 2)}" for c in ranked]
-    yield (
-        f"Strengths in {each.question} from {what} ({each.model}; 0 is the average): {listed(order, MOST_NAMED)}."
-    )
+    yield (f"Strengths in {each.question} ({each.model}, {what}; average 0): {listed(order, MOST_NAMED)}.")
     tested = [pair for pair in each.pairs if pair.p is not None]
     if tested:
         differ = sum(pair.significant for pair in tested)
@@ -107,7 +116,7 @@ def _strengths(each: Comparison) -> Iterator[str]:
     if line is not None and line.p_value is not None and line.p_value < 0.05:
         yield (
             f"One order does not describe all pairs in {each.question} (deviance {number(line.deviance, 1)} on {line.df} df,"
-            f" {p_value(line.p_value)}): read the pairs one by one, not only the strengths."
+            f" {p_value(line.p_value)}): read the pairs one by one."
         )
 
 
@@ -118,13 +127,13 @@ def _order(each: Comparison) -> Iterator[str]:
         return
     share_of_first = percent_interval(order.first_share)
     if order.p is None:
-        yield f"What was presented first got {share_of_first} of the decided answers."
+        yield f"The first presented got {share_of_first} of the decided answers."
         return
     more = float(order.first_share) > 0.5 if order.effect.is_missing else float(order.effect) > 0
-    shown = f"What is presented first is chosen {'more' if more else 'less'} often"
+    shown = f"The first presented is chosen {'more' if more else 'less'} often"
     text = shown if order.p < 0.05 else "No effect of the order of presentation is shown"
     rest = "" if order.effect.is_missing else "; the strengths allow for it"
-    yield f"{text} ({share_of_first} of decided answers are for the first; {p_value(order.p)}){rest}."
+    yield f"{text} ({share_of_first} of decided answers, {p_value(order.p)}){rest}."
 
 
 def _single_pairs(each: Comparison) -> Iterator[str]:
@@ -132,19 +141,18 @@ def _single_pairs(each: Comparison) -> Iterator[str]:
     own = each.agreement
     if own is not None and own.judged_twice:
         text = (
-            f"Of {plural(own.judged_twice, 'pair')} of stimuli that several raters compared in {each.question},"
-            f" {own.with_majority:,} have a majority"
+            f"{own.with_majority:,} of {plural(own.judged_twice, 'pair')} of stimuli judged by several raters in"
+            f" {each.question} have a majority"
         )
         if not own.two_answers.is_missing:
-            text += f"; two answers to a pair are the same {percent_interval(own.two_answers)} of the time"
+            text += f"; two answers agree {percent_interval(own.two_answers)} of the time"
         yield f"{text}."
     best = each.ceilings.get("accuracy")
     if best is not None and not best.is_missing:
-        text = f"No predictor can be expected to name one person's choice in {each.question} more than {percent_interval(best)} of"
-        text += " the time"
+        text = f"Ceiling for {each.question}: accuracy {percent_interval(best)} on one rater's choice"
         most = each.ceilings.get("majority_accuracy")
         if most is not None and not most.is_missing:
-            text += f", nor the majority's more than {percent_interval(most)}"
+            text += f", {percent_interval(most)} on the majority's"
         yield f"{text}."
 
 
@@ -170,20 +178,20 @@ def _abx(each: Comparison) -> Iterator[str]:
 
 def _mushra(question: str, made: MushraResult) -> Iterator[str]:
     left_out = made.excluded
-    rule = "post-screening after ITU-R BS.1534 (hidden reference below 90 in more than 15% of the items)"
+    rule = "Post-screening by ITU-R BS.1534 (hidden reference below 90 in more than 15% of the items)"
     if left_out:
         yield (
-            f"For {question}, {rule} leaves out {plural(len(left_out), 'listener')} of {len(made.listeners)}:"
+            f"{rule} excludes {plural(len(left_out), 'listener')} of {len(made.listeners)} from {question}:"
             f" {listed(list(left_out), MOST_NAMED)}."
         )
     else:
-        yield f"For {question}, {rule} leaves out none of {plural(len(made.listeners), 'listener')}."
+        yield f"{rule} excludes none of {plural(len(made.listeners), 'listener')} from {question}."
     order = [f"{c.name} {interval(c.mean, 1)}" for c in made.conditions]
-    yield f"Mean grades of {question}, with listeners and items as samples: {listed(order, 6)}."
+    yield f"Mean grades of {question}: {listed(order, 6)}."
     if made.reference_below_anchor:
         yield (
-            f"In {plural(made.reference_below_anchor, 'trial')} the hidden reference was graded below an anchor: look at these"
-            " listeners, or at the playback of these items."
+            f"In {plural(made.reference_below_anchor, 'trial')} the hidden reference was graded below an anchor: check these"
+            " listeners and the playback."
         )
     if made.without_reference:
         yield f"{plural(len(made.without_reference), 'item')} lack a grade of the hidden reference by some listener."
@@ -195,10 +203,17 @@ def _reference(each: Comparison) -> Iterator[str]:
     yield f"Next to the reference, mean {each.question}: {text}."
 
 
-def _trace_clause(each: TraceQuestion) -> str:
-    if each.pairwise.is_missing:
-        return f"whether the traces of {each.question} agree is not known ({each.pairwise.why_missing})"
-    return f"the traces of {each.question} of two raters have a concordance of {share(each.pairwise.value)}"
+def _trace_clauses(traces: Sequence[TraceQuestion]) -> list[str]:
+    """The concordance of two raters' traces, all questions in one clause, and the questions without one."""
+    known = [
+        f"{share(each.pairwise.value)} ({each.question})" for each in traces if not each.pairwise.is_missing
+    ]
+    clauses = [f"the traces of two raters have a concordance of {listed(known)}"] if known else []
+    return clauses + [
+        f"whether the traces of {each.question} agree is not known ({each.pairwise.why_missing})"
+        for each in traces
+        if each.pairwise.is_missing
+    ]
 
 
 def _traces(each: TraceQuestion) -> Iterator[str]:
@@ -207,12 +222,11 @@ def _traces(each: TraceQuestion) -> Iterator[str]:
         yield f"{text}: {each.pairwise.why_missing}."
         return
     yield (
-        f"{text}: two raters of a stimulus have a mean concordance (CCC) of {interval(each.pairwise, bare=True)}, a rater and the"
-        f" mean of the others {interval(each.leave_one_out, bare=True)}."
+        f"{text}: concordance (CCC) of two raters {interval(each.pairwise, bare=True)}, of a rater and the mean of the others"
+        f" {interval(each.leave_one_out, bare=True)}."
     )
     if not each.ceiling.is_missing:
         yield (
-            f"A perfect predictor of the shared course of {each.question} can expect a concordance of"
-            f" {interval(each.ceiling, bare=True)} with the mean of the raters, and of {interval(each.one_rater, bare=True)}"
-            " with a single rater."
+            f"Ceiling for the trace of {each.question}: CCC {interval(each.ceiling, bare=True)} with the mean of the raters,"
+            f" {interval(each.one_rater, bare=True)} with a single rater."
         )

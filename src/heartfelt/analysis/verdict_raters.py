@@ -28,8 +28,8 @@ def _counts(summary: Summary) -> Iterator[str]:
         if c.means:
             known = any(not trust.icc1k.is_missing for trust in (summary.reliability or {}).values())
             yield (
-                f"The source gives {c.means:,} published means and no single ratings: who answered carelessly and what"
-                f" other raters would say{'' if known else ', and how far the labels can be trusted,'} is not known."
+                f"The source gives {c.means:,} published means and no single ratings: careless raters"
+                f"{'' if known else ' and reliability'} are not known."
             )
         return
     what = noun(summary)
@@ -41,17 +41,17 @@ def _counts(summary: Summary) -> Iterator[str]:
     made = f" by {plural(c.systems, 'system')}" if c.systems else ""
     made += f" for {plural(c.intents, 'intent')}" if c.intents else ""
     text = f"{who} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if made else ''}{made}"
+    text += f"; {plural(c.blank_answers, 'answer')} left blank" if c.blank_answers else ""
     none = c.raters_without_ratings
     yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
     dropped, lost, name = len(summary.screening.dropped), c.ratings - c.ratings_kept, summary.policy.name
     if dropped:
         yield (
-            f"Under the policy '{name}', {dropped} of {plural(c.raters, 'rater')} were left out, with {lost:,} of"
-            f" {plural(c.ratings, what)}; all figures are those of the other {c.raters_kept:,} unless they say"
-            " otherwise."
+            f"The policy '{name}' excluded {dropped} of {plural(c.raters, 'rater')} with {lost:,} of {plural(c.ratings, what)};"
+            f" the figures are those of the other {c.raters_kept:,}."
         )
     elif lost:
-        yield f"Under the policy '{name}', {lost:,} of {plural(c.ratings, what)} were left out."
+        yield f"The policy '{name}' excluded {lost:,} of {plural(c.ratings, what)}."
 
 
 def _flags(summary: Summary) -> Iterator[str]:
@@ -69,16 +69,23 @@ def _flags(summary: Summary) -> Iterator[str]:
         yield f"No rater is flagged by a screening rule{waiting}."
         return
     text = f"{len(flagged)} of {plural(raters, 'rater')} {'is' if len(flagged) == 1 else 'are'} flagged"
-    empty = sum(any(why.startswith("informativeness") for why in reasons) for reasons in flagged.values())
-    if empty:
-        text += f"; the answers of {empty} show no sign of depending on what was presented"
-    groups = screening.collusion
-    if groups:
-        members = sum(len(group) for group in groups)
-        alike = parallel_words(screening.parallel)
-        text += f"; {members} fall into {plural(len(groups), 'group')} of parallel answer sequences"
-        text += f" ({alike})" if alike else ""
-    yield f"{text}{waiting}. A flag is a reason to look, not proof: a logging fault can look like a copied answer."
+    findings = flag_findings(summary)
+    alike = parallel_words(screening.parallel)
+    details = f": {listed(findings)}" if findings else ""
+    yield f"{text}{details}{f' ({alike})' if alike else ''}{waiting}."
+
+
+def flag_findings(summary: Summary) -> list[str]:
+    """The findings behind the flags: answers unrelated to the stimuli, and groups with parallel answers."""
+    screening = summary.screening
+    empty = sum(
+        any(why.startswith("informativeness") for why in reasons) for reasons in screening.flagged.values()
+    )
+    parts = [f"{empty} with answers unrelated to the stimuli"] if empty else []
+    if screening.collusion:
+        members = sum(len(group) for group in screening.collusion)
+        parts.append(f"{members} in {plural(len(screening.collusion), 'group')} with parallel answers")
+    return parts
 
 
 def _drafts(summary: Summary) -> Iterator[str]:
@@ -88,9 +95,11 @@ def _drafts(summary: Summary) -> Iterator[str]:
         return
     every = made.fields[0]
     verified = plural(every.verdicts.verified, "draft")
-    text = f"People verified {verified} of a machine and accepted {percent_interval(every.verdicts.accepted)} as they were"
+    text = f"Of {verified} that were verified, {percent_interval(every.verdicts.accepted)} were accepted unchanged"
     if not every.accuracy.is_missing:
-        text += f"; their similarity to what people answer without seeing them is {interval(every.accuracy, 2)} (1 is the same)"
+        text += (
+            f"; similarity to answers given without a draft: {interval(every.accuracy, 2)} (1 is the same)"
+        )
     yield f"{text}."
     if not every.missed.is_missing:
         stamps = sorted(
@@ -102,14 +111,14 @@ def _drafts(summary: Summary) -> Iterator[str]:
         named = f" ({listed(stamps, 6)})" if stamps else ""
         verb = "accepts" if len(stamps) == 1 else "accept"
         yield (
-            f"{percent_interval(every.missed)} of planted errors, drafts that belong to other stimuli, were accepted;"
-            f" {len(stamps) or 'none'} of {plural(met, 'rater')}{named} {verb} more of them than somebody who looks would."
+            f"{percent_interval(every.missed)} of planted errors were accepted; {len(stamps) or 'none'} of"
+            f" {plural(met, 'rater')}{named} {verb} more of them than a careful rater would."
         )
     apart = every.anchoring
     if apart.p is not None and apart.p < 0.05 and float(apart.difference) > 0:
         yield (
-            f"Answers given in sight of a draft lie nearer to it by {interval(apart.difference, 2)}, on a scale from 0 (nothing in"
-            f" common) to 1 (the same; {p_value(apart.p)})."
+            f"Seeing a draft moves answers towards it by {interval(apart.difference, 2)} on a scale from 0 to 1"
+            f" ({p_value(apart.p)})."
         )
 
 
@@ -125,10 +134,7 @@ def _constant(summary: Summary) -> Iterator[str]:
         ]
     if constant:
         verb = "gives" if len(constant) == 1 else "give"
-        yield (
-            f"{plural(len(constant), 'rater')} {verb} one and the same answer throughout ({listed(constant, 6)}): that needs no"
-            " comparison with others."
-        )
+        yield f"{plural(len(constant), 'rater')} always {verb} the same answer ({listed(constant, 6)})."
 
 
 def _crossfit(summary: Summary) -> Iterator[str]:
@@ -143,14 +149,13 @@ def _crossfit(summary: Summary) -> Iterator[str]:
             continue
         if not row.with_all.is_missing and not row.without.is_missing:
             parts.append(
-                f"{row.question} from {share(row.with_all.value)} to {share(row.without.value)}, and on held-out stimuli from"
-                f" {share(other.with_all)} to {share(other.without)}"
+                f"{row.question} from {share(row.with_all.value)} to {share(row.without.value)} (on held-out stimuli from"
+                f" {share(other.with_all)} to {share(other.without)})"
             )
     if parts:
         yield (
-            "Without the raters the default policy would leave out, Krippendorff's alpha changes:"
-            f" {'; '.join(parts[:MOST_SHOWN])}. Part of the first change is built in, because raters are chosen by how"
-            " they agree; for the second they were chosen on one half of the stimuli and alpha was measured on the other."
+            "Excluding the raters flagged by the default policy, Krippendorff's alpha changes:"
+            f" {'; '.join(parts[:MOST_SHOWN])}."
         )
 
 
@@ -170,13 +175,12 @@ def _groups(summary: Summary) -> Iterator[str]:
             size = replace(size, value=-float(size), low=-size.high, high=-size.low)
         yield (
             f"On the same stimuli, {row.a} raters answer {row.question} {side} than {row.b} raters by"
-            f" {interval(size, 2)} ({p_value(row.p)}, Holm; raters and stimuli as samples)."
+            f" {interval(size, 2)} ({p_value(row.p)}, Holm)."
         )
     tested = sum(row.p is not None for row in every)
     if tested and not differ:
         yield (
-            f"No difference between these groups is shown on the stimuli both rated ({plural(tested, 'test')}, Holm);"
-            " that is not evidence that they are equal."
+            f"No difference between these groups is shown on the stimuli both rated ({plural(tested, 'test')}, Holm)."
         )
     elif not tested and every:
         apart = every[0].difference

@@ -39,10 +39,7 @@ def _differences(summary: Summary) -> Iterator[str]:
             rest = " ".join(filter(None, [_pairs(summary, row), _other_raters(summary, row)]))
             yield f"Systems differ in {name} ({what}): {f_test(row)}. {rest}".strip()
         else:
-            yield (
-                f"No difference between systems in {name} ({what}) was shown ({f_test(row)}); that is not evidence"
-                " that they are equal."
-            )
+            yield f"No difference between systems is shown in {name} ({what}): {f_test(row)}."
     others = [effects[name] for name in other_questions if name in effects]
     if others:
         differ = [row.outcome for row in others if differs(row)]
@@ -63,7 +60,7 @@ def _pairs(summary: Summary, row: Effect) -> str:
     differ = sum(bool(pair.significant) for pair in known)
     others = [name for name in row.model.split(" + ") if name != row.effect]
     how = f"Tukey, adjusted for {listed(others)}" if others else "Tukey-Kramer"
-    text = f"{differ} of {plural(len(known), 'pair')} of systems differ ({how})"
+    text = f"{differ} of {plural(len(known), 'pair')} differ ({how})"
     gone = len(pairs) - len(known)
     return f"{text}; {plural(gone, 'pair')} cannot be compared." if gone else f"{text}."
 
@@ -75,9 +72,9 @@ def _other_raters(summary: Summary, row: Effect) -> str:
     if not count:
         return ""
     text = (
-        f"With the {plural(count, 'rater')} left out by the policy"
+        f"Including the {plural(count, 'rater')} excluded by the policy:"
         if dropped
-        else f"Without the {plural(count, 'rater')} the default policy would leave out"
+        else f"Excluding the {plural(count, 'rater')} flagged by the default policy:"
     )
     of = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
     figures = [
@@ -86,12 +83,12 @@ def _other_raters(summary: Summary, row: Effect) -> str:
         if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == of
     ]
     f = figures[0] if figures and isinstance(figures[0], float) else None
-    text += f" F is {number(f, 2)}" if f is not None else ""
+    text += f" F = {number(f, 2)}" if f is not None else ""
     key = (row.outcome, row.deviation, row.effect, row.model)
     for family in summary.sensitivity_pairs or ():
         if (family.question, family.deviation, family.factor, family.model) == key:
             differ = family.with_all if dropped else family.without
-            text += f"{',' if f is None else ' and'} {differ} of {family.pairs} pairs differ"
+            text += f"{'' if f is None else ','} {differ} of {family.pairs} pairs differ"
             if not dropped or set(dropped) == set(by_default):
                 moved = [f"{a} and {b}" for a, b in (*family.only_with_all, *family.only_without)]
                 text += f" (changed: {listed(moved, 4)})" if moved else " (the same pairs)"
@@ -103,21 +100,18 @@ def _models(summary: Summary) -> Iterator[str]:
     """Whether systems differ with raters taken as a sample too, and with covariates held constant."""
     chosen = set(covered(summary)[0])
     parts = [
-        f"{row.outcome} ({'systems differ' if row.p < 0.05 else 'no difference shown'}, {p_value(row.p)})"
+        f"{'systems differ' if row.p < 0.05 else 'no difference shown'} in {row.outcome} ({p_value(row.p)})"
         for row in summary.mixed or ()
         if row.effect == "system" and row.outcome in chosen and row.p is not None
     ]
     if parts:
-        yield (
-            f"With raters taken as a sample too (mixed model): {listed(parts)}; the analyses of variance are about these"
-            " raters only."
-        )
+        yield f"With raters as a sample too (mixed model): {'; '.join(parts)}."
     for row in system_effects(summary, with_covariates=True):
         if row.outcome in chosen and row.without_covariates is not None:
             bare = share(row.without_covariates.eta_squared, 3)
             yield (
-                f"With {listed(held_constant(row, summary))} held constant, the effect of system on {row.outcome} is"
-                f" {f_test(row)}; without, on the same {row.n:,} stimuli, eta squared is {bare}. {_pairs(summary, row)}"
+                f"With {listed(held_constant(row, summary))} held constant, effect of system on {row.outcome}:"
+                f" {f_test(row)}; without, on the same {row.n:,} stimuli, eta squared = {bare}. {_pairs(summary, row)}"
             ).strip()
 
 
@@ -134,8 +128,8 @@ def _distance(summary: Summary) -> Iterator[str]:
     largest = max(rows, key=lambda row: row.eta_squared or 0.0) if rows else None
     if largest is not None and ":" not in largest.effect:
         yield (
-            f"The largest effect on the distance from the intent is that of {largest.effect} on absolute"
-            f" {largest.outcome} deviation: {f_test(largest)}."
+            f"Largest effect on the distance from the intent: {largest.effect} on absolute {largest.outcome} deviation,"
+            f" {f_test(largest)}."
         )
     elif largest is not None:
         others = [
@@ -143,31 +137,29 @@ def _distance(summary: Summary) -> Iterator[str]:
             for row in rows
             if (row.outcome, row.model) == (largest.outcome, largest.model) and row.effect != largest.effect
         ]
-        smaller = f" (in the same model: {listed(others)})" if others else ""
+        smaller = f" ({listed(others)})" if others else ""
         yield (
             "Which system comes closest to its intent depends on the quadrant: the interaction of system and quadrant on"
-            f" absolute {largest.outcome} deviation ({f_test(largest)}) is the largest effect on the distance from the"
-            f" intent{smaller}. One overall rank per system hides this."
+            f" absolute {largest.outcome} deviation is the largest effect, {f_test(largest)}{smaller}."
         )
     parts = []
     for question in summary.questions or ():
         plain, true = question.means.absolute_deviation, question.means.absolute_deviation_corrected
         if not plain.is_missing and not true.is_missing:
             parts.append(
-                f"{question.question} {number(plain.value, 2)}, of which {interval(true, 2)} remain without the noise"
+                f"{question.question} {number(plain.value, 2)} ({interval(true, 2)} without rating noise)"
             )
     if parts:
-        yield (
-            "Absolute deviations contain the noise of the labels, so fewer ratings make them larger; mean distance from"
-            f" the intent: {'; '.join(parts[:MOST_SHOWN])}."
-        )
+        yield f"Mean distance from the intent: {'; '.join(parts[:MOST_SHOWN])}."
 
 
 def _shrinkage(summary: Summary) -> Iterator[str]:
     lines = [row for row in summary.slopes or () if not row.slope.is_missing]
     for row in [row for row in lines if row.system == ALL][:MOST_SHOWN]:
-        text = f"Perceived {row.question} changes by {interval(row.slope, bare=True)} points for every intended point"
-        text += ": intended differences shrink" if row.slope.high is not None and row.slope.high < 1 else ""
+        text = f"Perceived {row.question} changes by {interval(row.slope, bare=True)} per intended point"
+        text += (
+            ", so intended differences shrink" if row.slope.high is not None and row.slope.high < 1 else ""
+        )
         known = sorted(
             (float(line.slope), line.system)
             for line in lines
@@ -175,7 +167,7 @@ def _shrinkage(summary: Summary) -> Iterator[str]:
         )
         if len(known) > 1:
             (low, first), (high, last) = known[0], known[-1]
-            text += f" (from {share(low)} for {first} to {share(high)} for {last})"
+            text += f" ({first} {share(low)} to {last} {share(high)})"
         yield f"{text}."
 
 
@@ -183,25 +175,25 @@ def _hits(summary: Summary) -> Iterator[str]:
     quadrants = summary.quadrants
     if quadrants is not None and not quadrants.hit_rate.is_missing:
         yield (
-            f"{percent_interval(quadrants.hit_rate)} of the stimuli are perceived in the quadrant they were meant"
-            f" for{_chance(quadrants.hit_rate_by_chance)}."
+            f"{percent_interval(quadrants.hit_rate)} of the stimuli land in the intended quadrant"
+            f"{_chance(quadrants.hit_rate_by_chance)}."
         )
     for table in (summary.intent_confusion or ())[:MOST_SHOWN]:
         if not table.hit_rate.is_missing:
             yield (
-                f"For {percent_interval(table.hit_rate)} of the stimuli the most frequent answer to {table.question} is the"
-                f" intent{_chance(table.hit_rate_by_chance)}."
+                f"The most frequent answer to {table.question} is the intent for {percent_interval(table.hit_rate)} of the"
+                f" stimuli{_chance(table.hit_rate_by_chance)}."
             )
 
 
 def _chance(chance: Chance | None) -> str:
     if chance is None:
         return ""
-    text = f"; {percent(chance.share)} would be by chance"
+    text = f"; chance {percent(chance.share)}"
     if chance.p is None:
         return text
-    verb = "more than chance" if chance.p < 0.05 else "not shown to be more than chance"
-    return f"{text} ({verb}, {p_value(chance.p)}, intents reassigned at random within systems)"
+    shown = "" if chance.p < 0.05 else "not shown to be above chance, "
+    return f"{text} ({shown}{p_value(chance.p)})"
 
 
 def _tests(summary: Summary) -> Iterator[str]:
@@ -210,6 +202,6 @@ def _tests(summary: Summary) -> Iterator[str]:
     tests += sum(row.p is not None for row in summary.pairwise or ())
     if tests:
         yield (
-            f"This page holds {plural(tests, 'test')}. Pairs are corrected within their family; nothing is corrected across"
-            " families, so treat what was not planned beforehand as a lead, not as a finding."
+            f"{plural(tests, 'test')} on this page, pairs corrected within their family and nothing across families: treat what"
+            " was not planned as a lead."
         )

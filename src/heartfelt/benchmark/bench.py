@@ -6,23 +6,28 @@ With a ``folder`` answers are stored below ``runs/``: the same bench into the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.benchmark.earlier import RUNS, earlier_bench
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.predictors.spec import PredictorLike
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot
+from heartfelt.wording import listed, plural
 
-RUNS = "runs"
+Models: TypeAlias = PredictorLike | Sequence[PredictorLike] | Mapping[str, PredictorLike]
+"""One model, several, or several by the name each is to carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +59,100 @@ class Bench(ShortRepr):
     scores: Scores
     predictions: pl.DataFrame
     runs: tuple[Run, ...]
+    """Of the models that were asked now; models of an earlier bench in the same folder have only predictions and scores."""
     folder: Path | None = None
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The models that were asked and answered nothing at all, each with the most frequent reason."""
+        return {each.model: _main_problem(each.table) for each in self.runs if not each.counts["answered"]}
+
+    def check(self) -> None:
+        """Raise where a model answered nothing at all."""
+        if not self.failed:
+            return
+        reasons = "; ".join(f"{model}: {reason.rstrip('.')}" for model, reason in self.failed.items())
+        rest = [model for model in self.scores.models if model not in self.failed]
+        done = f" The scores of {listed(rest)} are complete." if rest else ""
+        raise NothingAnswered(
+            f"{plural(len(self.failed), 'model')} answered nothing. {reasons}.{done}",
+            "Check that the server runs and that its address and key are right, or what else the reason names; the same "
+            "command asks only for what is missing.",
+        )
+
+
+class NothingAnswered(HeartfeltError):
+    """A model that was asked and answered nothing at all."""
+
+    exit_code = 1
+
+
+def _main_problem(table: pl.DataFrame) -> str:
+    problems = table["problem"].drop_nulls().value_counts(sort=True)
+    # What was not asked any more says which failures came before.
+    given_up = [text for text in problems["problem"] if not text.startswith("not asked")]
+    return str((given_up or problems["problem"].to_list() or ["it was asked nothing"])[0])
+
+
+def _as_list(models: Models) -> list[PredictorLike]:
+    """The models one by one; those with a name of their own carry it."""
+    if isinstance(models, Mapping):
+        made = []
+        for name, model in models.items():
+            predictor = predictor_from(model)
+            predictor.label = str(name)
+            if not isinstance(model, str):
+                predictor.spec = str(name)  # two functions may have the same name
+            made.append(predictor)
+        return list(made)
+    if isinstance(models, str | Predictor) or callable(models):
+        return [models]
+    try:
+        return list(models)
+    except TypeError:
+        raise InputError(
+            f"A value of type '{type(models).__name__}' does not name models.",
+            "Give names such as 'intent', functions or predictors, in a list; or a dict of them by name.",
+        ) from None
 
 
 def bench(
     source: Snapshot | Benchmark,
-    models: Sequence[str],
+    models: Models,
     options: BenchOptions | None = None,
     progress: Progress | None = None,
 ) -> Bench:
-    """Ask the models (``NAME[:ARG]``) about everything in ``source`` that can be scored, and score their answers."""
+    """Ask the models about everything in ``source`` that can be scored, and score their answers.
+
+    A model is ``NAME[:ARG]``, a Python function (see :mod:`heartfelt.predictors.function`) or a ``Predictor``. Models that an
+    earlier bench of the same data left in the folder are kept and scored again with the new ones.
+    """
     options = options or BenchOptions()
-    if not models:
+    asked_models = _as_list(models)
+    if not asked_models:
         raise InputError("No model was named.", "Name at least one with --model NAME[:ARG].")
-    _no_duplicates(models, "The model '{}' is named twice.", "Name each once.")
+    _no_duplicates(
+        [model for model in asked_models if isinstance(model, str)],
+        "The model '{}' is named twice.",
+        "Name each once.",
+    )
     truth = truth_of(source, options.score)
     if options.layout is not None:
         LAYOUTS[options.layout].check(source)
     wanted = _asked(truth, options.questions)
     # All predictors are made before any is asked, so that a mistake in the last name costs nothing.
-    predictors = [predictor_from(name) for name in models]
+    predictors = [predictor_from(model) for model in asked_models]
     names = [predictor.label or predictor.spec for predictor in predictors]
-    _no_duplicates(names, "Two models are called '{}'.", "Give each a name of its own: NAME=SPEC.")
+    _no_duplicates(
+        names,
+        "Two models are called '{}'.",
+        "Give each a name of its own: NAME=SPEC, or in Python a dict {name: model}.",
+    )
+    earlier = earlier_bench(options.folder, names, truth.hash, options.score)
     kinds = {predictor.compares for predictor in predictors}
     asked = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
     known = source.items if isinstance(source, Benchmark) else labels(source).table
-    runs, about = [], {}
+    runs, about = [], dict(earlier.about)
     for predictor in predictors:
         name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
         with predictor:
@@ -88,16 +161,20 @@ def bench(
             done = run(predictor, asked[predictor.compares], place, options.run, progress)
             about[done.model] = model_info(predictor, done)
         runs.append(done)
-    predictions = pl.concat([each.table for each in runs], how="diagonal")
+    tables = [earlier.predictions, *(each.table for each in runs)]
+    predictions = pl.concat([table for table in tables if table.height], how="diagonal")
     scores = score(truth, predictions, options.score, progress=progress, about=about)
+    ledgers = {**earlier.ledgers, **{each.model: each.ledger for each in runs}}
     unusable = [
-        f"{each.ledger.height:,} entries of {each.model} could not be used; ledger.csv says why."
-        for each in runs
-        if each.ledger.height
+        f"{table.height:,} entries of {model} could not be used; ledger.csv says why."
+        for model, table in ledgers.items()
+        if table.height
     ]
-    ledger = pl.concat([scores.ledger, *(each.ledger for each in runs)], how="diagonal")
+    ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
     scores = replace(scores, notes=(*options.notes, *unusable, *scores.notes), ledger=ledger)
-    return Bench(scores, predictions, tuple(runs), options.folder)
+    result = Bench(scores, predictions, tuple(runs), options.folder)
+    silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
+    return replace(result, scores=replace(scores, notes=(*silent, *scores.notes))) if silent else result
 
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:
@@ -116,7 +193,9 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
         own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
         digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
         hashed = digest[1] if digest else None
-    return ModelInfo(info.spec, info.display_name, info.predictor, version, hashed, done.identity, claimed)
+    return ModelInfo(
+        info.spec, info.display_name, info.predictor, version, hashed, done.identity, claimed, done.usage
+    )
 
 
 def _no_duplicates(names: Sequence[str], problem: str, fix: str) -> None:

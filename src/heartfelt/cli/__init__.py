@@ -70,7 +70,7 @@ def _run(arguments: list[str] | None) -> int:
         # Polars may raise Ctrl-C a second time, while the first is reported; Typer makes a silent exit of that.
         return _stopped() if result == INTERRUPTED else result if isinstance(result, int) else 0
     except HeartfeltError as error:
-        return _say(error.problem, error.fix, error.exit_code)
+        return _say(error.problem, error.fix, error.exit_code, error.details)
     except Exit as error:
         return error.exit_code
     except Abort:
@@ -126,7 +126,10 @@ def _stopped() -> int:
     return _say(stopped.problem, stopped.fix, stopped.exit_code)
 
 
-def _say(problem: str, fix: str, code: int) -> int:
-    for line in filter(None, (problem, fix)):
-        print(" ".join(line.split()), file=sys.stderr)
+def _say(problem: str, fix: str, code: int, details: tuple[str, ...] = ()) -> int:
+    print(" ".join(problem.split()), file=sys.stderr)
+    for line in details:
+        print(line, file=sys.stderr)
+    if fix:
+        print(" ".join(fix.split()), file=sys.stderr)
     return code

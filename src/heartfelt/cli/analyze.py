@@ -67,5 +67,10 @@ def analyze(
                 write_analysis(analysis, scratch / name, progress=report)
             for made in published.path.iterdir():
                 shutil.move(made, scratch / made.name)
-    say(*(f"• {sentence}" for analysis in analyses for sentence in analysis.summary.verdict))
+    for analysis in analyses:
+        bottom_line, *sentences = analysis.summary.verdict
+        answers = analysis.summary.answers_used
+        say(bottom_line, *([f"{answers.words}{answers.because}."] if answers.words else []))
+        say(*(f"• {sentence}" for sentence in sentences))
+        say(f"Next step: {analysis.summary.verdict_groups.next_step}")
     say(f"Report: {', '.join(str(path) for path in sorted(out.rglob('report.html')))}")

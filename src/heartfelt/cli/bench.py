@@ -23,6 +23,7 @@ from heartfelt.cli.asking import (
 )
 from heartfelt.cli.command import Format, Layout, Map, Policy, app, out, progress_bar, read_parts, say
 from heartfelt.errors import InputError
+from heartfelt.wording import plural
 
 if TYPE_CHECKING:
     from heartfelt.benchmark import Bench
@@ -45,7 +46,7 @@ def bench(
         typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor to ask. May be repeated."),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to continue.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to add models to.")
     ],
     format: Format = None,
     map: Map = None,
@@ -149,6 +150,8 @@ def bench(
         ]
     for result in results:
         _show(result)
+    for result in results:
+        result.check()
 
 
 def _is_benchmark(source: Path) -> bool:
@@ -173,6 +176,11 @@ def _screened(snapshot: Snapshot, policy: str) -> Snapshot:
 def _show(result: Bench) -> None:
     """The scores, and where the report is."""
     show_scores(result.scores)
+    for model, info in result.scores.about.items():
+        if (usage := info.usage) is not None:
+            cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
+            tokens = f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
+            say(f"{model}: {plural(usage.requests, 'request')}, {tokens}{cost}.")
     if result.folder is not None:
         say(f"Report: {result.folder / 'report.html'}")
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from heartfelt import __version__
 from heartfelt.cli.panels import CommandPanels
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, on_command_line
 from heartfelt.extras import require_extra
 from heartfelt.progress import Progress
 
@@ -62,8 +62,12 @@ Browser = Annotated[bool, typer.Option("--open", help="Open the first page in a 
 
 
 @app.callback(invoke_without_command=True)
-def root(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
+def root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+) -> None:
     """Find out what generated media makes people feel, and how well a machine can tell."""
+    context.with_resource(on_command_line())
     if version:
         print(f"heartfelt {__version__}")
         raise typer.Exit()

@@ -22,10 +22,14 @@ def import_(
 ) -> None:
     """Read somebody's data into a snapshot folder."""
     from heartfelt.cli.overview import print_overview
+    from heartfelt.formats.guided import UnclearTableError
 
     must_be_free(folder)
     with progress_bar(f"reading {source}") as report:
-        snapshot = read_source(source, None if format == "auto" else format, parse_map(map), report)
+        try:
+            snapshot = read_source(source, None if format == "auto" else format, parse_map(map), report)
+        except UnclearTableError as error:
+            raise error.for_folder(folder) from None
         snapshot.write(folder)
     print_overview(snapshot, folder)
 

@@ -5,16 +5,19 @@ A new stage is a function from the demo so far to a sentence about what it did, 
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heartfelt.cli.command import app, progress_bar, say
+from heartfelt.clock import fixed_clock
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.progress import Progress
 
@@ -35,6 +38,10 @@ PLANNED, EFFECT = (12, 24), 2.0
 CLIP_SECONDS, CROP_SECONDS = 6.0, 5.0
 CARELESS = {"random": 0.06, "straightline": 0.03, "colluder": 0.06}
 MARKER = ".heartfelt-demo"
+MADE_ON = datetime(2026, 1, 1, tzinfo=UTC)
+"""The moment that the demo writes wherever files hold the time, so that the same seed gives the same bytes."""
+MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
+"""The files that two demos with the same seed need not share: a database, and two records that know media by their age."""
 
 
 @dataclass(slots=True)
@@ -71,13 +78,14 @@ def plan(demo: Demo, progress: Progress) -> str:
 def make(demo: Demo, progress: Progress) -> str:
     """The clips, by the built-in synthesiser in the place of four systems, as make.yaml says."""
     from heartfelt.files import write_text
-    from heartfelt.generation import make_study
+    from heartfelt.generation import MakeOptions, make_study
     from heartfelt.study import load_study
 
     folder = demo.folder / "study"
     systems = [f"  {each.id}: {{generator: synth-music}}\n" for each in load_study(folder).systems]
     write_text(folder / "make.yaml", f"per_cell: 1\nseconds: {CLIP_SECONDS}\nsystems:\n{''.join(systems)}")
-    made = make_study(folder, progress=progress)
+    # On one device clips are made one after the other, and the ledger lists them in that order.
+    made = make_study(folder, MakeOptions(device="cpu"), progress)
     return (
         f"{made.complete} clips by {len(made.systems)} systems, their provenance in {folder / 'stimuli.csv'}"
     )
@@ -241,10 +249,15 @@ def score(demo: Demo, progress: Progress) -> str:
 
 def publish(demo: Demo, progress: Progress) -> str:
     """A dataset for everybody: pseudonyms, coarsened facts about raters, splits, card, codebook and checksums."""
+    from heartfelt.files import write_text
     from heartfelt.publishing.options import PublishOptions
     from heartfelt.publishing.publish import publish as run
 
     target = demo.folder / "published"
+    # A real study's key is drawn at random; the demo's raters are simulated, and its pseudonyms the same each time.
+    key = hashlib.sha256(f"heartfelt demo {demo.seed}".encode()).hexdigest()
+    (demo.folder / "published-private").mkdir()
+    write_text(demo.folder / "published-private" / "key", f"{key}\n")
     done = run(demo.snapshot, target, PublishOptions(figures=False, seed=demo.seed), progress=progress)
     shared = f"every fact about a rater is shared by {done.record.k} or more"
     return f"{len(done.record.steps)} steps to make it anonymous ({shared}); {target / 'README.md'}"
@@ -295,7 +308,7 @@ def demo(
     begun = time.monotonic()
     for place, (words, stage) in enumerate(STAGES.items(), 1):
         say(f"[{place}/{len(STAGES)}] {words} …")
-        with progress_bar(words) as report:
+        with progress_bar(words) as report, fixed_clock(MADE_ON):
             outcome = stage(made, report)
         say(f"      {outcome}")
     page = (folder / "report.html").resolve()

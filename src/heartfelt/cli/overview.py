@@ -10,6 +10,7 @@ from rich.table import Table
 from heartfelt.cli.command import bar, out
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
+from heartfelt.tables import answered
 
 SHADES = " ░▒▓█"
 MOST_QUESTIONS, MOST_BARS, MOST_SYSTEMS, MOST_INTENTS = 12, 20, 30, 24
@@ -26,7 +27,8 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         per = sorted({facts.ratings for facts in survey.questions.values()})
         times = f"{per[0]:,} x {len(survey.questions)}" if len(per) == 1 else f"{c['ratings']:,}"
         who = f"{c['raters']:,} raters" if not survey.unknown_raters else "raters unknown"
-        out.print(f"  {times} ratings, {who}")
+        blank = f", {survey.blank:,} blank" if survey.blank else ""
+        out.print(f"  {times} ratings{blank}, {who}")
     if has_sets(snapshot.scan_ratings()):
         trials = snapshot.scan_ratings().filter(pl.col("trial").is_not_null())
         counts = (
@@ -45,6 +47,8 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
     if c["fields"]:
         out.print(f"  {c['fields']:,} field values filled in by a machine")
     _media(snapshot.stimuli)
+    for line in (*source.reading, *_first_rating(snapshot)):
+        out.print(f"  {line}", markup=False)
     for note in source.notes:
         out.print(f"  note: {note}", markup=False)
     for (what, reason), rows in snapshot.ledger.group_by("what", "reason", maintain_order=True):
@@ -56,6 +60,17 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         if {"system", "intent"} <= set(snapshot.stimuli.columns) and c["systems"] <= MOST_SYSTEMS:
             _cells(snapshot)
     out.print(f"  {folder}")
+
+
+def _first_rating(snapshot: Snapshot) -> list[str]:
+    """The first rating in words, so that a wrong reading is seen at once."""
+    head = snapshot.scan_ratings().head(1).collect()
+    if not head.height:
+        return []
+    row = head.row(0, named=True)
+    value = row.get("answer") or ("blank" if row["value"] is None else f"{row['value']:g}")
+    rater = "" if row["rater"] is None else f"rater '{row['rater']}', "
+    return [f"first rating: {rater}stimulus '{row['stimulus']}', question '{row['question']}', value {value}"]
 
 
 def _media(stimuli: pl.DataFrame) -> None:
@@ -92,7 +107,7 @@ def _questions(snapshot: Snapshot) -> None:
 
 def _coverage(snapshot: Snapshot) -> None:
     keys = ["stimulus", "question"]
-    counted = snapshot.scan_ratings().group_by(keys).len("ratings").collect(engine="streaming")
+    counted = answered(snapshot.scan_ratings()).group_by(keys).len("ratings").collect(engine="streaming")
     rated = snapshot.items.select(keys).join(counted, on=keys, how="left")
     rows = rated.group_by(pl.col("ratings").fill_null(0)).len("items").sort("ratings").rows()
     most = max(items for _, items in rows)
@@ -106,7 +121,11 @@ def _coverage(snapshot: Snapshot) -> None:
 def _cells(snapshot: Snapshot) -> None:
     stimuli = snapshot.stimuli
     counted = (
-        snapshot.scan_ratings().group_by("stimulus").len("ratings").collect().join(stimuli, on="stimulus")
+        answered(snapshot.scan_ratings())
+        .group_by("stimulus")
+        .len("ratings")
+        .collect()
+        .join(stimuli, on="stimulus")
     )
     summed = counted.group_by("system", "intent").agg(pl.sum("ratings"))
     held = {(system, intent): ratings for system, intent, ratings in summed.iter_rows()}

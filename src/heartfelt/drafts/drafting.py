@@ -13,12 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from heartfelt import clock
 from heartfelt.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.drafts.choosing import Assignment, assign, by_id
 from heartfelt.drafts.result import DrafterRun, Drafting
@@ -236,7 +237,7 @@ def _read(
 ) -> tuple[pl.DataFrame, list[tuple[str, str, str]], list[tuple[str, str, str]]]:
     """The drafts of a run; the failures and the changes as (stimulus, question, reason)."""
     source, version = provenance(drafter)
-    now = datetime.now(UTC)
+    now = clock.now()
     asked: dict[tuple[str, str], tuple[Case, Ask]] = {
         (case.stimulus, ask.question): (case, ask) for case in cases for ask in case.asks
     }

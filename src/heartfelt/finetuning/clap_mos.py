@@ -182,7 +182,7 @@ class ClapMosRecipe:
 
     def build(self, data: TrainingData, settings: ClapMosSettings) -> ClapMosTask:
         """Load CLAP and add heads with random weights."""
-        library = transformers_library()
+        library = transformers_library(settings.model)
         data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
         clap = model_of(settings.model, library.ClapModel)
         processor = loaded_from(settings.model, library.ClapProcessor.from_pretrained)

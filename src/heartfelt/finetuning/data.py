@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.finetuning.parts import Fold, Parts, parts_of
 from heartfelt.finetuning.recipe import FineTuneRecipe, Settings
 from heartfelt.finetuning.source import STAGE, GatheredSource, LedgerRows, gather_source, labels_of_raters
@@ -156,7 +156,7 @@ def _gather_all(
         first = f" The first reason: {ledger[0][4]}." if ledger else ""
         raise InputError(
             f"{len(examples)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
-            "Point to data whose media are available (see --map media=FOLDER), or collect more ratings.",
+            f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
         )
     facts = pl.concat([each.facts for each in gathered], how="diagonal_relaxed")
     hashes = [bits for each in gathered for bits in each.hashes]

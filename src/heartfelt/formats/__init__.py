@@ -1,6 +1,18 @@
 """Other people's data: each format reads into a snapshot, and writes from one where that makes sense."""
 
-from heartfelt.formats import arena, long, means, votes, webmushra, wide
+from heartfelt.formats import arena, long, means, tools, votes, webmushra, wide
 from heartfelt.formats.format import FORMATS, Format, export, read
 
-__all__ = ["FORMATS", "Format", "arena", "export", "long", "means", "read", "votes", "webmushra", "wide"]
+__all__ = [
+    "FORMATS",
+    "Format",
+    "arena",
+    "export",
+    "long",
+    "means",
+    "read",
+    "tools",
+    "votes",
+    "webmushra",
+    "wide",
+]

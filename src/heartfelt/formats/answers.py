@@ -11,15 +11,14 @@ from dataclasses import replace
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, RatingError, as_option
 from heartfelt.formats.described import UNSTATED
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.source_table import SourceTable
 from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import AnyScale, Categories, Category, FreeText, Tags
 
-NO_RATER = "none"
-"""The value of the option ``rater`` where a table does not say who rated."""
 MOST_CATEGORIES = 60
 """Distinct answers in words above which a question has free text, not categories."""
 
@@ -39,7 +38,7 @@ def single_answers(
         raise InputError(
             f"{table.path}: the column '{next(iter(lists))}' holds several numbers per cell, but a rater gives one"
             " answer per row.",
-            f"Write one answer per row, or state that the raters are unknown with --map rater={NO_RATER}.",
+            f"Write one answer per row, or state that the raters are unknown with {as_option('rater', NO_RATER)}.",
         )
     try:
         rows = table.rows.with_columns(_cells(name, pl.Float64()) for name in lists).explode(list(lists))
@@ -125,7 +124,8 @@ def _codes(words: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
         try:
             codes.append(scale.read(row["answer"])[0])
         except InputError as error:
-            raise InputError(
+            raise RatingError.about(
+                {"question": row["question"], "value": row["answer"]},
                 f"{where}: {row['len']} answers to '{row['question']}' are '{row['answer']}'. {error.problem}",
                 error.fix,
             ) from error
@@ -146,8 +146,9 @@ def _own_codes(words: pl.DataFrame) -> Categories | None:
 def _raise_mixed(lazy: pl.LazyFrame, question: str, answer: str, where: str) -> None:
     same = (pl.col("question") == question) & (pl.col("answer") == answer)
     row = lazy.filter(same).head(1).collect().row(0, named=True)
-    raise InputError(
+    raise RatingError.about(
+        {**row, "value": answer},
         f"{where}: the answers to '{question}' are numbers, but rater '{row['rater']}' answered '{answer}' on stimulus"
         f" '{row['stimulus']}'.",
-        "Correct the cell, leave it empty where there is no answer, or state the scale with --map scale=….",
+        f"Correct the cell, leave it empty where there is no answer, or state the scale with {as_option('scale', '…')}.",
     )

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.columns import need
 from heartfelt.formats.delimited import csv_text, header_of
@@ -147,7 +147,7 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
         if role not in out:
             raise InputError(
                 f"{table.where}: no column is unmistakably {role}.",
-                f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+                f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
             )
     asked = pl.col(out.get("question", out["model_a"])).n_unique()
     if (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,8 @@ class Sheet:
     where: str
     first: int = 2
     """The line of the first row."""
+    position: Callable[[int], str] | None = None
+    """Where a row stands in the file, for tables whose rows are not simply its lines."""
 
     @classmethod
     def read(cls, path: Path) -> Sheet:
@@ -97,7 +100,8 @@ class Sheet:
         name = "" if column is None else f", column '{column.name}'"
         words = problem.replace("{cell}", f"{cell:g}" if isinstance(cell, float) else str(cell))
         words = words.replace("{rows}", str(bad.sum()))
-        raise InputError(f"{self.where}, line {row + self.first}{name}: {words}", fix)
+        position = f"line {row + self.first}" if self.position is None else self.position(row)
+        raise InputError(f"{self.where}, {position}{name}: {words}", fix)
 
     def need(self, *names: str) -> None:
         """Raise for a column that is missing."""
@@ -224,6 +228,18 @@ def ids(series: pl.Series) -> pl.Series:
     if present.len() and present.str.contains(r"^\d+\.0$").all():
         return text.str.replace(r"\.0$", "")
     return text
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether a column has no name of its own: blank in the header, or as pandas writes its index."""
+    return re.fullmatch(r"column_\d+|Unnamed: \d+|index|", name.strip()) is not None
+
+
+def distinct_column(frame: pl.DataFrame) -> str | None:
+    """A column that can only be the id although its name does not say so: every cell differs, and it is text or unnamed."""
+    distinct = [c.cast(pl.String) for c in frame if not c.null_count() and c.n_unique() == c.len()]
+    words = [cells.name for cells in distinct if cells.cast(pl.Float64, strict=False).is_null().all()]
+    return next(iter([*words, *(cells.name for cells in distinct if is_unnamed(cells.name))]), None)
 
 
 def id_notes(given: pl.Series, role: str) -> list[str]:

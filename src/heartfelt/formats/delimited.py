@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -27,9 +27,10 @@ import numpy as np
 import polars as pl
 from polars._typing import PolarsDataType
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.files import TemporaryFolder
 from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
+from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
 
 CHUNK = 1 << 24
 _COUNTED_AT_ONCE = 1 << 21
@@ -52,11 +53,23 @@ class Delimited:
     header: tuple[str, ...]
     keep_alive: object = None
     first_row: int = 1
-    """How many lines come before the first row: 1, 0 in a file without a header, 3 in an export of Qualtrics."""
+    """How many rows come before the first one below the header: 0 in a file without a header, 3 in an export of Qualtrics."""
     escaped: bool = False
     """Whether cells may start with the apostrophe that :func:`spreadsheet_safe` puts before formulas."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the file was read, such as a detected encoding."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, where a line below the names holds such texts."""
+    with_blank_lines: Path | None = None
+    """The same text with its blank lines, where ``readable`` has none."""
+
+    def line(self, row: int) -> int:
+        """The line of the file where a row begins; rows count from 0. Blank lines and cells of several lines count."""
+        lines = (at for at, cells in _rows(self.with_blank_lines or self.readable, self.delimiter) if cells)
+        try:
+            return next(islice(lines, self.first_row + row, None), self.first_row + row + 1)
+        except csv.Error:
+            return self.first_row + row + 1
 
     def scan(self, numbers: Mapping[str, PolarsDataType] | None = None) -> pl.LazyFrame:
         """All columns as text, lazily, but those of ``numbers``, which must parse; an empty cell is null."""
@@ -82,10 +95,12 @@ def open_delimited(
     delimiter: str | None = None,
     names: Sequence[str] | None = None,
     encoding: str | None = None,
+    header_lines: str | None = None,
 ) -> Delimited:
     """Check a text table and make it readable.
 
-    ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest.
+    ``names`` are the columns of a file without a header; ``encoding`` overrides what the bytes suggest, ``header_lines``
+    where the header seems to be (``2``, ``1-2``).
     """
     head = read_bytes(path, 1 << 20)
     if b"\0" in head and encoding is None and bom_of(head) in {None, "utf-8-sig"}:
@@ -104,7 +119,8 @@ def open_delimited(
         raise InputError(f"{path} is empty.", "Point to a file with a header line and rows below it.")
     unquoted = "".join(first.split('"')[::2])
     mark = delimiter or max(DELIMITERS, key=unquoted.count)
-    counts = _counts(path, mark)
+    width = unquoted.count(mark) + 1
+    counts = _counts(path, mark, width)
     one_end = counts.returns == counts.crlf and counts.crlf in {0, counts.newlines}
     plain = encoding in {None, "utf-8"} and counts.utf8 and one_end
     keep_alive: object = None
@@ -115,22 +131,30 @@ def open_delimited(
             encoding = detect_encoding(path)
             notes = (
                 f"{path.name} is not in UTF-8; it was read as {encoding}. If letters look wrong, state the encoding"
-                " (--map encoding=…).",
+                f" ({as_option('encoding', '…')}).",
             )
         readable, keep_alive = _rewritten(path, encoding or "utf-8", stated=stated is not None)
-        counts = _counts(readable, mark)
-    header = _header(readable, mark, path) if names is None else tuple(names)
-    rows = counts.newlines + (counts.ends[1:] not in (b"\n", b"\r"))
-    uneven = counts.quotes or len(header) == 1 or counts.delimiters != rows * (len(header) - 1)
+        counts = _counts(readable, mark, width)
+    layout = _header(readable, mark, path, header_lines) if names is None else None
+    header = tuple(names or ()) if layout is None else layout.names
+    uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
+    with_blank_lines = None
     if uneven and _check_rows(readable, mark, len(header), path):
+        with_blank_lines, copy = readable, keep_alive
         readable, keep_alive = _without_blank_lines(readable, mark)
-    first_row = 0 if names is not None else 1
-    if names is None and _is_qualtrics(readable, mark):
-        first_row = _QUALTRICS_LINES
-        notes += (
-            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
-        )
-    return Delimited(path, readable, mark, header, keep_alive, first_row, counts.apostrophes, notes)
+        keep_alive = (keep_alive, copy)
+    return Delimited(
+        path,
+        readable,
+        mark,
+        header,
+        keep_alive=keep_alive,
+        first_row=0 if layout is None else layout.body,
+        escaped=counts.apostrophes,
+        notes=notes if layout is None else (*notes, *_header_notes(readable, mark, path, layout)),
+        texts={} if layout is None else layout.texts,
+        with_blank_lines=with_blank_lines,
+    )
 
 
 def read_delimited(
@@ -177,48 +201,71 @@ class _Counts(NamedTuple):
     """What some bytes of a file hold; ``ends`` are their first and their last byte."""
 
     newlines: int
-    delimiters: int
     returns: int
     crlf: int
     quotes: bool
     apostrophes: bool
     utf8: bool
     ends: bytes
+    even: bool
+    """Whether every whole line has as many fields as the header."""
+    before: int
+    """Delimiters before the first line break, which belong to a line that began earlier."""
+    after: int
+    """Delimiters after the last line break, whose line goes on."""
 
 
-def _counts(path: Path, delimiter: str) -> _Counts:
+def _counts(path: Path, delimiter: str, width: int) -> _Counts:
     """Count over the whole file, in threads: a chunk that is being counted does not block the others."""
     starts = range(0, path.stat().st_size, _COUNTED_AT_ONCE)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter)), starts))
+        parts = list(pool.map(lambda at: _chunk_counts(path, at, ord(delimiter), width), starts))
+    if not parts:
+        return _Counts(0, 0, 0, False, False, True, b"\n\n", True, 0, 0)
+    even, pending = True, 0
+    for part in parts:
+        even = even and part.even and (not part.newlines or pending + part.before == width - 1)
+        pending = part.after if part.newlines else pending + part.before
+    even = even and pending == (0 if parts[-1].ends[1:] == b"\n" else width - 1)
     split = sum(left.ends[1:] + right.ends[:1] == b"\r\n" for left, right in pairwise(parts))
     return _Counts(
         sum(part.newlines for part in parts),
-        sum(part.delimiters for part in parts),
         sum(part.returns for part in parts),
         sum(part.crlf for part in parts) + split,
         any(part.quotes for part in parts),
         any(part.apostrophes for part in parts),
         all(part.utf8 for part in parts) or is_utf8(path),
-        parts[0].ends[:1] + parts[-1].ends[1:] if parts else b"\n\n",
+        parts[0].ends[:1] + parts[-1].ends[1:],
+        even,
+        0,
+        pending,
     )
 
 
-def _chunk_counts(path: Path, at: int, delimiter: int) -> _Counts:
+def _chunk_counts(path: Path, at: int, delimiter: int, width: int) -> _Counts:
     with path.open("rb", buffering=0) as file:
         file.seek(at)
         chunk = file.read(_COUNTED_AT_ONCE) or b""
     codes = np.frombuffer(chunk, dtype=np.uint8)
     carriage = b"\r" in chunk
+    marks = codes == ord("\n")
+    ends = marks[marks | (codes == delimiter)]
+    newlines = int(np.count_nonzero(ends))
+    before = int(ends.argmax()) if newlines else ends.size
+    after = int(ends[::-1].argmax()) if newlines else 0
+    # Between two line breaks of an even table lie width - 1 delimiters, so every width-th mark is a line break.
+    regular = ends[before::width]
     return _Counts(
-        int(np.count_nonzero(codes == ord("\n"))),
-        int(np.count_nonzero(codes == delimiter)),
+        newlines,
         chunk.count(b"\r") if carriage else 0,
         chunk.count(b"\r\n") if carriage else 0,
         b'"' in chunk,
         b"'" in chunk,
         chunk.isascii(),
         chunk[:1] + chunk[-1:],
+        not newlines or int(np.count_nonzero(regular)) == newlines,
+        before,
+        after,
     )
 
 
@@ -252,29 +299,61 @@ def _rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             before = reader.line_num
 
 
-def _header(readable: Path, delimiter: str, path: Path) -> tuple[str, ...]:
+def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> Header:
+    """The header of a text table: its first line, and what Qualtrics and other survey tools write below it."""
     try:
-        _, row = next(_rows(readable, delimiter))
-    except csv.Error as error:
-        raise InputError(f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX) from error
-    names = [_plain(name).strip() or f"column_{place}" for place, name in enumerate(row, 1)]
+        lines = [row for _, row in islice(_rows(readable, delimiter), ROWS_SAMPLED)]
+    except csv.Error:  # somewhere below the header: the check of the rows names the line
+        try:
+            lines = [next(_rows(readable, delimiter))[1]]
+        except csv.Error as error:
+            raise InputError(
+                f"{path}, line 1: the header cannot be read ({error}).", _PLAIN_TEXT_FIX
+            ) from error
+    lines = [row for row in lines if row]
+    if stated is None and _is_qualtrics(lines):
+        names = tuple(_plain(name).strip() for name in lines[0])
+        texts = {name: " ".join(text.split()) for name, text in zip(names, lines[1], strict=False)}
+        header = Header(first=0, depth=_QUALTRICS_LINES, names=names, texts=texts)
+    else:
+        even = [row for row in lines if len(row) == len(lines[0])]
+        header = find_header(
+            [[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path)
+        )
+    names = header.names
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError(
-                f"{path}, line 1: the column '{name}' is there twice (columns {names.index(name) + 1} and {place + 1}).",
+                f"{path}, line {header.first + 1}: the column '{name}' is there twice (columns {names.index(name) + 1} and"
+                f" {place + 1}).",
                 "Rename one of them, so that every column has a name of its own.",
             )
-    return tuple(names)
+    return header
 
 
-def _is_qualtrics(readable: Path, delimiter: str) -> bool:
+def _one_line(rows: Sequence[Sequence[str]]) -> str | None:
+    """The line of the header where it cannot be another: a text table has no title above it, unlike a spreadsheet."""
+    return "1" if sum(map(bool, rows[0])) < min(2, len(rows[0])) else None
+
+
+def _header_notes(readable: Path, delimiter: str, path: Path, header: Header) -> tuple[str, ...]:
+    if header.first == 0 and header.depth == 1:
+        return ()
+    if header.depth == _QUALTRICS_LINES and _is_qualtrics(
+        [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
+    ):
+        return (
+            f"{path.name} is an export of Qualtrics: its second and third line (question texts, import ids) are not answers.",
+        )
+    return (
+        f"{path.name}: the header is in {header.lines}. Name other lines with {as_option('header', 'FIRST-LAST')}.",
+    )
+
+
+def _is_qualtrics(lines: Sequence[Sequence[str]]) -> bool:
     """Whether the third line holds the ids that Qualtrics writes below the names and texts of its questions."""
-    try:
-        lines = [row for _, row in islice(_rows(readable, delimiter), _QUALTRICS_LINES)]
-    except csv.Error:
-        return False
-    marked = [cell.lstrip().startswith('{"ImportId"') for cell in lines[-1]] if len(lines) == 3 else []
-    return bool(marked) and all(marked)
+    third = lines[_QUALTRICS_LINES - 1] if len(lines) >= _QUALTRICS_LINES else []
+    return bool(third) and all(cell.lstrip().startswith('{"ImportId"') for cell in third)
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
@@ -359,6 +438,6 @@ def line_ends(path: Path) -> str:
 
 
 def with_line_ends(text: str, layout: str) -> str:
-    """``text`` with the line ends that :func:`line_ends` found."""
+    """``text`` with the line ends that :func:`line_ends` layout."""
     text = text.removesuffix("\n") if layout.endswith("none at the end") else text
     return text.replace("\n", "\r\n") if layout.startswith("crlf") else text

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import polars as pl
 from pydantic import ValidationError
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.formats.columns import Sheet, ids, read_table
 from heartfelt.formats.set_rows import joined_ledgers
 from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
@@ -69,15 +70,21 @@ def build(
     ratings: pl.DataFrame | Spooled | None = None,
     ledger: pl.DataFrame | None = None,
     prompts: Sequence[Prompt] = (),
+    reading: Iterable[str] = (),
+    texts: Mapping[str, str] | None = None,
     **others: pl.DataFrame | None,
 ) -> Snapshot:
-    """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data."""
+    """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data.
+
+    ``reading`` says how columns were understood; ``texts`` are those of questions, by their ids.
+    """
     path, options = table.path, table.options
     stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
     if known is None:
         name = options.get("name") or path.stem
         try:
-            known = _described(name, scales, stimuli, kind, stated_references(options, path.parent), sets)
+            references = stated_references(options, path.parent)
+            known = _described(name, scales, stimuli, kind, references, sets, texts or {})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InputError(
@@ -89,7 +96,9 @@ def build(
         _with_anchors(known, stimuli, options, str(path)),
         stimuli=stimuli,
         ratings=ratings,
-        source=Source(format, path.name, dict(options), root, notes=(*table.notes, *notes)),
+        source=Source(
+            format, path.name, dict(options), root, notes=(*table.notes, *notes), reading=tuple(reading)
+        ),
         ledger=joined_ledgers(table.ledger, ledger),
         **others,
     )
@@ -187,7 +196,7 @@ def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[
             except ValueError as error:
                 raise InputError(
                     f"'{text}' does not place the intent '{intent}'.",
-                    f"Write for example --map reference.{intent or 'happy'}=valence:7.5,arousal:6.",
+                    f"Write for example {as_option('reference.' + (intent or 'happy'), 'valence:7.5,arousal:6')}.",
                 ) from error
     return out
 
@@ -217,6 +226,7 @@ def _described(
     kind: str | None,
     references: Mapping[str, Mapping[str, float]],
     sets: Sets | None,
+    texts: Mapping[str, str],
 ) -> Study:
     """A study for data that came without one: a question per column or name, systems and intents as they occur.
 
@@ -237,14 +247,14 @@ def _described(
     if axes and not axes & set(scales):
         raise InputError(
             f"No question is called like an axis of the references ({', '.join(sorted(axes))}).",
-            f"Questions: {', '.join(scales)}. Rename one with --map rename.OLD=NEW.",
+            f"Questions: {', '.join(scales)}. Rename one with {as_option('rename.OLD', 'NEW')}.",
         )
     shared = {scale.model_dump_json(): scale for scale in scales.values()}
     names = {text: f"scale{place}" if len(shared) > 1 else "scale" for place, text in enumerate(shared, 1)}
     questions = [
         Question(
             id=question,
-            text=question,
+            text=texts.get(question, question),
             scale=names[scale.model_dump_json()],
             axis=question if question in axes else None,
         )
@@ -274,7 +284,8 @@ def _with_media(
     root = base / options.get("media", "")
     if "media" in options and not root.is_dir():
         raise InputError(
-            f"There is no media folder {root}.", "Check --map media=FOLDER; it is relative to the table."
+            f"There is no media folder {root}.",
+            f"Check {as_option('media', 'FOLDER')}; it is relative to the table.",
         )
     kind = options.get("kind")
     if kind not in {None, "audio", "speech", "image"}:
@@ -282,9 +293,14 @@ def _with_media(
             f"'{kind}' is not a kind of media.", suggestion(str(kind), ["audio", "speech", "image"], "Kinds")
         )
     if "path" not in stimuli.columns:
+        paths: list[str | None] = []
         near = any((base / name).is_dir() for name in ("media", "images", "audio", "wav"))
-        search = "media" in options or source.is_dir() or near
-        paths = _paths(stimuli["stimulus"].to_list(), root) if search else []
+        named = stimuli["stimulus"].to_list()
+        if "media" in options or source.is_dir():
+            paths = _paths(named, root)
+        else:  # a folder nobody named may hold anything
+            with suppress(InputError):
+                paths = _paths(named, root) if near else []
         if not any(paths):
             return stimuli, None, kind or _kind(stimuli["stimulus"])
         stimuli = stimuli.with_columns(pl.Series("path", paths, dtype=pl.String))
@@ -354,7 +370,7 @@ def _marked(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, Limits]:
     if not given:
         raise InputError(
             f"{where}: no stimulus is marked as an anchor by '{text}'.",
-            "Name stimuli (--map anchors=clip7=0-2), or a column of the stimuli with limits or yes.",
+            f"Name stimuli ({as_option('anchors', 'clip7=0-2')}), or a column of the stimuli with limits or yes.",
         )
     return {name: _limits(limits, where) for name, limits in given.items()}
 
@@ -386,6 +402,6 @@ def _anchor_question(study: Study, named: str | None, *, limited: bool) -> str:
     if named is None and limited and len(asked) > 1:
         raise InputError(
             "The anchors have limits, and several questions are asked.",
-            f"Say which question they are about: --map anchor_question=NAME ({', '.join(asked[:12])}).",
+            f"Say which question they are about: {as_option('anchor_question', 'NAME')} ({', '.join(asked[:12])}).",
         )
     return named or asked[0]

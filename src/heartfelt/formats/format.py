@@ -5,21 +5,33 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import (
+    HeartfeltError,
+    InputError,
+    RatingError,
+    UnclearColumnError,
+    is_on_command_line,
+    suggestion,
+)
 from heartfelt.extras import missing_package
 from heartfelt.files import TemporaryFolder, whole_folder, write_text
 from heartfelt.formats.columns import ADJUDICATIONS_FILE
 from heartfelt.formats.delimited import csv_text
+from heartfelt.formats.guided import FRAME, UnclearTableError, proposal_for, read_guided
+from heartfelt.formats.locating import with_lines
 from heartfelt.formats.manifest import is_study, study_snapshot
+from heartfelt.formats.roles import Proposal
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot, load
@@ -127,12 +139,72 @@ def read_with(
         raise InputError(f"There is no file or folder {path}.", "Check the path.")
     if format is None and path.is_dir() and is_snapshot(path):
         return load(path)
-    if format is None and is_study(path) and not candidates(path):
+    names = [format] if format is not None else candidates(path)
+    if format is None and is_study(path) and not names:
         return study_snapshot(path, progress)
-    chosen = FORMATS[format or _guess(path)]
+    if len(names) > 1:
+        raise InputError(f"{path} could be any of: {', '.join(names)}.", _choice(path, names))
     plain = _flat_options(options)
-    chosen.check_options(plain)
-    return chosen.read(path, plain, progress)
+    if names:
+        return _read_as(names[0], path, plain, progress, str(path))
+    return _read_unnamed(path, plain, progress)
+
+
+def _read_as(
+    format: str, path: Path, options: Mapping[str, str], progress: Progress | None, source: str
+) -> Snapshot:
+    """Read ``path`` in a format; where its columns are not clear, as proposed, or an error with the proposal."""
+    chosen = FORMATS[format]
+    chosen.check_options(options)
+    try:
+        return chosen.read(path, options, progress)
+    except RatingError as error:
+        raise with_lines(error, path, options) from error
+    except UnclearColumnError as error:
+        proposal = proposal_for(path, options)
+        if proposal is None or not _accepts(proposal):
+            raise
+        if proposal.format != format and source == str(path):
+            proposal = replace(
+                proposal, doubts={**proposal.doubts, "format": f"the table does not look like {format}"}
+            )
+        return read_guided(proposal, _reader(path, progress), error.problem, source, options)
+
+
+def _read_unnamed(path: Path, options: Mapping[str, str], progress: Progress | None) -> Snapshot:
+    proposal = proposal_for(path, options)
+    if proposal is None or not _accepts(proposal):
+        raise InputError(f"Cannot detect the format of {path}.", _choice(path, FORMATS.names()))
+    problem = f"{path}: cannot tell for certain which column is which."
+    return read_guided(proposal, _reader(path, progress), problem, str(path), options)
+
+
+def _accepts(proposal: Proposal) -> bool:
+    """Whether the options a person stated exist in the format that is proposed."""
+    try:
+        FORMATS[proposal.format].check_options(proposal.options)
+    except InputError:
+        return False
+    return True
+
+
+def _reader(path: Path, progress: Progress | None) -> Callable[[Proposal], Snapshot]:
+    def read_as(proposal: Proposal) -> Snapshot:
+        try:
+            return FORMATS[proposal.format].read(path, proposal.options, progress)
+        except RatingError as error:
+            raise with_lines(error, path, proposal.options) from error
+
+    return read_as
+
+
+def _choice(path: Path, names: Sequence[str]) -> str:
+    """How to name a format, as the person who reads it would write it."""
+    if is_on_command_line():
+        call = f"heartfelt import FORMAT {shlex.quote(str(path))} DIR"
+    else:
+        call = f"heartfelt.read({str(path)!r}, FORMAT)"
+    return f"Name the format: {call}. Formats: {', '.join(names)}."
 
 
 def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: Progress | None) -> Snapshot:
@@ -162,25 +234,24 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
     folder = TemporaryFolder()
     table = folder.path / "table.parquet"
     frame.write_parquet(table)
-    FORMATS[format].check_options(plain)
-    return FORMATS[format].read(table, plain, progress)
+    try:
+        return _read_as(format, table, plain, progress, FRAME)
+    except UnclearTableError as error:
+        raise UnclearTableError(_about_frame(error.problem, table), error.proposal, FRAME) from error
+    except HeartfeltError as error:
+        # A frame has no file: messages are about the frame, whichever reader wrote them.
+        texts = (_about_frame(text, table) for text in (error.problem, error.fix))
+        raise type(error)(*texts) from error
+
+
+def _about_frame(text: str, table: Path) -> str:
+    named = text.replace(str(table), "the frame").replace(table.name, "the frame")
+    return named.replace("the frame", "The frame", 1) if named.startswith("the frame") else named
 
 
 def candidates(source: Path) -> list[str]:
     """The formats that recognise ``source``."""
     return [name for name in FORMATS.names() if FORMATS[name].recognises(source)]
-
-
-def _guess(source: Path) -> str:
-    names = candidates(source)
-    if len(names) == 1:
-        return names[0]
-    if names:
-        raise InputError(f"{source} could be any of: {', '.join(names)}.", "Choose one with --format.")
-    raise InputError(
-        f"Cannot detect the format of {source}.",
-        f"Name it with --format (in Python: format=…). Formats: {', '.join(FORMATS.names())}.",
-    )
 
 
 def _flat_options(options: Mapping[str, Any]) -> dict[str, str]:

@@ -105,17 +105,49 @@ def _json_table(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
             f"{path} holds no list of records.",
             'Write one object per row, such as [{"rater": "p1", "stimulus": "a", "value": 5}].',
         )
-    frame = pl.DataFrame([_flat(record) for record in records], infer_schema_length=None, strict=False)
-    for name, dtype in frame.schema.items():
-        if isinstance(dtype, pl.List) and isinstance(dtype.inner, pl.Struct):
-            inner = frame.select(pl.exclude(name), pl.col(name)).explode(name)
-            fields = [field.name for field in dtype.inner.fields]
-            columns = [
-                pl.col(name).struct.field(field).alias(f"{name}.{field}" if field in frame.columns else field)
-                for field in fields
-            ]
-            return inner.with_columns(columns).drop(name)
-    return frame
+    return _frame(_inner_records([_flat(record) for record in records]))
+
+
+def _inner_records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row per record of the first list of records inside the records, with what surrounds it; else the records."""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    for name in names:
+        cells = [record.get(name) for record in records]
+        lists = [cell for cell in cells if isinstance(cell, list)]
+        inner = [part for cell in lists for part in cell]
+        if (
+            inner
+            and all(isinstance(part, Mapping) for part in inner)
+            and len(lists) == sum(cell is not None for cell in cells)
+        ):
+            rows = []
+            for record in records:
+                outer = {key: value for key, value in record.items() if key != name}
+                for part in record.get(name) or [{}]:
+                    own = {f"{name}.{key}" if key in names else key: value for key, value in part.items()}
+                    rows.append({**outer, **_flat(own)})
+            return rows
+    return records
+
+
+def _frame(records: list[dict[str, Any]]) -> pl.DataFrame:
+    """A column per key. Where the cells of a column have no type in common, lists and objects become JSON text."""
+    try:
+        return pl.DataFrame(records, infer_schema_length=None, strict=False)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        names = dict.fromkeys(name for record in records for name in record)
+        return pl.DataFrame([_column(name, [record.get(name) for record in records]) for name in names])
+
+
+def _column(name: str, cells: list[Any]) -> pl.Series:
+    try:
+        return pl.Series(name, cells)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return pl.Series(name, [None if cell is None else _text(cell) for cell in cells], dtype=pl.String)
+
+
+def _text(cell: Any) -> str:
+    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
 
 
 def looks_like_json(path: Path) -> bool:
@@ -153,7 +185,7 @@ def _json_records(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
             f"{path} holds no list of records.",
             'Write one object per row, such as [{"model_a": "x", "model_b": "y", "winner": "model_a"}].',
         )
-    return pl.DataFrame([_flat(record) for record in records], infer_schema_length=None, strict=False)
+    return _frame([_flat(record) for record in records])
 
 
 def flat_columns(frame: pl.LazyFrame) -> pl.LazyFrame:

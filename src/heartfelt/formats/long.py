@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import EmptyIdError, InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.answers import NO_RATER, coded_answers, single_answers
+from heartfelt.formats.answers import coded_answers, single_answers
 from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.described import (
@@ -30,6 +30,8 @@ from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import JSON, has_keys
 from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, stated_prompts
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,
@@ -45,7 +47,6 @@ from heartfelt.formats.source_table import (
     TABLES,
     SourceTable,
     joined_columns,
-    locate,
     named_parts,
     open_table,
     pick,
@@ -65,6 +66,7 @@ from heartfelt.snapshot.snapshot import Spooled, spool
 from heartfelt.study import study_text
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.tables import RATINGS, number_schema
+from heartfelt.wording import listed
 
 NUMBERS: Mapping[str, type[pl.DataType]] = {
     "position": pl.Int64,
@@ -87,7 +89,7 @@ class Long(Format):
     name: ClassVar[str] = "long"
     example_data: ClassVar[str] = "example/ratings.csv"
     writes_comparisons: ClassVar[bool] = True
-    about: ClassVar[str] = "any CSV, TSV, Parquet or JSON table with one answer per row"
+    about: ClassVar[str] = "any table with one answer per row: CSV, TSV, Parquet, JSON, Excel or SPSS"
     options: ClassVar[Mapping[str, str]] = {
         "rater": "column of the rater id; none if the table does not say who rated",
         "stimulus": "column of the stimulus id",
@@ -132,55 +134,8 @@ class Long(Format):
         """Read the table; the study beside it is used if there is one, else one is described from the data."""
         if source.is_dir() and options.get("stimulus") == "filename":
             return read_traces(self.name, gathered(source, options), source, progress)
-        table = joined_columns(open_table(locate(source, ("ratings.csv", "ratings.parquet")), options))
-        table = _numbered(named_parts(table))
-        if is_pairs(table):
-            return read_pairs(self.name, table, source, progress, pair_columns(table))
-        if "members" in options:
-            return read_members(self.name, table, source, progress)
-        if {"time", "samples"} & set(options):
-            return read_traces(self.name, table, source, progress)
-        path, roles = table.path, _roles(table)
-        if {"hidden_reference", "low_anchors"} & set(options):
-            table = replace(
-                table, rows=with_roles(table, roles.others.get("system"), roles.stimulus), delimited=None
-            )
-            roles = replace(roles, others={**roles.others, "role": "role"})
-        table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
-        spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
-        questions = spooled.survey.questions
-        if not questions:
-            raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
-        scales = {question: stated_scale(question, options) or tagged for question in questions}
-        stated = any(scales.values()) or stated_references(options, path.parent)
-        known = None if stated else study_next_to(path, set(questions))
-        if known is not None:
-            scales = {question: known.scales[known.question(question).scale] for question in questions}
-        spooled, coded = coded_answers(spooled, scales, table.where)
-        sets, ledger = None, None
-        if "trial" in roles.others and (known is None or known.sets is None):
-            kind = set_type(next(iter(coded.values())), options, table.where)
-            rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
-            spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
-            coded = with_ties(coded, rows)
-        traced = path.parent / TRACES_FILE
-        stimuli = rated_stimuli(table, roles, spooled)
-        return build(
-            self.name,
-            table,
-            source,
-            progress,
-            stimuli=stimuli,
-            prompts=stated_prompts(table, stimuli),
-            scales=coded,
-            notes=notes,
-            known=known,
-            sets=sets,
-            ratings=spooled,
-            raters=known_raters(table, roles, spooled),
-            traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
-            ledger=ledger,
-        )
+        table = open_source(source, options, ("ratings.csv", "ratings.parquet"))
+        return read_long(self.name, table, source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``ratings.csv``, ``stimuli.csv``, ``raters.csv``, ``study.yaml``, and traces and sets where there are such."""
@@ -196,6 +151,72 @@ class Long(Format):
         write_sets(snapshot, target)
 
 
+def read_long(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
+    """The snapshot of a table that was opened, with one answer per row or a column per question."""
+    table = _numbered(named_parts(joined_columns(table)))
+    options = table.options
+    if is_pairs(table):
+        return read_pairs(format, table, source, progress, pair_columns(table))
+    if "members" in options:
+        return read_members(format, table, source, progress)
+    if {"time", "samples"} & set(options):
+        return read_traces(format, table, source, progress)
+    path, roles = table.path, _roles(table)
+    if {"hidden_reference", "low_anchors"} & set(options):
+        table = replace(
+            table, rows=with_roles(table, roles.others.get("system"), roles.stimulus), delimited=None
+        )
+        roles = replace(roles, others={**roles.others, "role": "role"})
+    table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
+    try:
+        spooled, notes = _spooled(table, roles, _renamed(table, roles), progress)
+    except EmptyIdError:
+        _explain_empty(table, roles)
+        raise
+    questions = spooled.survey.questions
+    if not questions:
+        raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
+    scales = {question: stated_scale(question, options) or tagged for question in questions}
+    stated = any(scales.values()) or stated_references(options, path.parent)
+    known = None if stated else study_next_to(path, set(questions))
+    if known is not None:
+        scales = {question: known.scales[known.question(question).scale] for question in questions}
+    spooled, coded = coded_answers(spooled, scales, table.where)
+    sets, ledger = None, None
+    if "trial" in roles.others and (known is None or known.sets is None):
+        kind = set_type(next(iter(coded.values())), options, table.where)
+        rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
+        spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
+        coded = with_ties(coded, rows)
+    traced = path.parent / TRACES_FILE
+    stimuli = rated_stimuli(table, roles, spooled)
+    raters, about_raters = known_raters(table, roles, spooled)
+    return build(
+        format,
+        table,
+        source,
+        progress,
+        stimuli=stimuli,
+        prompts=stated_prompts(table, stimuli),
+        scales=coded,
+        notes=[*notes, *about_raters],
+        known=known,
+        sets=sets,
+        ratings=spooled,
+        raters=raters,
+        traces=written_traces(traced) if path.name.startswith("ratings.") and traced.is_file() else None,
+        ledger=ledger,
+        reading=[_understood(roles)],
+    )
+
+
+def _understood(roles: Roles) -> str:
+    """Which column was taken for what, in words."""
+    named = {"rater": roles.rater, "stimulus": roles.stimulus, "question": roles.question, **roles.others}
+    parts = [f"{column} as {role}" for role, column in named.items() if column]
+    return f"read {', '.join([*parts, f'{listed(roles.values)} as answers'])}"
+
+
 def _numbered(table: SourceTable) -> SourceTable:
     """The table with repeated presentations numbered in the order of its rows, where ``repeat=order`` asks for that."""
     if table.options.get("repeat") != ORDER or ORDER in table.columns:
@@ -208,14 +229,14 @@ def _numbered(table: SourceTable) -> SourceTable:
 
 def _roles(table: SourceTable) -> Roles:
     columns, options, where = table.columns, table.options, table.where
-    listed, of_stimulus, of_rater = (
+    answers, of_stimulus, of_rater = (
         table.names_in(key) for key in ("value", "stimulus_columns", "rater_columns")
     )
     if options.get("anchors") in columns and options["anchors"] not in of_stimulus:
         of_stimulus.append(options["anchors"])
-    need(columns, [*listed, *of_stimulus, *of_rater], where)
+    need(columns, [*answers, *of_stimulus, *of_rater], where)
     question = table.pick_optional("question")
-    values = tuple(listed) or (table.pick("value"),)
+    values = tuple(answers) or (table.pick("value"),)
     if len(values) > 1:
         question = None
     others: dict[str, str] = {}
@@ -229,9 +250,12 @@ def _roles(table: SourceTable) -> Roles:
         if parts.count(name) > 1:
             raise InputError(
                 f"{where}: the column '{name}' cannot play two parts.",
-                "Name the columns with --map rater=… stimulus=… value=…",
+                f"Name the columns with {as_option('rater', '…')}, {as_option('stimulus', '…')} and {as_option('value', '…')}.",
             )
-    return Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
+    roles = Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
+    table.refuse_nested(column for column in roles.taken if column is not None and column not in values)
+    table.refuse_nested(values, lists=True)
+    return roles
 
 
 def _rater(table: SourceTable) -> str | None:
@@ -240,9 +264,9 @@ def _rater(table: SourceTable) -> str | None:
         return None
     try:
         return table.pick("rater")
-    except InputError as error:
-        raise InputError(
-            error.problem, f"{error.fix} If the table does not say who rated: --map rater={NO_RATER}."
+    except UnclearColumnError as error:
+        raise UnclearColumnError(
+            error.problem, f"{error.fix} If the table does not say who rated: {as_option('rater', NO_RATER)}."
         ) from error
 
 
@@ -285,9 +309,16 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
     """Name the cell that is not a number or not a moment in a column that must hold such."""
     for role in wanted:
         if role in roles.others:
-            sheet = Sheet(table.rows.select(roles.others[role]).collect(), table.where)
+            column = table.rows.select(roles.others[role]).collect()
+            sheet = Sheet(column, table.where, position=table.position)
             check = {"at": sheet.moments, "seconds": sheet.numbers}.get(role, sheet.whole_numbers)
             check(roles.others[role])
+
+
+def _explain_empty(table: SourceTable, roles: Roles) -> None:
+    """Name the line without a stimulus or a question."""
+    names = [name for name in (roles.stimulus, roles.question) if name is not None]
+    Sheet(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
 
 
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:

@@ -10,11 +10,12 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import read_table
+from heartfelt.formats.people import with_people
 from heartfelt.formats.set_rows import ABOUT_STIMULUS
 from heartfelt.formats.source_table import SourceTable, side_table
 from heartfelt.snapshot.snapshot import Spooled
 from heartfelt.study.study import Prompt
-from heartfelt.tables import RATERS, STIMULI
+from heartfelt.tables import STIMULI, number_types
 
 PROMPT_TEXTS = ("text", "prompt", "prompts")
 
@@ -73,23 +74,19 @@ def rated_stimuli(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.Data
     return STIMULI.check(base, table.where)
 
 
-def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.DataFrame | None:
-    """What the table, or one next to it, says about raters."""
-    if roles.rater is None:
-        return None
-    if roles.rater_columns:
-        return _facts(table, roles.rater, {name: name for name in roles.rater_columns}, "rater")
+def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> tuple[pl.DataFrame | None, list[str]]:
+    """What the table, and one next to it, says about raters, and notes on who is in one of them only."""
     companion = _companion(table, "raters")
+    if roles.rater is None or (companion is None and not roles.rater_columns):
+        return None, []
+    if roles.rater_columns:
+        facts = _facts(table, roles.rater, {name: name for name in roles.rater_columns}, "rater")
+        facts = number_types(facts, keep=["rater"])
+    else:
+        facts = pl.DataFrame({"rater": spooled.survey.raters}, schema={"rater": pl.String})
     if companion is None:
-        return None
-    listed = side_table(companion, "rater", table.options.get("raters_id"), roles.rater)
-    raters = spooled.survey.raters
-    if listed.height and raters and not set(listed["rater"]) & set(raters):
-        raise InputError(
-            f"No rater of {table.path.name} is in {companion.name}: '{raters[0]}' here, '{listed['rater'][0]}' there.",
-            f"Use the same ids in both files, or name the id's column in {companion.name} with --map raters_id=COLUMN.",
-        )
-    return RATERS.check(listed, str(companion))
+        return facts, []
+    return with_people(facts, companion, table.path.name, table.options.get("raters_id"), roles.rater)
 
 
 def stated_prompts(table: SourceTable, stimuli: pl.DataFrame) -> list[Prompt]:

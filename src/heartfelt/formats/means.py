@@ -13,13 +13,14 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet, id_notes, ids, need
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import compile_pattern, locate, open_table
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import compile_pattern
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -42,7 +43,7 @@ class Means(Format):
     about: ClassVar[str] = "one row per stimulus with mean, spread and count; no raters"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "column of the stimulus id",
-        "mean": "the mean's column, or its pattern such as {question}_mean or mos_{question}",
+        "mean": "the mean's column, several with commas (each a question), or a pattern such as {question}_mean or mos_{question}",
         "sd": "the standard deviation's column or pattern",
         "n": "the count's column or pattern",
         "question": "the name of the only question, where the pattern has no {question}",
@@ -54,7 +55,7 @@ class Means(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the means; there are no ratings and no raters in such data."""
-        table = open_table(locate(source), options)
+        table = open_source(source, options)
         sheet = table.sheet("stimulus")
         key = table.pick("stimulus")
         sheet.unique(key)
@@ -72,7 +73,7 @@ class Means(Format):
         stimuli = sheet.frame.with_columns(names.alias(key)).drop(used).rename({key: "stimulus", **roles})
         scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
         for part, (question, scale) in zip(means, scales.items(), strict=True):
-            _on_scale(part, question, scale.bounds(), sheet.where)
+            _on_scale(sheet, part, question, scale.bounds())
         return build(
             self.name,
             table,
@@ -82,6 +83,13 @@ class Means(Format):
             scales=scales,
             notes=id_notes(sheet[key], "stimulus"),
             means=pl.concat(means, how="diagonal"),
+            reading=[
+                f"read {key} as stimulus",
+                *(
+                    f"read {columns['mean']} as mean of {question}"
+                    for question, columns in list(questions.items())[:3]
+                ),
+            ],
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -107,15 +115,18 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
     only = options.get("question", ONE_QUESTION)
     if "mean" in options:
         by_role = {role: _matching(columns, options[role], where, only) for role in WORDS if role in options}
+        for role, named in by_role.items():
+            if role != "mean" and "{" not in options[role] and len(named) == 1:
+                by_role[role] = dict.fromkeys(by_role["mean"], options[role])
     else:
         by_role = {role: _usual(columns, words) for role, words in WORDS.items()}
         if not by_role["mean"]:
             plain = {role: [c for c in columns if c.casefold() in words] for role, words in WORDS.items()}
             by_role = {role: {only: names[0]} for role, names in plain.items() if names}
     if not by_role.get("mean"):
-        raise InputError(
+        raise UnclearColumnError(
             f"{where}: no column is unmistakably a mean.",
-            f"Give a pattern such as --map mean={{question}}_mean. The columns are: {', '.join(columns[:30])}.",
+            f"Give a pattern such as {as_option('mean', '{question}_mean')}. The columns are: {', '.join(columns[:30])}.",
         )
     return {
         question: {role: named[question] for role, named in by_role.items() if question in named}
@@ -125,8 +136,9 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
 
 def _matching(columns: list[str], pattern: str, where: str, only: str) -> dict[str, str]:
     if "{" not in pattern:
-        need(columns, [pattern], where)
-        return {only: pattern}
+        listed = [pattern] if pattern in columns else [name.strip() for name in pattern.split(",")]
+        need(columns, listed, where)
+        return {name: name for name in listed} if len(listed) > 1 else {only: pattern}
     shape = compile_pattern(pattern, ["question"])
     out = {match["question"]: column for column in columns if (match := shape.fullmatch(column))}
     if not out:
@@ -158,17 +170,15 @@ def _figures(sheet: Sheet, columns: Mapping[str, str]) -> list[pl.Series]:
     return out
 
 
-def _on_scale(means: pl.DataFrame, question: str, bounds: tuple[float, float] | None, where: str) -> None:
+def _on_scale(sheet: Sheet, means: pl.DataFrame, question: str, bounds: tuple[float, float] | None) -> None:
     if bounds is None:
         return
-    off = means.filter(~pl.col("mean").is_between(*bounds))
-    if off.height:
-        row = off.row(0, named=True)
-        raise InputError(
-            f"{where}: the mean of '{question}' for '{row['stimulus']}' is {row['mean']:g}, off its scale"
-            f" ({bounds[0]:g} to {bounds[1]:g}; {off.height} such means).",
-            "Correct the means, or state the scale that was used.",
-        )
+    sheet.refuse(
+        ~means["mean"].is_between(*bounds),
+        means["mean"].alias(question),
+        f"the mean {{cell}} is off the scale from {bounds[0]:g} to {bounds[1]:g} ({{rows}} such means).",
+        "Correct the means, or state the scale that was used.",
+    )
 
 
 FORMATS.add(Means.name, Means())

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.answers import NO_RATER
+from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.formats.columns import Sheet, ids, need, number_expr
 from heartfelt.formats.delimited import collected
 from heartfelt.formats.described import (
@@ -26,6 +25,7 @@ from heartfelt.formats.described import (
     stated_scale,
     study_next_to,
 )
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import (
     BOTH_BAD,
     NO_ANSWER,
@@ -50,6 +50,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import Choice, Preference
 from heartfelt.tables import number_types
+from heartfelt.wording import listed as join_names
 
 PAIR_OPTIONS: Mapping[str, str] = {
     "first": "column of the first stimulus of a pair; needs winner, value or votes",
@@ -117,8 +118,8 @@ def pair_columns(table: SourceTable) -> PairColumns:
     need(columns, [*roles.values(), *votes, *table.names_in("rater_columns")], where)
     for side in ("first", "second"):
         if side not in roles and f"{side}_system" not in roles:
-            raise InputError(
-                f"{where}: no column is the {side} of the pair.", f"Name it with --map {side}=COLUMN."
+            raise UnclearColumnError(
+                f"{where}: no column is the {side} of the pair.", f"Name it with {as_option(side, 'COLUMN')}."
             )
     if len(votes) not in {0, 2, 3}:
         raise InputError(
@@ -135,7 +136,7 @@ def read_pairs(
     """The snapshot of a table of pairs; rows that cannot be used are in the ledger."""
     frame, notes = _plain_columns(table, columns)
     options = table.options
-    pairs = _pairs(Sheet(frame, table.where), columns, options.get("question"))
+    pairs = _pairs(Sheet(frame, table.where, position=table.position), columns, options.get("question"))
     renamed = new_names(options, pairs["question"].drop_nulls().unique())
     pairs = pairs.with_columns(pl.col("question").replace(renamed)) if renamed else pairs
     pairs, scale = _answered(pairs, columns, options, table.where)
@@ -183,11 +184,21 @@ def read_pairs(
         ratings=pair_ratings(pairs, scale),
         raters=_raters(frame, columns) if raters is None else raters,
         ledger=ledger,
+        reading=[_understood(columns)],
+    )
+
+
+def _understood(columns: PairColumns) -> str:
+    """Which column was taken for what, in words."""
+    parts = [f"{column} as {role.replace('_', ' ')}" for role, column in columns.roles.items()]
+    return (
+        f"read {', '.join([*parts, *([f'{join_names(columns.votes)} as votes'] if columns.votes else [])])}"
     )
 
 
 def _plain_columns(table: SourceTable, columns: PairColumns) -> tuple[pl.DataFrame, list[str]]:
     """The rows without columns of lists, and a note on those."""
+    table.refuse_nested(columns.taken)
     schema = table.rows.collect_schema()
     nested = [name for name, dtype in schema.items() if dtype.is_nested() and name not in columns.taken]
     frame = collected(table.rows.drop(nested), table.path)
@@ -306,7 +317,8 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
     if steps > MOST_STEPS or not (values == values.floor()).all():
         raise InputError(
             f"{where}: the answers are neither choices (0, 0.5, 1) nor grades of up to {MOST_STEPS} steps.",
-            "Map the column of the answer with --map value=COLUMN or --map winner=COLUMN, or state the scale.",
+            f"Name the column of the answer with {as_option('value', 'COLUMN')} or {as_option('winner', 'COLUMN')},"
+            " or state the scale.",
         )
     return preference(max(steps, USUAL_STEPS))
 

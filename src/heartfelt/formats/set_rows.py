@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.columns import ids
 from heartfelt.formats.delimited import csv_text
@@ -202,7 +202,8 @@ def reference_notes(rows: pl.DataFrame) -> list[str]:
     trials = rows.group_by("rater", "trial").agg(hidden.alias("hidden"))
     lacking = int((~trials["hidden"]).sum())
     if lacking == trials.height:
-        return ["No stimulus has the role of the hidden reference; name it with --map hidden_reference=NAME."]
+        name = as_option("hidden_reference", "NAME")
+        return [f"No stimulus has the role of the hidden reference; name it with {name}."]
     return [f"{lacking:,} of {trials.height:,} trials have no hidden reference."] if lacking else []
 
 

@@ -187,7 +187,7 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
         )
     if ("best" in options) != ("worst" in options):
         raise InputError(f"{where}: best and worst belong together.", "Name both columns, or neither.")
-    sheet = Sheet(collected(table.rows, table.path), where)
+    sheet = Sheet(collected(table.rows, table.path), where, position=table.position)
     question = options.get("question", ONE_QUESTION)
     scale = stated_scale(question, options) or (
         BestWorst(type="best-worst") if "best" in options else Rank(type="rank")

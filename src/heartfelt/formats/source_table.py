@@ -1,29 +1,35 @@
 """Opening the table a plain format reads, and finding its columns.
 
-A table is text, Parquet or JSON. Its rows may be filtered (``where``), columns with personal data are dropped unless they
-are asked for (``personal=keep``), and whatever a person should know about the reading (a detected encoding, dropped
-columns) becomes a note of the snapshot's source. The table stays lazy: nothing is read into memory here.
+A table is text, Parquet, JSON, a spreadsheet, an SPSS file, or a folder of such with one file per participant. Its rows
+may be filtered (``where``), columns with personal data are dropped unless they are asked for (``personal=keep``), and
+whatever a person should know about the reading (a detected encoding, dropped columns) becomes a note of the snapshot's
+source. Text and Parquet stay lazy: nothing of them is read into memory here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
+from heartfelt.formats.spss import LABELS, SPSS, read_spss
+from heartfelt.formats.workbooks import WORKBOOKS, TextTable, read_workbook
 from heartfelt.tables import LEDGER, number_types
 
-TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON}
+TABLES = {".csv", ".tsv", ".txt", *PARQUET, *JSON, *WORKBOOKS, *SPSS}
 OPTIONS: Mapping[str, str] = {
     "delimiter": "what separates the columns; detected if left out",
     "encoding": "the encoding of a text file, such as cp949; detected if left out",
+    "sheet": "the sheet of a spreadsheet, by name or number; the one with most cells if left out",
+    "header": "the lines of the header, such as 2 or 1-2; detected if left out",
+    "labels": "in an SPSS file, which labelled values are read as words: nominal (of nominal variables), all or none",
     "where": "only rows that meet these conditions, with semicolons between them: status=complete;age>=18;group=a|b",
     "personal": "keep: keep columns with IP addresses, e-mail addresses or coordinates, which are dropped otherwise",
 }
@@ -51,6 +57,8 @@ _COLUMN_OPTIONS = (
     *SYNONYMS, "trial", "set", "first", "second", "winner", "judge", "members", "id",
     "mean", "sd", "n", "stimulus_columns", "rater_columns", "categories", "anchors",
 )  # fmt: skip
+ROW_NUMBER = "\0number"
+"""The column of a numbered table with the rows' numbers in the file."""
 _ROWS_CHECKED = 2000
 _PERSONAL_SHARE = 0.5
 """A column whose cells look personal in more than this share is personal."""
@@ -79,6 +87,13 @@ class SourceTable:
     ledger: pl.DataFrame | None = None
     keep_alive: object = None
     """What must not be removed before the rows are read, such as a copy of the file in UTF-8."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of the question of each column, where the file has such texts."""
+    records: bool = False
+    first_line: int | None = None
+    """The line of the first row in a spreadsheet."""
+    reopens: bool = True
+    """Whether the rows are those of ``path``, so that a row's line can be looked up there."""
 
     @property
     def where(self) -> str:
@@ -92,12 +107,57 @@ class SourceTable:
 
     def sheet(self, row: str) -> Sheet:
         """All rows in memory, each a ``row``; an error where there is none."""
-        frame = collected(self.rows, self.path)
+        frame = self.frame()
         if not frame.height:
             raise InputError(
                 f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
             )
-        return Sheet(frame, self.where)
+        return Sheet(frame, self.where, position=self.position)
+
+    def refuse_nested(self, names: Iterable[str], *, lists: bool = False) -> None:
+        """Raise for a column whose cells are lists or objects; ``lists``: lists of plain values are fine."""
+        schema = self.rows.collect_schema()
+        for name in names:
+            dtype = schema[name]
+            fine = (
+                lists
+                and isinstance(dtype, pl.List)
+                and not dtype.inner.is_nested()
+                and dtype.inner != pl.Null
+            )
+            if dtype.is_nested() and not fine:
+                raise InputError(
+                    f"{self.where}: the cells of '{name}' are lists or objects.",
+                    "Write one value per cell, or name another column.",
+                )
+
+    def frame(self) -> pl.DataFrame:
+        """All rows in memory; lists and objects in cells are text."""
+        frame = collected(self.rows, self.path)
+        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+        return frame.with_columns(
+            pl.Series(
+                name, [None if cell is None else str(cell) for cell in frame[name].to_list()], pl.String
+            )
+            for name in nested
+        )
+
+    def position(self, row: int) -> str:
+        """Where a row of the table stands in its file, whichever rows were left out: ``line 12``, or ``row 11``."""
+        if not self.reopens:
+            return f"row {row + 1}"
+        table = open_table(
+            self.path, {**self.options, "personal": "keep"}, records=self.records, numbered=True
+        )
+        numbers = table.rows.select(ROW_NUMBER).slice(row, 1).collect().to_series()
+        return self.place_of(int(numbers[0]) if numbers.len() else row)
+
+    def place_of(self, number: int) -> str:
+        """The line of a row of the file, by its number from 0; the row where the file has no lines."""
+        opened = self.keep_alive
+        if isinstance(opened, Delimited):
+            return f"line {opened.line(number)}"
+        return f"row {number + 1}" if self.first_line is None else f"line {number + self.first_line}"
 
     def pick(self, role: str) -> str:
         """The column that plays ``role``: the one the options name, else the first with a usual name."""
@@ -129,32 +189,56 @@ def locate(source: Path, preferred: Sequence[str] = (), suffixes: Set[str] = TAB
     if len(tables) == 1:
         return tables[0]
     if not tables:
-        kinds = "CSV, TSV, Parquet or JSON table" if suffixes == TABLES else " or ".join(sorted(suffixes))
+        kinds = (
+            "CSV, TSV, Parquet, JSON, Excel or SPSS table"
+            if suffixes == TABLES
+            else " or ".join(sorted(suffixes))
+        )
         raise InputError(f"{source} holds no {kinds}.", "Point to the table itself.")
     listed = ", ".join(p.name for p in tables[:6])
     raise InputError(f"{source} holds {len(tables)} tables ({listed}).", "Point to the one to read.")
 
 
-def open_table(path: Path, options: Mapping[str, str], *, records: bool = False) -> SourceTable:
+def open_table(
+    path: Path, options: Mapping[str, str], *, records: bool = False, numbered: bool = False
+) -> SourceTable:
     """Open a table with the shared options; columns that options name are never taken for personal data.
 
     ``records``: one JSON record is one row, whatever lists it holds; otherwise a list of records inside it becomes rows.
+    ``numbered``: with a column of the rows' numbers in the file, from 0.
     """
-    rows, opened = _rows(path, options, records=records)
-    delimited, notes = opened, list(opened.notes) if opened is not None else []
+    table = _opened(path, options, records=records)
+    if not numbered:
+        return prepared(table, options)
+    return replace(
+        prepared(replace(table, rows=table.rows.with_row_index(ROW_NUMBER)), options), delimited=None
+    )
+
+
+def rows_of(path: Path, options: Mapping[str, str], *, records: bool = False) -> pl.DataFrame:
+    """All rows of a table in memory."""
+    table = open_table(path, options, records=records)  # keeps a rewritten copy until the rows are read
+    return collected(table.rows, path)
+
+
+def prepared(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
+    """The table without personal data and without the rows that ``where`` leaves out."""
+    rows, delimited, notes = table.rows, table.delimited, list(table.notes)
     named = {part.strip() for key in _COLUMN_OPTIONS for part in options.get(key, "").split(",")}
     personal = {} if options.get("personal") == "keep" else _personal(rows, named)
     if personal:
         rows, delimited = rows.drop(personal), None
         dropped = ", ".join(f"'{name}' ({kind})" for name, kind in personal.items())
         notes.append(
-            f"Columns with personal data were dropped: {dropped}. Keep them with --map personal=keep."
+            f"Columns with personal data were dropped: {dropped}. Keep them with {as_option('personal', 'keep')}."
         )
     ledger = None
     if "where" in options:
-        rows, ledger = _filtered(rows, options["where"], str(path))
+        rows, ledger = _filtered(rows, options["where"], table.where)
         delimited = None
-    return SourceTable(path, rows, options, delimited, tuple(notes), ledger, opened)
+    lines = [part for part in (table.ledger, ledger) if part is not None]
+    ledger = pl.concat(lines, how="diagonal") if lines else None
+    return replace(table, rows=rows, options=options, delimited=delimited, notes=tuple(notes), ledger=ledger)
 
 
 def joined_columns(table: SourceTable) -> SourceTable:
@@ -202,15 +286,45 @@ def named_parts(table: SourceTable) -> SourceTable:
     return replace(table, rows=rows, options={**table.options, **more}, delimited=None)
 
 
-def _rows(path: Path, options: Mapping[str, str], *, records: bool) -> tuple[pl.LazyFrame, Delimited | None]:
-    if path.suffix.lower() in PARQUET:
-        return (flat_columns(scan_parquet(path)) if records else scan_parquet(path)), None
-    if records and (path.suffix.lower() in JSON or looks_like_json(path)):
-        return json_records(path, options.get("encoding")).lazy(), None
-    if path.suffix.lower() in JSON:
-        return json_table(path, options.get("encoding")).lazy(), None
-    opened = open_delimited(path, options.get("delimiter"), encoding=options.get("encoding"))
-    return opened.scan(), opened
+def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceTable:
+    """A file as a table, whatever kind of file it is."""
+    kind = path.suffix.lower()
+    if kind in PARQUET:
+        rows = scan_parquet(path)
+        return SourceTable(path, flat_columns(rows) if records else rows, options)
+    if records and (kind in JSON or looks_like_json(path)):
+        return SourceTable(path, json_records(path, options.get("encoding")).lazy(), options)
+    if kind in JSON:
+        return SourceTable(path, json_table(path, options.get("encoding")).lazy(), options)
+    if kind in WORKBOOKS:
+        return _in_memory(path, read_workbook(path, options.get("sheet"), options.get("header")), options)
+    if kind in SPSS:
+        return replace(
+            _in_memory(path, read_spss(path, options.get("labels", LABELS[0])), options), first_line=None
+        )
+    opened = open_delimited(
+        path, options.get("delimiter"), encoding=options.get("encoding"), header_lines=options.get("header")
+    )
+    return SourceTable(
+        path,
+        opened.scan(),
+        options,
+        opened,
+        notes=opened.notes,
+        keep_alive=opened,
+        texts=opened.texts,
+    )
+
+
+def _in_memory(path: Path, table: TextTable, options: Mapping[str, str]) -> SourceTable:
+    return SourceTable(
+        path,
+        table.rows.lazy(),
+        options,
+        notes=table.notes,
+        first_line=table.first_line,
+        texts=table.texts,
+    )
 
 
 def _personal(rows: pl.LazyFrame, wanted: set[str]) -> dict[str, str]:
@@ -241,7 +355,7 @@ def _are_degrees(rows: pl.LazyFrame, name: str) -> bool:
 
 def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, pl.DataFrame]:
     """The rows that meet every condition, and a ledger line for each condition that left some out."""
-    reasons: list[str] = []
+    reasons: dict[str, int] = {}
     for condition in (part.strip() for part in text.split(";") if part.strip()):
         meets = _condition(condition, rows, where)
         counts = rows.select(lost=(~meets).sum(), all=pl.len()).collect(engine="streaming").row(0, named=True)
@@ -250,10 +364,11 @@ def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, 
                 f"{where}: no row meets the condition '{condition}'.", "Correct or leave out the condition."
             )
         if counts["lost"]:
-            reasons.append(f"{counts['lost']:,} rows do not meet the condition '{condition}'")
+            reasons[f"{counts['lost']:,} rows do not meet the condition '{condition}'"] = counts["lost"]
         rows = rows.filter(meets)
-    lines = [("row", reason, "import") for reason in reasons]
-    ledger = pl.DataFrame(lines, schema=dict.fromkeys(("what", "reason", "stage"), pl.String), orient="row")
+    lines = [("row", reason, "import", lost) for reason, lost in reasons.items()]
+    schema = {"what": pl.String(), "reason": pl.String(), "stage": pl.String(), "ratings": pl.Int64()}
+    ledger = pl.DataFrame(lines, schema=schema, orient="row")
     return rows, LEDGER.check(ledger, where)
 
 
@@ -293,9 +408,9 @@ def pick(columns: Sequence[str], role: str, options: Mapping[str, str], where: s
     """The column that plays ``role``: the one the options name, else the first with a usual name."""
     column = pick_optional(columns, role, options, where)
     if column is None:
-        raise InputError(
+        raise UnclearColumnError(
             f"{where}: no column is unmistakably the {role}.",
-            f"Name it with --map {role}=COLUMN. The columns are: {', '.join(columns[:40])}.",
+            f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
         )
     return column
 
@@ -306,10 +421,15 @@ def pick_optional(columns: Sequence[str], role: str, options: Mapping[str, str],
         need(columns, [options[role]], where)
         return options[role]
     for name in SYNONYMS[role]:
-        same = [column for column in columns if column.strip().casefold() == name]
+        same = [column for column in columns if folded(column) == name]
         if len(same) == 1:
             return same[0]
     return None
+
+
+def folded(column: str) -> str:
+    """A column's name to compare with usual ones: ``Participant id`` is ``participant_id``."""
+    return re.sub(r"[\s\-]+", "_", column.strip()).casefold()
 
 
 def side_table(
@@ -324,7 +444,8 @@ def side_table(
     if id_column is None and same_as in table.columns:
         id_column = same_as
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
-    sheet = Sheet(collected(table.rows, path).rename({column: role}), table.where).with_ids(role)
+    rows = collected(table.rows, path).rename({column: role})
+    sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
     sheet.unique(role)
     return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
 

@@ -21,12 +21,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heartfelt.errors import InputError
-from heartfelt.formats.answers import NO_RATER
 from heartfelt.formats.columns import ids, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
 from heartfelt.formats.described import build, new_names, stated_scale
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import trace_means, unnamed, usable
-from heartfelt.formats.source_table import SourceTable, open_table, pick
+from heartfelt.formats.source_table import SourceTable, pick, rows_of
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import LONGEST_TRACE, Trace
@@ -115,7 +115,7 @@ def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
         raise InputError(f"{source} holds no tables.", "Point to a folder of CSV, TSV or Parquet files.")
     parts = []
     for path in paths:
-        rows = collected(open_table(path, {k: v for k, v in options.items() if k != "where"}).rows, path)
+        rows = rows_of(path, {k: v for k, v in options.items() if k != "where"})
         parts.append(rows.with_columns(filename=pl.lit(path.stem), folder=pl.lit(path.parent.name)))
     whole = pl.concat(parts, how="diagonal_relaxed")
     return SourceTable(source / source.name, whole.lazy(), options)  # media are looked for inside the folder
@@ -359,7 +359,7 @@ def traces_text(traces: pl.DataFrame) -> str:
 
 def written_traces(path: Path) -> pl.DataFrame:
     """The traces of a file written by :func:`traces_text`."""
-    rows = collected(open_table(path, {}).rows, path)
+    rows = rows_of(path, {})
     need(rows, ["rater", "stimulus", "question", "sample", "value"], str(path))
     numbers = [name for name in ("rate", "start", "away", "value") if name in rows.columns]
     counts = [name for name in ("repeat", "sample") if name in rows.columns]

@@ -12,17 +12,19 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, id_notes, ids
+from heartfelt.formats.columns import Sheet, distinct_column, id_notes, ids, is_unnamed
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
-from heartfelt.formats.source_table import SourceTable, compile_pattern, locate, open_table
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import SourceTable, compile_pattern
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
 from heartfelt.tables import number_types
+from heartfelt.wording import listed as join_names
 
 TOTALS = {"n", "total", "votes", "count", "sum", "n_raters", "num_raters", "num_annotators"}
 TOTALS |= {"n_votes", "total_votes"}
@@ -47,9 +49,9 @@ class Votes(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the counts; each vote becomes a rating whose rater is unknown."""
-        table = open_table(locate(source), options)
+        table = open_source(source, options)
         sheet = table.sheet("item")
-        key = table.pick_optional("stimulus")
+        key = table.pick_optional("stimulus") or distinct_column(sheet.frame)
         if key is None:
             key = "item_row"
             sheet = sheet.with_columns(pl.format("item{}", pl.int_range(1, pl.len() + 1)).alias(key))
@@ -74,9 +76,10 @@ class Votes(Format):
             progress,
             stimuli=stimuli,
             scales=dict.fromkeys(items["question"].unique(maintain_order=True), scale),
-            notes=id_notes(sheet[key], "stimulus"),
+            notes=[*_id_notes(key, table), *id_notes(sheet[key], "stimulus")],
             ratings=ratings,
             items=items,
+            reading=[f"read {key} as stimulus, {join_names(list(columns))} as counts"],
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
@@ -102,6 +105,16 @@ class Votes(Format):
         write_text(target / "votes.csv", csv_text(whole))
 
 
+def _id_notes(key: str, table: SourceTable) -> list[str]:
+    stated = "stimulus" in table.options or table.pick_optional("stimulus") is not None
+    if stated or key not in table.columns:
+        return []
+    return [
+        f"The column '{key}' was taken as the stimulus: each of its cells differs."
+        f" Name another with {as_option('stimulus', 'COLUMN')}."
+    ]
+
+
 def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str, str]:
     """The count columns, each with the category it counts."""
     frame, options = sheet.frame, table.options
@@ -115,9 +128,9 @@ def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str
         if not columns and "pattern" not in options:
             columns = {name: name for name in _whole_columns(frame, taken)}
     if len(columns) < 2:
-        raise InputError(
+        raise UnclearColumnError(
             f"{table.where}: fewer than two columns hold counts.",
-            f"Name them with --map categories=a,b,c. The columns are: {', '.join(frame.columns[:30])}.",
+            f"Name them with {as_option('categories', 'a,b,c')}. The columns are: {', '.join(frame.columns[:30])}.",
         )
     return columns
 
@@ -126,7 +139,7 @@ def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
     """The columns of whole numbers that are no totals, neither by name nor by their sums."""
     whole: dict[str, pl.Series] = {}
     for name in frame.columns:
-        if name in taken or name.casefold() in TOTALS:
+        if name in taken or name.casefold() in TOTALS or is_unnamed(name):
             continue
         number = frame[name].cast(pl.Float64, strict=False)
         if number.null_count() == 0 and (number >= 0).all() and (number == number.floor()).all():

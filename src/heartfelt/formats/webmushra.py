@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.columns import Sheet, ids, need
 from heartfelt.formats.delimited import header_of
 from heartfelt.formats.described import COMMON_OPTIONS, build
@@ -88,27 +88,35 @@ class WebMushra(Format):
         path = locate(source, ("mushra.csv", "results.csv"), {".csv", ".tsv", ".txt", ".parquet"})
         # Addresses of listeners are dropped from the table of raters below; here they may be all that names a listener.
         table = replace(open_table(path, {**options, "personal": "keep"}), options=options)
-        if "conditions" in options:
-            table = _by_row(table)
-        sheet = table.sheet("grade")
-        roles = _roles(table)
-        frame, raters, notes = _listeners(sheet, roles, table)
-        sheet = Sheet(frame, table.where)
-        page = read_page(sheet, roles, options)
-        stimuli = page.ratings.select("stimulus", "system", "prompt").unique("stimulus", maintain_order=True)
-        return build(
-            self.name,
-            table,
-            source,
-            progress,
-            stimuli=stimuli,
-            scales=page.scales,
-            notes=[*notes, *page.notes],
-            sets=page.sets,
-            ratings=page.ratings.drop("system", "prompt", ROW, strict=False),
-            raters=raters,
-            ledger=page.ledger,
-        )
+        return read_pages(self.name, table, source, progress)
+
+
+def read_pages(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
+    """The snapshot of a table that was opened, with the columns of a webMUSHRA page."""
+    options = table.options
+    graded = _by_row(table) if "conditions" in options else table
+    sheet = replace(graded.sheet("grade"), position=table.position)
+    if graded is not table:  # one row of the file for each condition
+        table, rows = graded, sheet.frame.height // len(table.names_in("conditions"))
+        sheet = replace(sheet, position=lambda row: graded.position(row % rows))
+    roles = _roles(table)
+    frame, raters, notes = _listeners(sheet, roles, table)
+    sheet = replace(sheet, frame=frame)
+    page = read_page(sheet, roles, options)
+    stimuli = page.ratings.select("stimulus", "system", "prompt").unique("stimulus", maintain_order=True)
+    return build(
+        format,
+        table,
+        source,
+        progress,
+        stimuli=stimuli,
+        scales=page.scales,
+        notes=[*notes, *page.notes],
+        sets=page.sets,
+        ratings=page.ratings.drop("system", "prompt", ROW, strict=False),
+        raters=raters,
+        ledger=page.ledger,
+    )
 
 
 def _by_row(table: SourceTable) -> SourceTable:
@@ -135,7 +143,7 @@ def _roles(table: SourceTable) -> dict[str, str]:
     if "trial" not in out:
         raise InputError(
             f"{table.where}: no column is unmistakably the trial.",
-            f"Name it with --map trial=COLUMN. The columns are: {', '.join(columns[:40])}.",
+            f"Name it with {as_option('trial', 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
         )
     return out
 
@@ -149,7 +157,8 @@ def _listeners(
     start = columns.index(roles["test"]) + 1 if "test" in roles else len(columns)
     between = columns[start : columns.index(roles["trial"])]
     about = [name for name in between if name not in roles.values()]
-    personal = [name for name in about if name not in open_table(table.path, table.options).columns]
+    public = open_table(table.path, table.options).columns if about else []
+    personal = [name for name in about if name not in public]
     notes = []
     if "rater" in roles:
         rater = ids(frame[roles["rater"]]).alias("rater")

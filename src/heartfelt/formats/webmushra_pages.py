@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, as_option
 from heartfelt.formats.columns import Sheet, ids
 from heartfelt.formats.described import UNSTATED, stated_scale
 from heartfelt.formats.set_rows import (
@@ -81,7 +81,7 @@ def read_page(sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]
         if role not in roles:
             raise InputError(
                 f"{sheet.where}: no column is unmistakably the {role}.",
-                f"Name it with --map {role}=COLUMN. The columns are: {', '.join(sheet.frame.columns[:40])}.",
+                f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(sheet.frame.columns[:40])}.",
             )
     return _grades(base, sheet, roles, options)
 

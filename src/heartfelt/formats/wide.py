@@ -1,49 +1,42 @@
 """``wide``: one row per rater, or per stimulus, and one column per item.
 
-``rows=rater`` (the usual survey export): the columns that fit the pattern, ``{question}_{stimulus}`` if none is given, hold
-answers; the others describe the rater. ``rows=stimulus``: the columns that fit hold one rater's answers each
-(``{rater}`` or ``{question}_{rater}``); the others describe the stimulus. An empty cell means no answer.
+``rows=rater`` (the usual survey export): the columns that fit the pattern hold answers, the others describe the rater. Without
+a pattern, names are read as ``wide_names`` says: ``{question}_{stimulus}``, or the other way round where they show it.
+``rows=stimulus``: the columns that fit hold one rater's answers each (``{rater}`` or ``{question}_{rater}``); the others
+describe the stimulus. An empty cell means no answer.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, RatingError, UnclearColumnError, as_option, suggestion
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
-from heartfelt.formats.delimited import collected, csv_text
+from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.people import with_people
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,
-    locate,
-    open_table,
     pick_optional,
     side_table,
 )
+from heartfelt.formats.wide_names import Cell, NamesReading, read_names, texts_of
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories
 from heartfelt.tables import number_types
 
 ONE_QUESTION = "rating"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What one column of answers is about: the question, and the stimulus or the rater."""
-
-    column: str
-    question: str
-    other: str
+_LONGEST_TEXT = 60
 
 
 class Wide(Format):
@@ -59,6 +52,8 @@ class Wide(Format):
         "question": "the name of the only question, where the pattern has no {question}",
         "stimuli": "a table of stimuli beside this one",
         "stimuli_id": "the id's column in the table of stimuli",
+        "raters": "a table of raters beside this one, such as Prolific's export of demographics",
+        "raters_id": "the id's column in the table of raters",
         "rater_columns": "columns that describe the rater although their names look like answers, with commas",
         "stimulus_columns": "columns that describe the stimulus although their names look like answers, with commas",
         **COMMON_OPTIONS,
@@ -66,33 +61,7 @@ class Wide(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; empty cells are not ratings."""
-        table = open_table(locate(source), options)
-        rows = options.get("rows", "rater")
-        if rows not in {"rater", "stimulus"}:
-            raise InputError(
-                f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
-            )
-        other = "stimulus" if rows == "rater" else "rater"
-        sheet, notes = _with_id(table, rows)
-        cells = _cells(sheet.frame, rows, other, table)
-        described = number_types(sheet.frame.drop(cell.column for cell in cells), keep=[rows])
-        ratings, scales = _ratings(sheet, rows, other, cells, options)
-        names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))})
-        stimuli, raters = (names, described) if rows == "rater" else (described, names)
-        if "stimuli" in options:
-            listed = side_table(table.path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
-            stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
-        return build(
-            self.name,
-            table,
-            source,
-            progress,
-            stimuli=stimuli,
-            scales=scales,
-            notes=notes,
-            ratings=ratings,
-            raters=raters,
-        )
+        return read_wide(self.name, open_source(source, options), source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``ratings.csv`` with one row per rater, columns named ``{question}_{stimulus}``."""
@@ -114,9 +83,57 @@ class Wide(Format):
         return {"scale": "1-7"}
 
 
+def read_wide(format: str, table: SourceTable, source: Path, progress: Progress | None) -> Snapshot:
+    """The snapshot of a table that was opened, with one row per rater or stimulus."""
+    options = table.options
+    rows = options.get("rows", "rater")
+    if rows not in {"rater", "stimulus"}:
+        raise InputError(
+            f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
+        )
+    other = "stimulus" if rows == "rater" else "rater"
+    sheet, notes = _with_id(table, rows)
+    read = _cells(sheet.frame, rows, other, table)
+    cells = list(read.cells)
+    described = number_types(sheet.frame.drop(cell.column for cell in cells), keep=[rows])
+    ratings, scales = _ratings(sheet, rows, other, cells, options)
+    names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))})
+    if read.texts.others:
+        texts = [read.texts.others.get(name) for name in names[other]]
+        names = names.with_columns(pl.Series("text", texts, pl.String))
+    if read.doubt is not None:
+        turned = as_option("pattern", read.turned)
+        notes = [
+            *notes,
+            f"Check which part of '{cells[0].column}' names the {other}: {read.doubt}. To turn it round: {turned}.",
+        ]
+    stimuli, raters = (names, described) if rows == "rater" else (described, names)
+    if "stimuli" in options:
+        listed = side_table(table.path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
+        stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
+    if "raters" in options:
+        raters, about_raters = with_people(
+            raters, table.path.parent / options["raters"], table.path.name, options.get("raters_id")
+        )
+        notes = [*notes, *about_raters]
+    return build(
+        format,
+        table,
+        source,
+        progress,
+        stimuli=stimuli,
+        scales=scales,
+        notes=notes,
+        ratings=ratings,
+        raters=raters,
+        reading=_sentences(read, other, table.texts),
+        texts=read.texts.questions,
+    )
+
+
 def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
     """The table with its id in a column named ``rows``, first, and notes on trimmed ids."""
-    frame, key = collected(table.rows, table.path), table.options.get("id")
+    frame, key = table.frame(), table.options.get("id")
     if key is not None:
         need(frame, [key], table.where)
     else:
@@ -127,40 +144,68 @@ def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
         frame = frame.rename({rows: f"source_{rows}"})
     if key is None:
         numbered = pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(rows)
-        return Sheet(frame.select(numbered, pl.all()), table.where), []
-    sheet = Sheet(frame, table.where).with_ids(key)
+        return Sheet(frame.select(numbered, pl.all()), table.where, position=table.position), []
+    sheet = Sheet(frame, table.where, position=table.position).with_ids(key)
     sheet.unique(key)
     named = sheet.frame.select(pl.col(key).alias(rows), pl.exclude(key))
-    return Sheet(named, table.where), id_notes(frame[key], rows)
+    return Sheet(named, table.where, position=table.position), id_notes(frame[key], rows)
 
 
-def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> list[Cell]:
-    """The columns of answers. Without a pattern given, they end in a digit and a question has several of them."""
+def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> NamesReading:
+    """The columns of answers, by the pattern of their names or, where none is given, as these are usual."""
     options = table.options
-    guessed = "pattern" not in options
-    pattern = options.get("pattern", f"{{question}}_{{{other}}}")
+    described = {rows, *table.names_in("rater_columns", "stimulus_columns")}
+    columns = [name for name in frame.columns if name not in described]
+    read = _by_pattern(columns, options, other, table.texts) if "pattern" in options else None
+    if "pattern" not in options:
+        read = read_names(columns, table.texts, other)
+    if read is None or not read.cells:
+        pattern = options.get("pattern", f"{{question}}_{{{other}}}")
+        raise UnclearColumnError(
+            f"{table.where}: no column name fits the pattern '{pattern}'.",
+            f"Give the pattern with {as_option('pattern', '…')}. The columns are: {', '.join(frame.columns[:20])}.",
+        )
+    renamed = new_names(options, {cell.question for cell in read.cells})
+    cells = tuple(replace(cell, question=renamed.get(cell.question, cell.question)) for cell in read.cells)
+    _no_demographics(frame, list(cells), rows, table)
+    questions = {renamed.get(name, name): text for name, text in read.texts.questions.items()}
+    return replace(read, cells=cells, texts=read.texts._replace(questions=questions))
+
+
+def _by_pattern(
+    columns: Sequence[str], options: Mapping[str, str], other: str, texts: Mapping[str, str]
+) -> NamesReading:
+    pattern = options["pattern"]
     shape = compile_pattern(pattern, ["question", other])
     only = options.get("question", ONE_QUESTION)
-    described = {rows, *table.names_in("rater_columns", "stimulus_columns")}
     cells: list[Cell] = []
-    for column in frame.columns:
+    for column in columns:
         match = shape.fullmatch(column)
-        if match is None or column in described or (guessed and not column[-1:].isdigit()):
-            continue
-        parts = match.groupdict()
-        cells.append(Cell(column, parts.get("question") or only, parts.get(other) or ONE_QUESTION))
-    if guessed:
-        times = Counter(cell.question for cell in cells)
-        cells = [cell for cell in cells if times[cell.question] > 1]
-    if not cells:
-        raise InputError(
-            f"{table.where}: no column name fits the pattern '{pattern}'.",
-            f"Give the pattern with --map pattern=…. The columns are: {', '.join(frame.columns[:20])}.",
-        )
-    renamed = new_names(options, {cell.question for cell in cells})
-    cells = [Cell(cell.column, renamed.get(cell.question, cell.question), cell.other) for cell in cells]
-    _no_demographics(frame, cells, rows, table)
-    return cells
+        if match is not None:
+            parts = match.groupdict()
+            question, name = parts.get("question") or only, parts.get(other) or ONE_QUESTION
+            cells.append(Cell(column=column, question=question, other=name))
+    return NamesReading(cells=tuple(cells), pattern=pattern, texts=texts_of(cells, texts))
+
+
+def _sentences(read: NamesReading, other: str, texts: Mapping[str, str]) -> list[str]:
+    """How the first columns were understood: ``read Q3_1 as question Q3, stimulus 1: 'How pleasant …'``."""
+    first = [read.cells[0]]
+    for attribute in ("other", "question"):  # one where the stimulus changes, and one where the question does
+        first += [c for c in read.cells if getattr(c, attribute) != getattr(first[0], attribute)][:1]
+    return [
+        f"read {cell.column} as question {cell.question}, {other} {cell.other}"
+        + (f": '{_shortened(texts[cell.column])}'" if texts.get(cell.column) else "")
+        for cell in dict.fromkeys(first)
+    ]
+
+
+def _shortened(text: str) -> str:
+    return (
+        text
+        if len(text) <= _LONGEST_TEXT
+        else f"{text[: _LONGEST_TEXT // 2 - 1]} … {text[-_LONGEST_TEXT // 2 + 2 :]}"
+    )
 
 
 def _no_demographics(frame: pl.DataFrame, cells: list[Cell], rows: str, table: SourceTable) -> None:
@@ -174,8 +219,8 @@ def _no_demographics(frame: pl.DataFrame, cells: list[Cell], rows: str, table: S
             columns = ",".join(cell.column for cell in group[:5])
             raise InputError(
                 f"{table.where}: the column '{group[0].column}' is named like an answer to a question '{question}', but {problem}.",
-                f"If it describes the {rows}, say so: --map {rows}_columns={columns}. If it holds answers, state their scale:"
-                f" --map scale.{question}=….",
+                f"If it describes the {rows}, say so: {as_option(f'{rows}_columns', columns)}. If it holds answers, state"
+                f" their scale: {as_option(f'scale.{question}', '…')}.",
             )
 
 
@@ -243,8 +288,10 @@ def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
             coded[given] = scale.read(given)
         except InputError as error:
             row = tall.filter(pl.col("given") == given).row(0, named=True)
-            raise InputError(
-                f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}", error.fix
+            raise RatingError.about(
+                {**row, "value": given},
+                f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}",
+                error.fix,
             ) from error
     return tall.select("rater", "stimulus", "question").with_columns(
         pl.Series("value", [coded[given][0] for given in tall["given"]], dtype=pl.Float64),

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import errno
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from heartfelt import __version__
+from heartfelt import __version__, clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes
 from heartfelt.generation.devices import every_device, on_devices, parse_devices
@@ -60,7 +59,7 @@ def make_study(
     plan = chosen_systems(whole, options.systems)
     if not options.accept_licences:
         require_accepted(plan)
-    begun, started = time.perf_counter(), now()
+    begun, started = clock.timer(), now()
     with Ledger(plan.folder) as ledger:
         record = read_record(plan.folder)
         recover(plan, ledger.rows)
@@ -87,7 +86,7 @@ def make_study(
         finally:
             runner.close()
         write_manifest(plan, ledger.rows, runner.record, runner.new)
-        seconds = round(time.perf_counter() - begun, 3)
+        seconds = round(clock.timer() - begun, 3)
         ended = replace(
             run,
             ended=now(),
@@ -191,7 +190,7 @@ class _Runner:
 
     def run(self, state: SystemState) -> SystemResult:
         """Make one system's stimuli, attempt after attempt."""
-        system, begun = state.system, time.perf_counter()
+        system, begun = state.system, clock.timer()
         todo = state.to_make(self.options.replace)[: self.options.limit]
         self._forget({each.planned.prompt.stimulus for each in todo if each.row is not None})
         run = SystemRun(state, {each.planned.prompt.stimulus: each for each in todo})
@@ -227,7 +226,7 @@ class _Runner:
             missing=dict(state.survey.missing),
             untried=len(run.open.keys() - failed.keys()),
             attempts=run.attempts,
-            seconds=round(time.perf_counter() - begun, 3),
+            seconds=round(clock.timer() - begun, 3),
             cost=self.spent - spent,
             waiting=len(waiting),
             stopped=run.stopped,

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from heartfelt import __version__
+from heartfelt import __version__, clock
 from heartfelt.files import inside
 from heartfelt.generation.generator import GeneratorFacts, Survey
 from heartfelt.generation.ledger import MADE, LedgerRow
@@ -59,7 +58,7 @@ def read_record(folder: Path) -> MakeRecord:
 
 def now() -> str:
     """This moment in UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True, slots=True)

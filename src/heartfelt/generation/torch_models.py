@@ -38,6 +38,7 @@ from heartfelt.generation.known_licences import licence_of
 from heartfelt.make.prompts import Media, Prompt
 from heartfelt.media.audio import Audio
 from heartfelt.models import hub_folder
+from heartfelt.models.network import hub_access
 
 T = TypeVar("T")
 NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
@@ -183,7 +184,7 @@ def loaded(weights: Weights, load: Callable[[str], T]) -> T:
     """Call ``load`` with the model's folder; a model that does not load, or only in part, is an error with a fix."""
     fix = "Check that the folder is complete and that the generator fits the model."
     try:
-        with listening("transformers", "diffusers") as messages:
+        with hub_access(str(weights.folder)), listening("transformers", "diffusers") as messages:
             out = load(str(weights.folder))
     except ImportError as error:
         raise MissingPartError(

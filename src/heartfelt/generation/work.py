@@ -10,12 +10,12 @@ from __future__ import annotations
 import errno
 import platform
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.extras import missing_extra
 from heartfelt.generation.generator import (
@@ -132,7 +132,7 @@ class GenerateWork:
 
     def _together(self, generator: Generator, batch: Sequence[Request]) -> Iterator[Outcome]:
         """Outcomes of requests that are made at once, or of their halves where they do not fit."""
-        begun = time.perf_counter()
+        begun = clock.timer()
         prompts, seeds = [each.prompt for each in batch], [each.seed for each in batch]
         try:
             if isinstance(generator, BatchGenerator):
@@ -150,9 +150,9 @@ class GenerateWork:
             yield from (Outcome(each, problem=error.problem, stopped=True, note=error.fix) for each in batch)
         except Exception as error:  # noqa: BLE001 - the edge: traced to its stimulus, whose problem it is
             _raise_if_full(error)
-            yield from self._after(error, generator, batch, time.perf_counter() - begun)
+            yield from self._after(error, generator, batch, clock.timer() - begun)
         else:
-            share = (time.perf_counter() - begun) / len(batch)
+            share = (clock.timer() - begun) / len(batch)
             facts = self._facts(generator)
             suffix = self.settings.suffix or generator.suffix
             for request, media in zip(batch, results, strict=True):

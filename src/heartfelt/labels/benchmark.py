@@ -27,7 +27,7 @@ from heartfelt.labels.labels import LABELS, LabelOptions, Labels, first_answers
 from heartfelt.labels.labels import labels as make_labels
 from heartfelt.labels.splits import SplitOptions, assigned, groups_of
 from heartfelt.labels.strengths import STRENGTHS, first_presentations
-from heartfelt.media.probe import AT_HAND
+from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.representation import ShortRepr
 from heartfelt.serialization import from_json, write_json
 from heartfelt.snapshot import Snapshot
@@ -219,7 +219,7 @@ def freeze(
     return Benchmark(
         snapshot.study,
         BENCHMARK_ITEMS.check(items.select(BENCHMARK_ITEMS.names), "benchmark"),
-        stimuli,
+        stimuli.drop(MADE_AT, strict=False),
         labels.ledger,
         split,
         snapshot_hash,

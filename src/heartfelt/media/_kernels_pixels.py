@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.stats._kernels_resample import compiled
+from heartfelt.stats._compiled import SMALL, compiled
 from heartfelt.stats.triples import Floats, Ints
 
 Counts = npt.NDArray[np.int32]
@@ -182,7 +182,7 @@ def _join(hashes: Words, order: Ints, first: int, start: int, stop: int, most: i
             parent[max(a, b)] = min(a, b)
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def join_close(hashes: Words, keys: Ints, widths: Ints, most: int) -> Ints:
     """The lowest index each hash is connected to by steps of at most ``most`` differing bits.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.stats._kernels_resample import compiled
+from heartfelt.stats._compiled import compiled
 from heartfelt.stats.triples import Floats
 
 Samples = npt.NDArray[np.float32]

@@ -55,6 +55,8 @@ FACTS: dict[str, type[pl.DataType]] = {
 PROBED = tuple(FACTS)
 AT_HAND = ("path", *PROBED)
 """Columns that describe the files present when the data were read; they are no part of a snapshot's hash."""
+MADE_AT = "made_at"
+"""When a stimulus was made: no part of a snapshot's hash either, so that making the same stimuli again gives the same one."""
 _KEYS: dict[str, type[pl.DataType]] = {
     "path": pl.String,
     **dict.fromkeys(("size", "modified", "changed"), pl.Int64),

@@ -12,15 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from heartfelt.errors import InputError, MissingPartError
+from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
 from heartfelt.files import sha256_of
+from heartfelt.models.network import PullError, hub_access, hub_copy_hint, hub_library, require_stored_offline
 
 T = TypeVar("T")
 
 
-def transformers_library() -> Any:
-    """The library itself; its absence is an error that names the extra."""
+def transformers_library(*models: str) -> Any:
+    """The library itself; its absence is an error that names the extra.
+
+    It takes seconds to load: ``models`` that will be needed and cannot be there offline are reported before.
+    """
+    for model in models:
+        require_stored_offline(model)
     try:
         import torch  # noqa: F401  # only whether it is there
         import transformers
@@ -32,8 +38,11 @@ def transformers_library() -> Any:
     return transformers
 
 
-def loaded_from(where: str, load: Callable[[str], T]) -> T:
-    """Call ``load`` with the folder or hub name; what goes wrong becomes a message with a fix."""
+def loaded_from(where: str, load: Callable[[str], T], revision: str | None = None) -> T:
+    """Call ``load`` with the folder or hub name; what goes wrong becomes a message with a fix.
+
+    ``revision`` is the one that ``load`` asks the hub for.
+    """
     folder = Path(where).expanduser()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{where} is a file, not a folder with a model.", "Give the folder that holds it.")
@@ -42,13 +51,25 @@ def loaded_from(where: str, load: Callable[[str], T]) -> T:
             f"{where} holds no model: it has no config.json.",
             "Give a folder written by save_pretrained, or a name on the hub such as 'laion/clap-htsat-unfused'.",
         )
+    if not folder.exists() and (where.startswith((".", "/", "~")) or where.count("/") > 1):
+        raise InputError(
+            f"There is no folder {where}.",
+            "Give a folder with a model, or a name on the hub such as owner/name.",
+        )
+    stored_only = None
     try:
-        if not folder.is_dir():
-            return load(where)
-        with quiet():
-            return load(str(folder))
+        with hub_access(where, revision) as stored_only:
+            if not folder.is_dir():
+                return load(where)
+            with quiet():
+                return load(str(folder))
+    except HeartfeltError:
+        raise
     except Exception as error:  # the library raises errors of many kinds for a model it cannot load
         reason = str(error).strip().split("\n")[0][:300].rstrip(".")
+        if stored_only is not None:
+            problem = f"What is stored of '{where}' does not load, and {stored_only}: {reason}."
+            raise PullError(problem, hub_copy_hint(where)) from error
         problem = f"The model '{where}' is neither a folder here nor available from the hub: {reason}."
         fix = "Check the name and the connection; or fetch it once where there is one"
         fix += f" ('hf download {where} --local-dir DIR') and give the folder."
@@ -92,9 +113,17 @@ def identity_of(where: str, model: Any) -> str:
     """What decides a model's answers: the content of its folder, or its name and revision on the hub."""
     folder = Path(where).expanduser()
     if not folder.is_dir():
-        return f"{where}@{getattr(model.config, '_commit_hash', None) or 'unknown'}"
+        return (
+            f"{where}@{getattr(model.config, '_commit_hash', None) or _stored_revision(where) or 'unknown'}"
+        )
     whole = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in {".json", ".txt", ".safetensors", ".bin", ".model"}:
             whole.update(f"{path.name}\0{sha256_of(path)}\n".encode())
     return f"sha256:{whole.hexdigest()}"
+
+
+def _stored_revision(name: str) -> str | None:
+    """The commit of a model in the hub's cache, where the library does not tell it."""
+    path = hub_library().try_to_load_from_cache(name, "config.json")
+    return Path(path).parent.name if isinstance(path, str) else None

@@ -13,22 +13,26 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from heartfelt.errors import DamagedError, InputError, MissingPartError, UnknownNameError, suggestion
-from heartfelt.extras import install_command
+from heartfelt.errors import DamagedError, InputError, UnknownNameError, suggestion
 from heartfelt.models.model import MODELS, Model, Pretrained
-from heartfelt.models.store import (
+from heartfelt.models.network import (
+    OTHER_LIBRARIES,
     PullError,
+    hub_access,
+    hub_copy_hint,
+    hub_library,
+    offline_switch,
+)
+from heartfelt.models.store import (
     Say,
+    copy_hint,
     folder_of,
-    is_offline,
     pull_model,
     read_stored,
     remove_damaged,
 )
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_OTHER_LIBRARIES = ["*.h5", "*.msgpack", "*.ot", "*.tflite", "onnx/*", "openvino/*", "coreml/*"]
-"""The same weights for libraries that are not used here."""
 _LOADED: dict[tuple[str, int, str], Model] = {}
 _LOADING = threading.Lock()
 
@@ -94,10 +98,12 @@ def _contents(pretrained: Pretrained, pull: bool, say: Say) -> dict[str, bytes]:
         if folder_of(pretrained).exists():
             remove_damaged(pretrained)
             say(error.problem.rstrip("."))
-        if not pull or is_offline():
-            why = "HEARTFELT_OFFLINE is set" if is_offline() else "it may not be fetched here"
+        if switch := offline_switch():
+            problem = f"{error.problem.rstrip('.')}, and {switch} is set."
+            raise PullError(problem, copy_hint(pretrained)) from error
+        if not pull:
             raise PullError(
-                f"{error.problem.rstrip('.')}, and {why}.",
+                f"{error.problem.rstrip('.')}, and it may not be fetched here.",
                 f"Run 'heartfelt models pull {pretrained.name}' where there is a network.",
             ) from error
     pull_model(pretrained.name, say=say)
@@ -111,28 +117,28 @@ def _to_stderr(message: str) -> None:
 def hub_folder(
     name: str, revision: str | None = None, fetch: Callable[..., str | os.PathLike[str]] | None = None
 ) -> Path:
-    """The folder of a model of the Hugging Face hub, fetched if it is not there; never with HEARTFELT_OFFLINE set.
+    """The folder of a model of the Hugging Face hub, fetched if it is not there and fetching is allowed.
 
     ``fetch`` replaces the library's download of the whole repository, for libraries that need only some of its files.
     """
-    try:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise MissingPartError(
-            "Models of the hub need the huggingface_hub library.",
-            f"Install it with: {install_command('transformers')}",
-        ) from error
-    fix = (
-        f"Run 'heartfelt models pull {name}' where there is a network, or copy its folder and give the path."
+    library = hub_library()
+    failures = (
+        library.errors.LocalEntryNotFoundError,
+        library.errors.HfHubHTTPError,
+        library.errors.HFValidationError,
+        OSError,
+        RuntimeError,
     )
-    try:
-        download = fetch or partial(snapshot_download, ignore_patterns=_OTHER_LIBRARIES)
-        return Path(download(name, revision=revision, local_files_only=is_offline()))
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError, RuntimeError) as error:
-        if is_offline():
+    download = fetch or partial(library.snapshot_download, ignore_patterns=OTHER_LIBRARIES)
+    with hub_access(name, revision) as stored_only:
+        try:
+            return Path(download(name, revision=revision, local_files_only=stored_only is not None))
+        except failures as error:
+            if stored_only:
+                problem = f"Only a part of '{name}' is stored here, and {stored_only}."
+                raise PullError(problem, hub_copy_hint(name)) from error
+            reason = str(error).strip().splitlines()[0][:200].rstrip(".")
             raise PullError(
-                f"'{name}' was not fetched from the hub before, and HEARTFELT_OFFLINE is set.", fix
+                f"'{name}' could not be fetched from the hub: {reason}.",
+                f"Check the name. {hub_copy_hint(name)}",
             ) from error
-        reason = str(error).strip().splitlines()[0][:200].rstrip(".")
-        raise PullError(f"'{name}' could not be fetched from the hub: {reason}.", fix) from error

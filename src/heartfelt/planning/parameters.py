@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.planning._kernels_planning import answers
 from heartfelt.planning.design import Layout, PlanOptions, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats, latent_parts, latent_total
@@ -92,19 +91,15 @@ def draw_answers(
     conveyed = drawn.shifts[number][layout.system] + part[1] * of_intents[layout.intent]
     conveyed += part[2] * interaction(*sizes, rng)[layout.system * sizes[1] + layout.intent]
     conveyed += part[3] * rng.standard_normal(layout.system.size)
-    value: Floats = answers(
-        incidence.rater,
-        incidence.unit,
-        conveyed,
-        part[4] * rng.standard_normal(incidence.raters),
-        1.0 + part[6] * rng.standard_normal(incidence.raters),
-        careless,
-        rng.standard_normal(incidence.rater.size),
-        float(part[5]),
-        float(drawn.careless_spread[number]),
-        known.scale.cuts,
-        np.asarray(known.scale.values),
-    )
+    level = part[4] * rng.standard_normal(incidence.raters)
+    gain = 1.0 + part[6] * rng.standard_normal(incidence.raters)
+    noise = rng.standard_normal(incidence.rater.size)
+    who = incidence.rater
+    attentive = gain[who] * conveyed[incidence.unit] + level[who] + float(part[5]) * noise
+    blind = level[who] + float(drawn.careless_spread[number]) * noise
+    felt = np.where(careless[who], blind, attentive)
+    values = np.asarray(known.scale.values, np.float64)
+    value: Floats = values[np.searchsorted(known.scale.cuts[: values.size - 1], felt)]
     return value
 
 

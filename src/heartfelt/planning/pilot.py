@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.latent import Components, Floats, ScaleUse
+from heartfelt.planning.statistics import statistics
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.inference import mixed_model

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.planning._kernels_planning import statistics
 from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.incidence import Incidence, Units, assign
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.parameters import Bools, draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.rehearsed import rehearse
+from heartfelt.planning.statistics import statistics
 from heartfelt.screening.panel import screen
 from heartfelt.screening.policy import parse_policy
 from heartfelt.stats.agreement import alpha
@@ -226,7 +226,7 @@ def simulate_question(
         )
         head, jackknife, effects, left, right = statistics(
             incidence.rater, incidence.unit, value, dropped,
-            layout.system, layout.intent, systems, intents, material.minimum,
+            layout.system, layout.intent, systems, intents, material.minimum, studies=studies,
         )  # fmt: skip
         heads.append(head)
         hit, width = tukey_pairs(effects[:systems], left, head)
@@ -238,7 +238,7 @@ def simulate_question(
         if number < REAL_STUDIES:
             for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
                 real.setdefault(name, []).append(figure)
-    table = np.array(heads)
+    table: Any = np.array(heads)
     figures = {name: table[:, place] for place, name in enumerate(FIGURES)}
     figures["p_systems"] = fdtrc(np.maximum(systems - 1, 1), figures["residual_df"], figures["f_systems"])
     planted = drawn.effects[:, pairs[0]] - drawn.effects[:, pairs[1]]

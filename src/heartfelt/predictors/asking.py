@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypeVar
 
+from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError, nearest
+from heartfelt.models.network import PullError
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
@@ -98,7 +100,7 @@ class Work:
 
     def __call__(self, cases: Sequence[Case]) -> list[Outcome]:
         """Settle every question of every case."""
-        begun = time.perf_counter()
+        begun = clock.timer()
         started = [self._start(case) for case in cases]
         tries = 0
         while left := [case for case in started if case.places]:
@@ -107,7 +109,7 @@ class Work:
             wait = max(self._settle(case, given, tries) for case, given in zip(left, answers, strict=True))
             if wait > 0:
                 time.sleep(wait)
-        share = (time.perf_counter() - begun) / max(1, len(cases))
+        share = (clock.timer() - begun) / max(1, len(cases))
         return [self._outcome(case, share) for case in started]
 
     def lost(self, cases: Sequence[Case], times: int) -> list[Outcome]:
@@ -242,7 +244,9 @@ def next_from(box: queue.SimpleQueue[T], seconds: float | None = None) -> T:
 
 
 def error_line(error: BaseException) -> str:
-    """An error in one line."""
+    """An error in one line; of weights that are missing, also what to copy where."""
+    if isinstance(error, PullError):
+        return f"{error.problem} {error.fix}"
     if isinstance(error, HeartfeltError):
         return error.problem
     if isinstance(error, OSError) and error.strerror and error.filename:

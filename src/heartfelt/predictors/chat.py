@@ -10,12 +10,11 @@ import hashlib
 import json
 import operator
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from heartfelt import clock
 from heartfelt.errors import InputError
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.calls import Call
@@ -301,9 +300,9 @@ class Chat(RemotePredictor):
         """Send one request; a transient failure is raised. The call is its record so far."""
         request = self._request(case, asks, content, form)
         body = json.dumps(request).encode()
-        at, begun = datetime.now(UTC).isoformat(timespec="microseconds"), time.perf_counter()
+        at, begun = clock.now().isoformat(timespec="microseconds"), clock.timer()
         response = self.connections.post(body)
-        seconds = round(time.perf_counter() - begun, 6)
+        seconds = round(clock.timer() - begun, 6)
         digest = hashlib.sha256(body).hexdigest()
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)

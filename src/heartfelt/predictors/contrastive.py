@@ -63,7 +63,7 @@ class Matcher(Predictor):
         self.given = dict(options)
         self._texts: Recent[tuple[Vector, str | None]] = Recent()
         self._media: Recent[Vector] = Recent()
-        library = transformers_library()
+        library = transformers_library(where)
         self.device = _device_of(options.get("device", "auto"))
         self._model: Any = model_of(where, getattr(library, self.model_class)).to(self.device)
         self.temperature = temperature_of(options, self._model)

@@ -20,14 +20,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.asking import shortened
 from heartfelt.predictors.calls import SIMILARITY, Call
@@ -220,7 +219,7 @@ class Endpoint(RemotePredictor):
 
     def _posted(self, content: bytes, sent: Mapping[str, Any], questions: tuple[str, ...]) -> _Reply:
         """One request and its answer; a transient error is raised, and so is an answer that cannot be read."""
-        at, begun = datetime.now(UTC).isoformat(timespec="microseconds"), time.perf_counter()
+        at, begun = clock.now().isoformat(timespec="microseconds"), clock.timer()
         response = self.connections.post(content)
         digest = hashlib.sha256(content).hexdigest()
         call = Call(
@@ -231,7 +230,7 @@ class Endpoint(RemotePredictor):
             self._url,
             SIMILARITY,
             response.status,
-            seconds=round(time.perf_counter() - begun, 6),
+            seconds=round(clock.timer() - begun, 6),
             completion=response.text[:_LONGEST_RECORD],
             prompt=json.dumps(sent, ensure_ascii=False),
         )

@@ -227,5 +227,6 @@ def onto(value: float, own: tuple[float, float] | None, asked: tuple[float, floa
 def damaged(folder: Path, why: str) -> DamagedError:
     """A folder that cannot be used."""
     return DamagedError(
-        f"The model in {folder} cannot be used: {why}.", "Restore the folder, or train the model again."
+        f"The model in {folder} cannot be used: {why.rstrip('.')}.",
+        "Restore the folder, or train the model again.",
     )

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
@@ -43,7 +43,9 @@ class Function(Predictor):
     }
     cacheable = False
 
-    def __init__(self, place: str, options: Mapping[str, str]) -> None:
+    def __init__(
+        self, place: str, options: Mapping[str, str], function: Callable[..., Any] | None = None
+    ) -> None:
         at_once = options.get("at_once", "1")
         if not at_once.isdecimal() or int(at_once) < 1:
             raise InputError(
@@ -51,12 +53,22 @@ class Function(Predictor):
             )
         self._place = place
         self.at_once = int(at_once)
-        self._function: Callable[..., Any] | None = None
+        self._given = function
+        """The function itself, where it was not named as ``module:function``."""
+        self._function = function
         self._names = _parameters(self.function, place)
         self.needs_media = bool({"path", "content"} & set(self._names))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_function": None}
+        return {**self.__dict__, "_function": self._given}
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], options: Mapping[str, str]) -> Self:
+        """The predictor of a function that is at hand; it is called by the function's name."""
+        name = getattr(function, "__name__", None) or type(function).__name__
+        made = cls(name, options, function)
+        made.spec = name
+        return made
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -71,7 +83,12 @@ class Function(Predictor):
         try:
             source = inspect.getsource(self.function)
         except (OSError, TypeError):
-            source = ""
+            # Of a function that is at hand and has no source, nothing tells whether it is still the same.
+            source = "" if self._given is None else repr(self._given)
+        if self._given is not None:
+            held = getattr(self._given, "__closure__", None) or ()
+            source += repr([_content(cell) for cell in held])
+            source += repr([getattr(self._given, name, None) for name in ("__defaults__", "__kwdefaults__")])
         return f"call {self._place} {hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
@@ -92,6 +109,13 @@ class Function(Predictor):
             elif name not in given:
                 given[name] = getattr(ask if name in OF_QUESTION else case, name)
         return self.function(**{name: given[name] for name in self._names})
+
+
+def _content(cell: Any) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def imported(place: str) -> Callable[..., Any]:
@@ -131,7 +155,13 @@ def imported(place: str) -> Callable[..., Any]:
 
 def _parameters(function: Callable[..., Any], place: str) -> tuple[str, ...]:
     names = []
-    for parameter in inspect.signature(function).parameters.values():
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The parameters of {place} are not known.", "Give a Python function, such as one that calls it."
+        ) from error
+    for parameter in signature.parameters.values():
         if parameter.kind in _VARIADIC or parameter.default is not parameter.empty:
             continue
         if parameter.name not in OF_STIMULUS + OF_QUESTION:

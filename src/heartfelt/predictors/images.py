@@ -14,6 +14,7 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.extras import missing_package
 from heartfelt.media.image import decode_image
 from heartfelt.models import MODELS, Model, load_model
+from heartfelt.predictors.asking import error_line
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.store import Recent
 
@@ -59,7 +60,7 @@ class ImagePredictor(Predictor, Generic[T]):
         try:
             seen = self._seen.get(media.hash, look)
         except HeartfeltError as error:
-            return [Prediction.failed(error.problem)] * len(case.asks)
+            return [Prediction.failed(error_line(error))] * len(case.asks)
         return [self.answer(seen, ask) for ask in case.asks]
 
 

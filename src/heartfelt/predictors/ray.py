@@ -14,7 +14,7 @@ import re
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,10 +73,14 @@ class Ray(Engine):
         self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         """Yield the outcomes of every batch as they come."""
+        packed = _packed(work)
         self._connect()
-        capacity = self._capacity()
-        count = self._workers or capacity
-        workers = _Workers(self._ray, work, {"num_cpus": self._cpus, "num_gpus": self._gpus})
+        try:
+            capacity = self._capacity()
+            count = self._workers or capacity
+            workers = _Workers(self._ray, packed, work.lost, {"num_cpus": self._cpus, "num_gpus": self._gpus})
+        except self._ray.exceptions.RayError as error:
+            raise _unusable(self._address, error_line(error)) from error
         source = (_sent(batch) for batch in batches) if self._sends else iter(batches)
         try:
             yield from workers.outcomes(source, count, max(1, math.ceil(at_once / count)))
@@ -103,7 +107,13 @@ class Ray(Engine):
             self._ray.init(
                 address=self._address or "local", log_to_driver=False, logging_level="ERROR", **alone
             )
-        except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # Ray raises errors of many kinds, and exits, where it cannot start
+            # What did start would otherwise be waited for when this process ends.
+            with suppress(Exception):
+                self._ray.shutdown()
             raise _unusable(self._address, error_line(error)) from error
         self._started = True
 
@@ -167,10 +177,28 @@ def _check_reachable(address: str | None) -> None:
 
 
 def _unusable(address: str | None, why: str) -> InputError:
+    why = why.rstrip(".")
+    if address is None:
+        return InputError(
+            f"Ray cannot start on this machine: {why}.",
+            "Leave out '--engine ray' to work without it; or free memory and disk space, set RAY_TMPDIR to a folder with a "
+            "short path you can write to, and try again.",
+        )
     return InputError(
-        f"The Ray cluster at '{address or 'this machine'}' cannot be used: {why}.",
+        f"The Ray cluster at '{address}' cannot be used: {why}.",
         "Check the address and that 'ray start' ran there; without an address Ray starts on this machine.",
     )
+
+
+def _packed(work: Job[Any, Any]) -> bytes:
+    """The work as it travels to other processes."""
+    try:
+        return pickle.dumps(work)
+    except Exception as error:  # what a function or a model holds may fail to pickle in any way
+        raise InputError(
+            f"The predictor cannot travel to other processes: {error_line(error)}.",
+            "Put the function into a module and name it as module:function; or leave out '--engine ray'.",
+        ) from error
 
 
 def _library() -> Any:
@@ -230,10 +258,16 @@ class _Assigned:
 class _Workers:
     """The workers of one run."""
 
-    def __init__(self, ray: Any, work: Job[Any, Any], each: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        ray: Any,
+        packed: bytes,
+        lost_batch: Callable[[Sequence[Any], int], Sequence[Any]],
+        each: Mapping[str, float],
+    ) -> None:
         self._ray = ray
-        self._lost_batch = work.lost
-        self._work = ray.put(pickle.dumps(work))
+        self._lost_batch = lost_batch
+        self._work = ray.put(packed)
         self._each = dict(each)
         self._starting: dict[Any, Any] = {}
         self._workers: list[_Assigned] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from heartfelt import clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
@@ -98,13 +98,13 @@ def run(
     _check_cases(cases)
     predictor.expect(cases)
     state = _State(predictor, cases, None if folder is None else Journal(folder))
-    begun = time.perf_counter()
+    begun = clock.timer()
     try:
         if folder is not None and state.todo:
             for name in _WRITTEN:
                 (folder / name).unlink(missing_ok=True)
         _ask(predictor, state, options, progress)
-        result = state.result(predictor, round(time.perf_counter() - begun, 3), folder)
+        result = state.result(predictor, round(clock.timer() - begun, 3), folder)
         if folder is not None:
             _write(result, folder)
         return result

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.extras import require_extra
@@ -17,6 +18,10 @@ from heartfelt.predictors.predictor import PREDICTORS, Predictor
 _SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argument>.*))?", re.DOTALL)
 _LABEL = re.compile(r"(?P<label>[^:\[\]=]+)=(?P<spec>.+)", re.DOTALL)
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+PredictorLike: TypeAlias = str | Predictor | Callable[..., Any]
+"""A predictor by its text, a predictor, or a Python function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,16 @@ def _labelled(text: str) -> tuple[str, str]:
     return (parts["label"].strip(), parts["spec"].strip()) if parts else ("", text)
 
 
-def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predictor:
-    """Make the predictor a text requests; ``options`` take precedence over those in the text."""
+def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None) -> Predictor:
+    """Make the predictor a text requests; ``options`` take precedence over those in the text.
+
+    A Python function becomes a predictor too, and a predictor is returned as it is.
+    """
+    if isinstance(spec, Predictor):
+        spec.spec = spec.spec or spec.name
+        return spec
+    if not isinstance(spec, str):
+        return _from_object(spec, options)
     asked = parse_spec(spec)
     kind = PREDICTORS[asked.name]
     if kind.extra:
@@ -89,6 +102,25 @@ def predictor_from(spec: str, options: Mapping[str, str] | None = None) -> Predi
         ) from error
     made.spec, made.label = plain, asked.label
     return made
+
+
+def _from_object(thing: object, options: Mapping[str, str] | None) -> Predictor:
+    if isinstance(thing, type) and issubclass(thing, Predictor):
+        return predictor_from(thing.make("", options))
+    if not callable(thing):
+        raise InputError(
+            f"{shortened_repr(thing)} is not a predictor.",
+            "Give a name such as 'intent' (NAME or NAME:ARG), a Python function, or a Predictor.",
+        )
+    from heartfelt.predictors.function import Function
+
+    return Function.of(thing, options or {})
+
+
+def shortened_repr(thing: object) -> str:
+    """A value as Python writes it, fit for a message."""
+    text = " ".join(repr(thing).split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def check_extras(specs: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
+from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.failures import Failed, attempt
@@ -21,6 +22,7 @@ from heartfelt.report.sections import (
     adjudication,
     categories,
     comparisons,
+    opening,
     outcome,
     raters,
     reliability,
@@ -28,6 +30,7 @@ from heartfelt.report.sections import (
     traces,
     verification,
 )
+from heartfelt.report.sections.facts import with_fact
 from heartfelt.serialization import write_json
 from heartfelt.study.model import say
 from heartfelt.wording import number
@@ -121,7 +124,21 @@ def analysis_page(
         everything |= own
         sections.insert(-2, outcome.related(other, name, own))
     sections[-2:-2] = before
-    return Page(title, say(study.description), sections, everything, media, _facts(analysis), more)
+    return Page(
+        title,
+        say(study.description),
+        sections,
+        everything,
+        media,
+        _facts(analysis),
+        more,
+        _opening(analysis, charts, {section.id for section in sections}),
+    )
+
+
+def _opening(analysis: Analysis, charts: Charts, sections: set[str]) -> Markup:
+    made = attempt(partial(opening.opening, analysis, charts, sections))
+    return absent(f"The summary is missing: {made.why}.") if isinstance(made, Failed) else made
 
 
 def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
@@ -130,7 +147,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     # A study in which every question compares stimuli has no ratings of single ones.
     single = bool(analysis.summary.reliability) or not analysis.summary.comparisons
     for build in (
-        outcome.verdict,
+        outcome.conclusions,
         outcome.preregistration,
         outcome.published,
         comparisons.comparisons,
@@ -154,7 +171,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
             title = name.replace("-", " ").capitalize()
             section = Section(name, title, html=absent(f"This section is missing: {section.why}."))
         if section is not None:
-            sections.append(section)
+            sections.append(with_fact(section, analysis))
     return sections
 
 

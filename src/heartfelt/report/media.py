@@ -1,11 +1,12 @@
-"""Media inside a page: small files go in whole, large collections are linked relative to the page."""
+"""Media of a page: inside it, as files next to it, or linked where they are, relative to the page."""
 
 from __future__ import annotations
 
 import base64
 import mimetypes
 import os
-from collections.abc import Iterable
+import shutil
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -32,6 +33,25 @@ def media_sources(snapshot: Snapshot, page: Path) -> dict[str, str]:
     if sum(path.stat().st_size for path in paths.values()) > EMBED_AT_MOST:
         return {name: relative_address(path, page.parent) for name, path in paths.items()}
     return {name: _embedded(path) for name, path in paths.items()}
+
+
+def media_beside(snapshot: Snapshot, names: Collection[str], folder: Path, page: Path) -> dict[str, str]:
+    """What the page plays for the named stimuli: files copied into ``folder``/media if they are small, else where they are.
+
+    ``page`` is where the page will be in the end, in the folder that ``folder`` becomes.
+    """
+    root = snapshot.source.media_root
+    paths = {name: path for name, path in media_paths(snapshot.stimuli, root).items() if name in names}
+    large = sum(path.stat().st_size for path in paths.values()) > EMBED_AT_MOST
+    if root is None or large or any(".." in path.relative_to(root).parts for path in paths.values()):
+        return {name: relative_address(path, page.parent) for name, path in paths.items()}
+    sources = {}
+    for name, path in paths.items():
+        place = Path("media") / path.relative_to(root)
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / place)
+        sources[name] = quote(place.as_posix())
+    return sources
 
 
 def thumbnails(snapshot: Snapshot, names: Iterable[str]) -> dict[str, str]:

@@ -38,6 +38,7 @@ def overview_page(snapshot: Snapshot, target: Path) -> Page:
     counts, study = snapshot.counts, snapshot.study
     facts = [
         ("ratings", f"{counts['ratings']:,}"),
+        *([("blank answers", f"{counts['blank_answers']:,}")] if "blank_answers" in counts else []),
         ("raters", f"{counts['raters']:,}"),
         ("stimuli rated", f"{counts['rated']:,} of {counts['stimuli']:,}"),
         ("systems", f"{counts['systems']}"),

@@ -18,7 +18,7 @@ from heartfelt.serialization import to_json
 
 SCRIPTS = ("report.js", "charts.js", "tables.js", "list.js", "boot.js")
 KINDS = ("pdf", "svg", "png", "csv")
-NUMBERS_SHOWN = 60
+NUMBERS_SHOWN = 20
 PLAY = Markup(
     '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
 )
@@ -35,11 +35,16 @@ class Section:
     html: str = ""
     short: str = ""
     """Its name in the table of contents, where the title is long."""
+    fact: str = ""
+    """Its main fact, which stands next to the title where the section is folded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its subject, its sections in order, the figures its script draws and the media it plays."""
+    """A page: its subject, its sections in order, the figures its script draws and the media it plays.
+
+    A page with an ``opening`` (ready HTML, its first screen) shows that first and folds its sections.
+    """
 
     title: str
     subtitle: str
@@ -49,6 +54,7 @@ class Page:
     facts: Sequence[tuple[str, str]] = ()
     more: Mapping[str, object] = field(default_factory=dict)
     """What else the script reads."""
+    opening: str = ""
 
     @property
     def data(self) -> dict[str, object]:
@@ -117,7 +123,7 @@ def figure_block(
     if numbers:
         more = f"all are in {f'figures/{name}.csv' if files else 'the files'}"
         grid = pairs_table(f"{chart.title}: the numbers", chart.rows, most=NUMBERS_SHOWN, more=more)
-        behind = folded("Numbers behind this figure", grid, printed=False) + "\n"
+        behind = folded("Numbers behind this figure", grid) + "\n"
     return Markup(
         '<figure class="chart" id="figure-{name}">\n<h3>{title}</h3>\n'
         '<div class="figure{look}" data-figure="{name}"><noscript>{instead}</noscript></div>\n'
@@ -131,6 +137,22 @@ def figure_block(
         links=links,
         behind=behind,
     )
+
+
+def opening_figure(name: str, charts: Charts, about: str, *, panels: int) -> Markup:
+    """A figure of the page once more, on its first screen: all stimuli on one map, else its first ``panels`` panels.
+
+    Its files and numbers are in its section; ``about`` is its caption here.
+    """
+    chart = charts.get(name)
+    if not isinstance(chart, Chart):
+        return Markup("")
+    return Markup(
+        '<figure class="opening-figure">\n<h3>{title}</h3>\n'
+        '<div class="figure" data-figure="{name}" data-opening="{panels}"><noscript><img src="figures/{name}.png"'
+        ' alt="{title}"></noscript></div>\n'
+        '<figcaption>{about} <a href="#figure-{name}">Details</a></figcaption>\n</figure>'
+    ).format(name=name, title=chart.title, panels=panels, about=about)
 
 
 def figure_blocks(charts: Charts, *names: str) -> Markup:
@@ -160,11 +182,10 @@ def bullets(lines: Sequence[str], look: str = "") -> Markup:
     return Markup("<ul{}>\n{}\n</ul>").format(Markup(' class="{}"').format(look) if look else "", items)
 
 
-def folded(summary: str, content: Markup, *, printed: bool = True) -> Markup:
+def folded(summary: str, content: Markup) -> Markup:
     """A part that opens on demand, and in print; nothing where it has no content."""
-    look = Markup(' class="print"') if printed else ""
-    frame = Markup("<details{}><summary>{}</summary>\n{}\n</details>")
-    return frame.format(look, summary, content) if content else content
+    frame = Markup("<details><summary>{}</summary>\n{}\n</details>")
+    return frame.format(summary, content) if content else content
 
 
 def side_by_side(*parts: Markup) -> Markup:

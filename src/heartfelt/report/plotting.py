@@ -14,13 +14,11 @@ from heartfelt.scoring import Scores
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from heartfelt.benchmark import Bench
-
 USUAL = ("perceived-maps", "system-ranking", "agreement", "answers", "ratings-per-item")
 """What is drawn of an analysis where no figure is named: the first that the study has data for."""
 
 
-def plot(result: Analysis | Bench | Scores, figure: str | None = None, *, task: str | None = None) -> Figure:
+def plot(result: object, figure: str | None = None, *, task: str | None = None) -> Figure:
     """Draw a figure of an analysis or of a bench.
 
     Parameters
@@ -52,11 +50,7 @@ def plot(result: Analysis | Bench | Scores, figure: str | None = None, *, task: 
     """
     from heartfelt.report.drawing.files import draw
 
-    chart = (
-        _analysis_chart(result, figure)
-        if isinstance(result, Analysis)
-        else _bench_chart(result, figure, task)
-    )
+    chart = _chart(result, figure, task)
     if isinstance(chart, Absent):
         named = f"'{figure}'" if figure else "figure"
         raise InputError(
@@ -66,6 +60,19 @@ def plot(result: Analysis | Bench | Scores, figure: str | None = None, *, task: 
     return draw(chart)
 
 
+def _chart(result: object, figure: str | None, task: str | None) -> Chart | Absent:
+    from heartfelt.benchmark import Bench
+
+    if isinstance(result, Analysis):
+        return _analysis_chart(result, figure)
+    if isinstance(result, Bench | Scores):
+        return _bench_chart(result if isinstance(result, Scores) else result.scores, figure, task)
+    raise InputError(
+        f"heartfelt.plot draws an analysis or a bench, not a value of type '{type(result).__name__}'.",
+        "Draw heartfelt.plot(heartfelt.analyze(ratings)) or heartfelt.plot(heartfelt.bench(ratings, models)).",
+    )
+
+
 def _analysis_chart(analysis: Analysis, figure: str | None) -> Chart | Absent:
     if figure is not None:
         return FIGURES[figure].chart(analysis)
@@ -73,8 +80,7 @@ def _analysis_chart(analysis: Analysis, figure: str | None) -> Chart | Absent:
     return next((chart for chart in charts if isinstance(chart, Chart)), charts[-1])
 
 
-def _bench_chart(bench: Bench | Scores, figure: str | None, task: str | None) -> Chart | Absent:
-    scores = bench if isinstance(bench, Scores) else bench.scores
+def _bench_chart(scores: Scores, figure: str | None, task: str | None) -> Chart | Absent:
     name = figure or "leaderboard"
     if name not in BENCH_FIGURES:
         raise UnknownNameError(
@@ -83,6 +89,8 @@ def _bench_chart(bench: Bench | Scores, figure: str | None, task: str | None) ->
     tasks = {known.id: known for known in scores.tasks}
     if task is not None and task not in tasks:
         raise UnknownNameError(f"The bench has no task called '{task}'.", suggestion(task, tasks, "Tasks"))
+    if not tasks:
+        return Absent("no model answered anything")
     chosen = tasks[task] if task is not None else scores.tasks[0]
     kinds = BENCH_FIGURES[name].kinds
     if chosen.kind not in kinds:

@@ -24,7 +24,7 @@ def transformers_bert_score(
     candidates: Sequence[str], references: Sequence[Sequence[str]], model: str, layer: int | None = None
 ) -> Floats:
     """The F1 of each candidate with its best reference; 0 where either has no tokens."""
-    library = transformers_library()
+    library = transformers_library(model)
     tokenizer = loaded_from(model, library.AutoTokenizer.from_pretrained)
     encoder = loaded_from(model, library.AutoModel.from_pretrained).eval()
     texts = list(dict.fromkeys([*candidates, *(text for several in references for text in several)]))

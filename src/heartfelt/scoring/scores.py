@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import polars as pl
 
 from heartfelt import __version__
+from heartfelt.predictors.calls import Usage
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
@@ -193,6 +194,8 @@ class ModelInfo:
     """Everything that decides its answers, as the predictor names it."""
     interval_confidence: float | None = None
     """The confidence its own intervals claim, where it says so."""
+    usage: Usage | None = None
+    """Requests, tokens and cost of a hosted model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, Labels, first_answers, labels
 from heartfelt.labels.buckets import buckets, forced, has_sides
 from heartfelt.labels.strengths import Of
-from heartfelt.media.probe import AT_HAND
+from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.predictors.sets import COMPARED
 from heartfelt.scoring.options import ScoreOptions, Selection
 from heartfelt.scoring.pair_truth import PairTruth, pair_truth
@@ -269,7 +269,7 @@ def _with_facts(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Add the columns of stimuli, items and questions; of columns with the same name the first stays."""
     taken = set(table.columns)
-    of_stimuli = [name for name in stimuli.columns if name not in {*AT_HAND, *taken}]
+    of_stimuli = [name for name in stimuli.columns if name not in {*AT_HAND, MADE_AT, *taken}]
     table = table.join(
         stimuli.select("stimulus", *of_stimuli), on="stimulus", how="left", maintain_order="left"
     )

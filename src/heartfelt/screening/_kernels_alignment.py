@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._kernels_resample import below, compiled
+from heartfelt.stats._compiled import compiled
+from heartfelt.stats._kernels_resample import below
 
 
 @compiled

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._kernels_resample import below, compiled
+from heartfelt.stats._compiled import compiled
+from heartfelt.stats._kernels_resample import below
 
 
 @compiled
@@ -69,7 +70,10 @@ def evidence_by_place(units: Any, total: Any, place: Any, at: Any, floor: Any, l
 @compiled
 def _overall(ratios: Any) -> Any:
     """The log of the mean likelihood ratio over places and directions, up to a constant."""
-    top, total = ratios.max(), 0.0
+    top, total = ratios[0, 0], 0.0
+    for i in range(ratios.shape[0]):
+        for j in range(ratios.shape[1]):
+            top = max(top, ratios[i, j])
     for i in range(ratios.shape[0]):
         for j in range(ratios.shape[1]):
             total += np.exp(0.5 * (ratios[i, j] - top))
@@ -84,7 +88,11 @@ def change_chance(units: Any, at: Any, floor: Any, least: float, enough: int, dr
     """
     size = units.shape[0]
     place = np.arange(size)
-    total = units.sum(axis=0)
+    total = np.zeros(units.shape[1:])
+    for u in range(size):
+        for c in range(total.shape[0]):
+            for s in range(total.shape[1]):
+                total[c, s] += units[u, c, s]
     observed = _overall(evidence_by_place(units, total, place, at, floor, least))
     state = np.uint64(seed)
     as_large = 0

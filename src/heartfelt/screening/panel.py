@@ -18,7 +18,7 @@ from heartfelt.screening.rules.collusion import PAIR_COLUMNS, parallel_pairs
 from heartfelt.screening.view import RatingsView
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.tables import TRACES
+from heartfelt.tables import TRACES, answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Panel:
             len(self.flagged()),
             len(self.flagged_by_standards()),
             self.source.survey.ratings,
-            int(self.scan_ratings().select(pl.len()).collect().item()),
+            int(answered(self.scan_ratings()).select(pl.len()).collect().item()),
         )
 
     def rules(self) -> tuple[RuleSummary, ...]:

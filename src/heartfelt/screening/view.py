@@ -34,6 +34,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 P = ParamSpec("P")
 T = TypeVar("T")
 
+SMALL = 5000
 CELL_COLUMNS = ("system", "intent")
 
 
@@ -107,6 +108,11 @@ class RatingsView:
     def codes_of(self, raters: pl.Series) -> Ints:
         """The codes of raters by their ids, all of whom are known."""
         return raters.replace_strict(self.raters, range(len(self.raters)), return_dtype=pl.Int64).to_numpy()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few ratings that compiling the loops of the rules would take longer than running them."""
+        return self.value.size < SMALL
 
     @cached_property
     def edges(self) -> Ints:

@@ -13,6 +13,8 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError
+from heartfelt.media.probe import AT_HAND, MADE_AT
+from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.snapshot import (
     MANIFEST,
     RATINGS_FILE,
@@ -64,20 +66,32 @@ def load(folder: Path | str) -> Snapshot:
         made.get("layout", {}),
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
+        tuple(made.get("reading", ())),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():
-        if snapshot.table_hashes.get(name) != entry["hash"]:
+        if entry["hash"] not in (snapshot.table_hashes.get(name), _earlier_hash(snapshot, name)):
             raise DamagedError(
                 f"{folder} is damaged: its table of {name} is not the one its manifest describes.",
                 "Restore the folder, or import the data again; snapshots are never edited in place.",
             )
-    if snapshot.hash != expected["hash"]:
+    if (
+        snapshot.hash_of({name: entry["hash"] for name, entry in expected["tables"].items()})
+        != expected["hash"]
+    ):
         raise DamagedError(
             f"{folder} is damaged: its study is not the one its manifest describes.",
             "Restore study.yaml; to change a study, make a new snapshot.",
         )
     return snapshot
+
+
+def _earlier_hash(snapshot: Snapshot, name: str) -> str | None:
+    """The hash of a table up to version 0.7, which counted when stimuli were made."""
+    frame = snapshot.table(name) if name == "stimuli" else None
+    if frame is None or MADE_AT not in frame.columns:
+        return None
+    return table_hash(name, frame.drop(AT_HAND, strict=False))
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

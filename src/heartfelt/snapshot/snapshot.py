@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import TemporaryFolder, whole_folder, write_text
-from heartfelt.media.probe import AT_HAND
+from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.progress import Progress
 from heartfelt.representation import html_table
 from heartfelt.serialization import write_json
@@ -39,6 +39,7 @@ from heartfelt.tables import (
     STIMULI,
     TRACES,
     Contract,
+    answered,
 )
 
 SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, TRACES, FIELDS, MEANS, ADJUDICATIONS, LEDGER)
@@ -69,6 +70,8 @@ class Source:
     """What a person should know about how the source was read, such as a detected encoding or dropped columns."""
     versions: Mapping[str, str] = field(default_factory=dict, metadata={"skip": True})
     """The ``study.yaml`` of every version that ratings were given under, by hash; empty if there is only one."""
+    reading: tuple[str, ...] = ()
+    """How columns of a plain table were understood, a sentence each, so that a wrong reading is seen at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,11 @@ class Snapshot(Shortcuts):
         tables["raters"] = _with_all(tables["raters"], list(dict.fromkeys([*ratings.survey.raters, *traced])))
         check_ratings(ratings.survey, ratings.lazy(), study, known, where)
         return cls(study, tables, ratings, source)
+
+    def noted(self, *notes: str) -> Snapshot:
+        """The same snapshot with more to know about how its source was read."""
+        source = replace(self.source, notes=(*self.source.notes, *notes))
+        return Snapshot(self.study, self._tables, self._spooled, source)
 
     @property
     def survey(self) -> Survey:
@@ -234,9 +242,9 @@ class Snapshot(Shortcuts):
 
     @cached_property
     def table_hashes(self) -> dict[str, str]:
-        """The hash of each table; where media lie and what was probed of them is not part of it."""
+        """The hash of each table; where media lie, what was probed of them and when they were made is not part of it."""
         hashes = {
-            name: table_hash(name, frame.drop(AT_HAND, strict=False))
+            name: table_hash(name, frame.drop(*AT_HAND, MADE_AT, strict=False))
             for name, frame in self._tables.items()
             if frame.height or name not in _LATER
         }
@@ -245,14 +253,18 @@ class Snapshot(Shortcuts):
     @cached_property
     def hash(self) -> str:
         """The name of this content: the same for the same study and rows in any order."""
+        return self.hash_of(self.table_hashes)
+
+    def hash_of(self, table_hashes: Mapping[str, str]) -> str:
+        """The hash that the snapshot has if these are the hashes of its tables."""
         lines = [f"heartfelt-snapshot {SCHEMA_VERSION}", f"study {self.study.hash}"]
-        lines += [f"{name} {value}" for name, value in sorted(self.table_hashes.items())]
+        lines += [f"{name} {value}" for name, value in sorted(table_hashes.items())]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """What the snapshot holds, in numbers."""
-        rated = set(self.survey.stimuli) | set(self.means["stimulus"].to_list())
+        rated = {*self._answered_stimuli(), *self.means["stimulus"].to_list()}
         stimuli = self.stimuli
         missing = 0 if "found" not in stimuli.columns else int((~stimuli["found"].fill_null(False)).sum())
         return {
@@ -261,6 +273,7 @@ class Snapshot(Shortcuts):
             "unrated": stimuli.height - len(rated),
             "raters": self.raters.height,
             "ratings": self.survey.ratings,
+            **({"blank_answers": self.survey.blank} if self.survey.blank else {}),
             "questions": len(self.study.asked),
             "systems": stimuli["system"].n_unique() if "system" in stimuli.columns else 0,
             "intents": stimuli["intent"].drop_nulls().n_unique() if "intent" in stimuli.columns else 0,
@@ -271,6 +284,13 @@ class Snapshot(Shortcuts):
             "left_out": self.ledger.height,
             "media_missing": missing,
         }
+
+    def _answered_stimuli(self) -> list[str]:
+        if not self.survey.blank:
+            return self.survey.stimuli
+        return (
+            answered(self.scan_ratings()).select(pl.col("stimulus").unique()).collect()["stimulus"].to_list()
+        )
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
         """Write the snapshot as a folder of Parquet files; it is either complete or absent."""
@@ -310,7 +330,7 @@ class Snapshot(Shortcuts):
             "study": {"name": self.study.name, "hash": self.study.hash},
             "counts": self.counts,
             "tables": {
-                name: {"rows": rows.get(name, self.survey.ratings), "hash": value}
+                name: {"rows": rows.get(name, self.survey.rows), "hash": value}
                 for name, value in sorted(self.table_hashes.items())
             },
             "source": self.source,
@@ -323,8 +343,9 @@ class Snapshot(Shortcuts):
 
     def __repr__(self) -> str:
         c = self.counts
+        blank = f", {self.survey.blank:,} blank," if self.survey.blank else ""
         return (
-            f"<Snapshot {self.study.name} {self.hash[:12]}: {c['ratings']:,} ratings by {c['raters']:,} raters of"
+            f"<Snapshot {self.study.name} {self.hash[:12]}: {c['ratings']:,} ratings{blank} by {c['raters']:,} raters of"
             f" {c['rated']:,} of {c['stimuli']:,} stimuli>"
         )
 
@@ -354,7 +375,9 @@ def probe_counts(snapshot: Snapshot) -> pl.DataFrame:
     schema = {"stimulus": pl.String, "reason": pl.String, "ratings": pl.Int64}
     counts: dict[str, int] = {}
     if present:
-        rated = snapshot.scan_ratings().filter(pl.col("stimulus").is_in(present)).group_by("stimulus")
+        rated = (
+            answered(snapshot.scan_ratings()).filter(pl.col("stimulus").is_in(present)).group_by("stimulus")
+        )
         counts = dict(rated.len().collect().rows())
     rows = [(name, aside[name], counts.get(name, 0)) for name in present]
     return pl.DataFrame(rows, schema=schema, orient="row")

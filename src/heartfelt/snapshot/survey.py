@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import EmptyIdError, InputError, RatingError, suggestion
 from heartfelt.progress import Progress
 from heartfelt.snapshot.fingerprint import U64, bits_of, cells_of, combine, plain_frame, row_hashes
 from heartfelt.study import Scale, Study
-from heartfelt.tables import RATINGS, rating_key
+from heartfelt.tables import RATINGS, is_answered, rating_key
 
 IDS = ("rater", "stimulus", "question")
 BATCH = 262_144
@@ -33,6 +33,9 @@ class QuestionFacts:
     """What the answers to one question look like."""
 
     ratings: int
+    """Rows with an answer."""
+    blank: int
+    """Rows without one."""
     low: float | None
     high: float | None
     whole: bool
@@ -42,13 +45,25 @@ class QuestionFacts:
 class Survey:
     """What one pass over the ratings found."""
 
-    ratings: int
+    rows: int
+    """Rows of the table of ratings: those with an answer and those without."""
     unknown_raters: int
+    """Answers whose rater is not known."""
     raters: list[str]
     stimuli: list[str]
     questions: dict[str, QuestionFacts]
     hash: str
     doubled: bool
+
+    @property
+    def ratings(self) -> int:
+        """How many answers there are; rows without one are :attr:`blank`."""
+        return sum(facts.ratings for facts in self.questions.values())
+
+    @property
+    def blank(self) -> int:
+        """How many rows have no answer."""
+        return self.rows - self.ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +88,7 @@ class Surveyor:
         self._waiting: deque[Future[_Part]] = deque()
         self._parts: list[_Part] = []
         self._known = {name: pl.DataFrame(schema={"id": pl.String, "bits": pl.UInt64}) for name in IDS}
-        self._ratings = 0
+        self._rows = 0
         self._gap: tuple[str, int] | None = None
 
     def take(self, batch: pl.DataFrame) -> None:
@@ -84,13 +99,13 @@ class Surveyor:
 
     def _add(self, part: _Part) -> None:
         if part.gap is not None and self._gap is None:
-            self._gap = (part.gap[0], self._ratings + part.gap[1] + 1)
+            self._gap = (part.gap[0], self._rows + part.gap[1] + 1)
         for name, met in part.ids.items():
             new = met.filter(~met["bits"].is_in(self._known[name]["bits"].implode()))
             if new.height:
                 self._known[name].extend(new)
         part.ids.clear()
-        self._ratings += part.rows.size
+        self._rows += part.rows.size
         self._parts.append(part)
 
     def finish(self) -> Survey:
@@ -102,20 +117,20 @@ class Surveyor:
             self._pool.shutdown(cancel_futures=True)
         if self._gap is not None:
             name, number = self._gap
-            raise InputError(
+            raise EmptyIdError(
                 f"{self._where}: rating {number} has no {name}.",
                 f"Fill in the {name} of every rating, or remove the row.",
             )
         parts = self._parts or [_look_at(RATINGS.empty())]
         answers = pl.concat([part.answers for part in parts]).group_by("question", maintain_order=True)
-        facts = answers.agg(pl.sum("ratings"), pl.min("low"), pl.max("high"), pl.all("whole"))
+        facts = answers.agg(pl.sum("ratings", "blank"), pl.min("low"), pl.max("high"), pl.all("whole"))
         with ThreadPoolExecutor(1) as pool:
             doubled = pool.submit(_any_twice, [part.keys for part in parts])
             # No ratings have no columns either: snapshots of published means were stored under that hash.
             columns = sorted({name for part in self._parts for name in part.columns})
             content = combine("ratings", columns, np.concatenate([part.rows for part in parts]))
         return Survey(
-            ratings=self._ratings,
+            rows=self._rows,
             unknown_raters=sum(part.unknown_raters for part in parts),
             raters=self._known["rater"]["id"].to_list(),
             stimuli=self._known["stimulus"]["id"].to_list(),
@@ -175,13 +190,14 @@ def _look_at(batch: pl.DataFrame) -> _Part:
     if unknown:
         keys = keys[batch["rater"].is_not_null().to_numpy()]
     gaps = [name for name in IDS[1:] if batch[name].null_count()]
-    value = pl.col("value")
+    value, given = pl.col("value"), batch.select(given=is_answered(batch.columns))
     answers = (
-        batch.select("question", "value", bits=bits["question"])
+        batch.select("question", "value", given["given"], bits=bits["question"])
         .group_by("bits", maintain_order=True)
         .agg(
             pl.first("question"),
-            pl.len().cast(pl.Int64).alias("ratings"),
+            pl.sum("given").cast(pl.Int64).alias("ratings"),
+            (~pl.col("given")).sum().cast(pl.Int64).alias("blank"),
             value.min().alias("low"),
             value.max().alias("high"),
             (value == value.floor()).all().alias("whole"),
@@ -193,7 +209,7 @@ def _look_at(batch: pl.DataFrame) -> _Part:
         list(cells),
         {name: _distinct(batch[name], bits[name]) for name in IDS},
         answers.drop("bits"),
-        unknown,
+        int((batch["rater"].is_null() & given["given"]).sum()) if unknown else 0,
         (gaps[0], int(batch[gaps[0]].is_null().arg_true()[0])) if gaps else None,
     )
 
@@ -214,7 +230,7 @@ def check_ratings(
     for name, facts in surveyed.questions.items():
         if name not in questions:
             raise InputError(
-                f"{where}: {facts.ratings} ratings answer a question '{name}' the study does not ask.",
+                f"{where}: {facts.ratings + facts.blank} ratings answer a question '{name}' the study does not ask.",
                 suggestion(name, questions, "Questions"),
             )
     strangers = set() if surveyed.stimuli == stimuli else set(surveyed.stimuli) - set(stimuli)
@@ -260,7 +276,8 @@ def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
         return
     row = doubled.row(0, named=True)
     values = ", ".join("empty" if v is None else f"{v:g}" for v in row["values"][:4])
-    raise InputError(
+    raise RatingError.about(
+        {**row, "value": None},
         f"{where}: {doubled.height} ratings are there more than once; the first is rater '{row['rater']}' on stimulus"
         f" '{row['stimulus']}', question '{row['question']}' ({row['times']} times: {values}).",
         "Keep one rating each, or number repeated presentations in a column 'repeat' (0, 1, …).",
@@ -278,7 +295,8 @@ def _raise_off_scale(ratings: pl.LazyFrame, question: str, scale: Scale, where: 
     if not bad:
         return
     row, fix = bad[0]
-    raise InputError(
+    raise RatingError.about(
+        row,
         f"{where}: {len(bad)} answers to '{question}' are off its scale; the first is {row['value']:g} by rater"
         f" '{row['rater']}' on stimulus '{row['stimulus']}'.",
         f"{fix} Correct the values, or state the scale that was used.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from heartfelt.stats._compiled import SMALL, compiled
 
 Array = Any
 
@@ -14,7 +15,7 @@ EPSILON = 1e-8
 LEAST = 1e-6
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def item_means(starts: Array, value: Array) -> tuple[Array, Array]:
     """Mean and sample standard deviation of each item's values (NaN below two)."""
     items = starts.size - 1
@@ -37,7 +38,7 @@ def item_means(starts: Array, value: Array) -> tuple[Array, Array]:
     return mean, sd
 
 
-@njit(cache=True)
+@compiled
 def sort_items(starts: Array, value: Array) -> Array:
     """Values sorted within each item."""
     out = value.copy()
@@ -46,7 +47,7 @@ def sort_items(starts: Array, value: Array) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled
 def median_moments(
     starts: Array,
     value: Array,
@@ -90,7 +91,7 @@ def median_moments(
     return median, error
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def plurality(starts: Array, category: Array, categories: int) -> tuple[Array, Array, Array]:
     """Per item the votes of its most frequent category, and which categories have as many (ascending)."""
     items = starts.size - 1
@@ -117,7 +118,7 @@ def plurality(starts: Array, category: Array, categories: int) -> tuple[Array, A
     return votes, bounds, winners[:at].copy()
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def outlying(starts: Array, rater: Array, value: Array, raters: int, sample: bool) -> tuple[Array, Array]:
     """BT.500 counts per rater of ratings at or above the upper limit and at or below the lower."""
     above = np.zeros(raters)
@@ -156,7 +157,7 @@ def outlying(starts: Array, rater: Array, value: Array, raters: int, sample: boo
     return above, below
 
 
-@njit(cache=True)
+@compiled
 def _weigh(sums: Array, count: Array, leverage: bool, floor: float, spread: Array, state: Array) -> None:
     """Bias, inconsistency and weight of each rater from sums of residuals; the pooled spread where none is own.
 
@@ -180,7 +181,7 @@ def _weigh(sums: Array, count: Array, leverage: bool, floor: float, spread: Arra
         state[r, 1] = 1.0 / (max(spread[r], floor) ** 2 + EPSILON)
 
 
-@njit(cache=True)
+@compiled
 def _project(
     starts: Array, rater: Array, value: Array, leverage: bool, state: Array, quality: Array, sums: Array
 ) -> float:
@@ -209,7 +210,7 @@ def _project(
     return moved
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def alternate(
     starts: Array,
     rater: Array,
@@ -243,7 +244,7 @@ def alternate(
     return quality, state[:, 0].copy(), spread, iterations, change
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def components(starts: Array, rater: Array, raters: int) -> int:
     """How many parts the raters and items fall into when ratings are the links."""
     parent = np.arange(raters)
@@ -268,7 +269,7 @@ def components(starts: Array, rater: Array, raters: int) -> int:
     return parts
 
 
-@njit(cache=True)
+@compiled
 def maximise(
     starts: Array, rater: Array, category: Array, posterior: Array, raters: int, prior_weight: float
 ) -> tuple[Array, Array]:
@@ -295,7 +296,7 @@ def maximise(
     return shares / items, table
 
 
-@njit(cache=True)
+@compiled
 def expect(
     starts: Array, rater: Array, category: Array, shares: Array, table: Array, posterior: Array
 ) -> float:
@@ -333,7 +334,7 @@ def expect(
     return total
 
 
-@njit(cache=True)
+@compiled
 def shared_information(starts: Array, rater: Array, weight: Array, raters: int) -> Array:
     """Information on the raters' biases with the items' qualities eliminated, dense over raters."""
     out = np.zeros((raters, raters))
@@ -349,7 +350,7 @@ def shared_information(starts: Array, rater: Array, weight: Array, raters: int) 
     return out
 
 
-@njit(cache=True)
+@compiled
 def two_way_errors(starts: Array, rater: Array, weight: Array, bias_covariance: Array) -> tuple[Array, Array]:
     """Variance of each item's quality with that of the biases, and each rater's sum of one minus leverage.
 
@@ -386,7 +387,7 @@ def two_way_errors(starts: Array, rater: Array, weight: Array, bias_covariance: 
     return variance, free
 
 
-@njit(cache=True)
+@compiled
 def weighted_two_way(
     starts: Array, rater: Array, value: Array, weight: Array, held: Array, tolerance: float, limit: int
 ) -> tuple[Array, Array, Array]:

@@ -8,13 +8,21 @@ width zero). Unsigned indices spare the check for negative ones in the innermost
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
-import numpy as np
-from numba import int64, njit, uint64
+from typing import Any
 
+import numpy as np
+
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
+
+int64: Any = np.int64
+uint64: Any = np.uint64
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def span(ids):
     """Smallest and largest of a non-empty array."""
     low = high = ids[0]
@@ -26,7 +34,7 @@ def span(ids):
     return low, high
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def group(item, width, rater, value):
     """Order ratings by item, keeping their order within an item; ``rater`` may be empty."""
     start = np.zeros(width + 2, np.int64)
@@ -47,7 +55,7 @@ def group(item, width, rater, value):
     return start[: width + 1], out_rater, out_value
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def grouped_duplicate(start, rater, raters):
     """Item and rater of a pair that occurs twice, or (-1, -1)."""
     last = np.full(raters, -1, np.int64)
@@ -59,7 +67,7 @@ def grouped_duplicate(start, rater, raters):
     return -1, -1
 
 
-@njit(cache=True)
+@compiled
 def loose_duplicate(item, low, width, rater, seen, rater_low):
     """Position of a rating whose (rater, item) occurs twice, or -1; marks the raters seen.
 
@@ -88,7 +96,7 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
     return _earlier(item, low, width, rater, rater_low, suspects[:result], uint64(seen.size))
 
 
-@njit(cache=True)
+@compiled
 def _earlier(item, low, width, rater, rater_low, suspects, people):
     """A rating with the same (rater, item) as a suspect, exactly."""
     if suspects.size == 0:
@@ -129,7 +137,7 @@ def _earlier(item, low, width, rater, rater_low, suspects, people):
     return -1
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def participants(start, rater, people, at_least):
     """Ratings per rater on items with ``at_least`` ratings."""
     count = np.zeros(people, np.int64)
@@ -140,7 +148,7 @@ def participants(start, rater, people, at_least):
     return count
 
 
-@njit(cache=True)
+@compiled
 def packed_moments(item, low, width, value, value_low):
     """Per-item count, sum and sum of squares of small integers in one 64-bit word each, then their totals.
 
@@ -170,7 +178,7 @@ def packed_moments(item, low, width, value, value_low):
     return n + single == item.size, n, 2.0 * within, float(total), float(squares), items, single
 
 
-@njit(cache=True)
+@compiled
 def moments(item, low, width, value, shift, table):
     """Per-item sums of ``value - shift``, or of ``table[value - shift]`` if there is a table, then totals."""
     acc = np.zeros(3 * width)
@@ -199,7 +207,7 @@ def moments(item, low, width, value, shift, table):
     return True, round(n), 2.0 * within, total, squares, items, single
 
 
-@njit(cache=True)
+@compiled
 def margins(item, low, width, value, value_low, values):
     """How often each small integer occurs among pairable ratings; False when a value is not whole."""
     state = np.zeros(2 * width, np.int32)
@@ -218,7 +226,7 @@ def margins(item, low, width, value, value_low, values):
     return True, count
 
 
-@njit(cache=True)
+@compiled
 def vote_table(item, low, width, value, value_low, values):
     """Votes by item and small integer, in bytes; False when a value is not whole or a count leaves the byte."""
     table = np.zeros(width * values, np.uint8)
@@ -232,7 +240,7 @@ def vote_table(item, low, width, value, value_low, values):
     return True, table.reshape(width, values)
 
 
-@njit(cache=True)
+@compiled
 def table_margins(table):
     """How often each value occurs among pairable votes; pairable items and single votes."""
     count = np.zeros(table.shape[1], np.int64)
@@ -250,7 +258,7 @@ def table_margins(table):
     return count, items, single
 
 
-@njit(cache=True)
+@compiled
 def table_within(table, scores):
     """Disagreement within items, each over its votes less one: of scores, or of unequal votes without any."""
     within = 0.0
@@ -269,7 +277,7 @@ def table_within(table, scores):
     return within
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def add_scores(start, rater, z, inside, across, own):
     """Add one axis of squared distances: to the item's other ratings, to all, and within each rater's set.
 
@@ -313,7 +321,7 @@ def add_scores(start, rater, z, inside, across, own):
         row[:3] = 0.0
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def add_categories(start, code, width, inside, across):
     """Nominal distances: unequal ratings of the same item, and unequal ratings among all."""
     count = np.zeros(width, np.int64)
@@ -337,7 +345,7 @@ def add_categories(start, code, width, inside, across):
             here[code[k]] = 0
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def taken(start, rater, code):
     """Rater and category of everything that leaves with a rater (see ``add_scores``)."""
     who, what = np.empty(2 * code.size, np.int64), np.empty(2 * code.size, np.int64)

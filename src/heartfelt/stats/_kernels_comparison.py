@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._kernels_resample import compiled
+from heartfelt.stats._compiled import SMALL, compiled
+
+_FEW = 200
+"""Loops that a fit calls thousands of times are interpreted up to about forty pairs."""
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def first_odd(value: Any) -> int:
     """The place of the first value other than 1, 0 and 0.5; -1 where there is none."""
     for k in range(value.size):
@@ -19,7 +22,7 @@ def first_odd(value: Any) -> int:
     return -1
 
 
-@compiled
+@compiled(interpret_below=SMALL)
 def count_pairs(first: Any, second: Any, value: Any, size: int, ordered: bool) -> Any:
     """The pairs that occur, in order, and how often the first won, tied and lost; both orders together unless ``ordered``."""
     table = np.zeros((size * size, 3), np.int32)
@@ -45,7 +48,7 @@ def count_pairs(first: Any, second: Any, value: Any, size: int, ordered: bool) -
     return left, right, sums
 
 
-@compiled
+@compiled(interpret_below=_FEW)
 def davidson_pass(first: Any, second: Any, sums: Any, strengths: Any, tie: float) -> Any:
     """Slope by each strength and the Laplacian of the information of Davidson's model without order effect, then slope, cross terms
     and information of its log nu.
@@ -82,7 +85,7 @@ def davidson_pass(first: Any, second: Any, sums: Any, strengths: Any, tie: float
     return slope, matrix, tie_slope, crosses, tie_own
 
 
-@compiled
+@compiled(interpret_below=_FEW)
 def logistic_pass(first: Any, second: Any, sums: Any, strengths: Any) -> Any:
     """Slope by each strength and the Laplacian of the information of pairs, ties as half a win each."""
     size = strengths.size
@@ -108,7 +111,7 @@ def logistic_pass(first: Any, second: Any, sums: Any, strengths: Any) -> Any:
     return slope, matrix
 
 
-@compiled
+@compiled(interpret_below=_FEW)
 def pair_likelihood(first: Any, second: Any, sums: Any, strengths: Any, ties: bool, tie: float) -> float:
     """Log-likelihood of Davidson's model with its log nu or, without ``ties``, of Bradley and Terry's."""
     out = 0.0
@@ -125,7 +128,7 @@ def pair_likelihood(first: Any, second: Any, sums: Any, strengths: Any, ties: bo
     return out
 
 
-@compiled
+@compiled(interpret_below=_FEW)
 def pair_totals(first: Any, second: Any, sums: Any, size: int) -> Any:
     """Each contestant's wins less losses, and its comparisons."""
     lead, total = np.zeros(size), np.zeros(size)

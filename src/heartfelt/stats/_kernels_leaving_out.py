@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from heartfelt.stats._compiled import SMALL, compiled
 
 Array = Any
 
 
-@njit(cache=True)
+@compiled
 def _correlation(s: Array) -> float:
     """Pearson correlation from (n, x, y, xx, yy, xy) sums; 2 where it is undefined."""
     n = s[0]
@@ -25,7 +26,7 @@ def _correlation(s: Array) -> float:
     return r
 
 
-@njit(cache=True)
+@compiled
 def _pair_sums(count: float, a: float, b: float, out: Array) -> None:
     out[0] = count
     out[1] = count * a
@@ -35,7 +36,7 @@ def _pair_sums(count: float, a: float, b: float, out: Array) -> None:
     out[5] = count * a * b
 
 
-@njit(cache=True)
+@compiled
 def _deal(starts: Array, value: Array, uniform: Array, half: Array, means: Array, size: Array) -> Array:
     """Deal each item's ratings into two halves; writes their half, the half means and sizes, returns the sums."""
     total = np.zeros(6)
@@ -63,12 +64,12 @@ def _deal(starts: Array, value: Array, uniform: Array, half: Array, means: Array
     return total
 
 
-@njit(cache=True)
+@compiled
 def _or(r: float, otherwise: float) -> float:
     return otherwise if r == 2.0 else r
 
 
-@njit(cache=True)
+@compiled
 def split_once(
     starts: Array,
     rater: Array,
@@ -119,12 +120,12 @@ def split_once(
 SUMS = 10
 
 
-@njit(cache=True)
+@compiled
 def _square(s: float, n: float) -> float:
     return s * s / n if n > 0 else 0.0
 
 
-@njit(cache=True)
+@compiled
 def _shorten(level: Array, y: float, row: Array, number: int, squares: int, counts: int) -> None:
     """Take one rating off an item or rater with (count, sum) ``level``, in the columns given."""
     n, s = level[0], level[1]
@@ -134,7 +135,7 @@ def _shorten(level: Array, y: float, row: Array, number: int, squares: int, coun
     row[counts] += 1.0 - 2.0 * n
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def without_ratings(ratings: Array, first: int, last: int) -> Array:
     """The sums without each rating from ``first`` up to ``last``."""
     item_code, rater_code, value, cell_of, item, rater, cell, total = ratings
@@ -154,7 +155,7 @@ def without_ratings(ratings: Array, first: int, last: int) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def without_groups(starts: Array, order: Array, by_rater: bool, ratings: Array) -> Array:
     """The sums without each rater's ratings (``by_rater``) or without each item's.
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._kernels_resample import _GOLDEN, below, compiled, concordance, mix
+from heartfelt.stats._compiled import compiled
+from heartfelt.stats._kernels_resample import _GOLDEN, below, concordance, mix
 from heartfelt.stats.triples import Floats, Ints
 
 

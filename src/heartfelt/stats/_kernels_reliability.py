@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from heartfelt.stats._compiled import SMALL, compiled
 
 Array = Any
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def group(codes: Array, count: int) -> tuple[Array, Array]:
     """Starts of each group and the order that sorts ratings by group, keeping the order within one."""
     starts = np.zeros(count + 1, np.int64)
@@ -28,7 +29,7 @@ def group(codes: Array, count: int) -> tuple[Array, Array]:
     return starts, order
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def repeated_pairs(starts: Array, order: Array, other: Array, count: int) -> tuple[int, int]:
     """How many ratings repeat a (group, other) pair, and where the first of them stands."""
     seen = np.full(count, -1, np.int64)
@@ -44,7 +45,7 @@ def repeated_pairs(starts: Array, order: Array, other: Array, count: int) -> tup
     return repeats, first
 
 
-@njit(cache=True)
+@compiled(interpret_below=5 * SMALL)
 def level_lists(starts: Array, codes: Array, columns: Array, marked: int) -> tuple[Array, Array, Array]:
     """For each group how often each code occurs in it, then the sums of the dense columns (numbered from ``marked``)."""
     n, kinds = codes.shape
@@ -74,7 +75,7 @@ def level_lists(starts: Array, codes: Array, columns: Array, marked: int) -> tup
     return bounds, levels[:at].copy(), weights[:at].copy()
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def pairs_add(bounds: Array, levels: Array, weights: Array, scale: Array, out: Array) -> None:
     """``out += sum_g scale[g] m_g m_g'`` on and below the diagonal, m_g the level counts of group g."""
     for g in range(bounds.size - 1):
@@ -91,7 +92,7 @@ def pairs_add(bounds: Array, levels: Array, weights: Array, scale: Array, out: A
                     out[b, a] += wa * weights[j]
 
 
-@njit(cache=True)
+@compiled
 def pairs_sum(
     bounds: Array, levels: Array, weights: Array, scale: Array, matrix: Array, root: Array
 ) -> float:
@@ -111,7 +112,7 @@ def pairs_sum(
     return total
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def add_ones(codes: Array, out: Array) -> None:
     """``out += Z'Z`` on and below the diagonal, each row of Z being one at its codes (in rising order)."""
     for i in range(codes.shape[0]):
@@ -120,7 +121,7 @@ def add_ones(codes: Array, out: Array) -> None:
                 out[codes[i, a], codes[i, b]] += 1.0
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def gather(codes: Array, f: Array, size: int) -> Array:
     """Sums of f per code."""
     out = np.zeros(size)
@@ -130,7 +131,7 @@ def gather(codes: Array, f: Array, size: int) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def group_sums(starts: Array, f: Array) -> Array:
     """Sums of f per group."""
     out = np.zeros(starts.size - 1)
@@ -142,7 +143,7 @@ def group_sums(starts: Array, f: Array) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def shrink(starts: Array, f: Array, factor: Array) -> Array:
     """``Wf``: f less ``factor[g]`` times its group sum."""
     out = np.empty(f.size)
@@ -156,7 +157,7 @@ def shrink(starts: Array, f: Array, factor: Array) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def fitted(codes: Array, coefficients: Array) -> Array:
     """The sum of each rating's coefficients."""
     out = np.zeros(codes.shape[0])
@@ -166,7 +167,7 @@ def fitted(codes: Array, coefficients: Array) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def spread(starts: Array, per_group: Array) -> Array:
     """A group's number for each of its ratings."""
     out = np.empty(starts[-1])
@@ -176,7 +177,7 @@ def spread(starts: Array, per_group: Array) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled
 def system_product(starts: Array, codes: Array, factor: Array, root: Array, random: int, x: Array) -> Array:
     """The mixed-model system (after elimination of the groups) times each column of x."""
     m, columns = x.shape
@@ -210,7 +211,7 @@ def system_product(starts: Array, codes: Array, factor: Array, root: Array, rand
     return out
 
 
-@njit(cache=True)
+@compiled
 def level_forms(
     bounds: Array, levels: Array, weights: Array, scale: Array, root: Array, left: Array, right: Array
 ) -> Array:
@@ -229,7 +230,7 @@ def level_forms(
     return out
 
 
-@njit(cache=True)
+@compiled
 def inverse_of_factor(chol: Array) -> Array:
     """Lower triangle of (L L')^-1 from the lower triangle of L, by row operations that vectorise."""
     m = chol.shape[0]

@@ -10,13 +10,12 @@ multiplication (a bias below ``rows / 2**32``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from heartfelt.stats._compiled import compiled
 from heartfelt.stats.triples import Floats, Ints
 
 LANES = 32
@@ -29,13 +28,6 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
 _MASK = np.uint64(0xFFFFFFFF)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile with numba and keep the machine code on disk."""
-    return cast(F, njit(cache=True, nogil=True)(function))
 
 
 @compiled

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._kernels_resample import compiled, mix
+from heartfelt.stats._compiled import compiled
+from heartfelt.stats._kernels_resample import mix
 from heartfelt.stats.triples import Floats, Ints
 
 _SHIFT = np.uint64(20)

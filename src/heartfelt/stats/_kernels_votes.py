@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from heartfelt.stats._compiled import compiled
 
 Array = Any
 
 
-@njit(cache=True)
+@compiled
 def _times(product: Array, share: float, most: int, degree: int, longer: Array) -> None:
     """Multiply the polynomial by sum_{t <= most} (share z)^t / t!, up to ``degree``."""
     longer[: degree + 1] = 0.0
@@ -23,7 +24,7 @@ def _times(product: Array, share: float, most: int, degree: int, longer: Array) 
     product[: degree + 1] = longer[: degree + 1]
 
 
-@njit(cache=True)
+@compiled
 def outright_wins(p: Array, n: int) -> Array:
     """Chance that each category gets strictly the most of ``n`` votes, one row per distribution in ``p``.
 
@@ -56,7 +57,7 @@ def outright_wins(p: Array, n: int) -> Array:
     return out
 
 
-@njit(cache=True)
+@compiled
 def top_two(values: Array, times: Array, n: int) -> tuple[Array, Array]:
     """Chances of the two largest vote counts among ``n`` votes, and of each kind of category winning outright.
 

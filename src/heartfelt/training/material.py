@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.errors import HeartfeltError, InputError, as_option
 from heartfelt.files import inside
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.media.duplicates import Bits
@@ -229,7 +229,7 @@ def gather(
         first = f" The first reason: {next(iter(problems.values()))}." if problems else ""
         raise InputError(
             f"{len(stimuli)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
-            "Point to data whose media are available (see --map media=FOLDER), or collect more ratings.",
+            f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
         )
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
     votes = first_answers(screened)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.calls import Usage
 from heartfelt.predictors.predictor import PREDICTIONS
-from heartfelt.report.bench.page import sentences
-from heartfelt.scoring import Scores
+from heartfelt.report.bench import write_bench
+from heartfelt.report.bench.page import score_sections, sentences
+from heartfelt.scoring import ModelInfo, Scores
 from heartfelt.site.runs import read_scores
+from heartfelt.snapshot import Snapshot
+from tests.report.bench.conftest import told
 from tests.report.test_browser import Watched, until
 
 if TYPE_CHECKING:
@@ -123,6 +129,7 @@ def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
     names = {path.name for path in folder.iterdir()}
     assert names == {
         "predictions.parquet", "predictions.csv", "scores.json", "scores.csv", "items.parquet", "ledger.csv", "report.html",
+        "media",
     }  # fmt: skip
     answer = json.loads(
         (folder / "scores.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON")
@@ -135,6 +142,37 @@ def test_the_files_beside_the_page(folder: Path, numbered: Scores) -> None:
     assert frame.height == 3 * 72
     with (folder / "scores.csv").open(newline="") as lines:
         assert len(list(csv.DictReader(lines))) == len(numbered.scores)
+
+
+def test_media_are_files_next_to_the_page(
+    folder: Path, sounding: Snapshot, numbered: Scores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page stays small; of a large collection nothing is copied."""
+    played = data_of(folder)["media"]
+    assert set(played) == set(sounding.stimuli["stimulus"])
+    root = sounding.source.media_root
+    assert root is not None
+    for address in played.values():
+        assert (folder / unquote(address)).read_bytes() == (
+            root / unquote(address).removeprefix("media/")
+        ).read_bytes()
+    assert "data:audio" not in (folder / "report.html").read_text()
+    monkeypatch.setattr("heartfelt.report.media.EMBED_AT_MOST", 1_000)
+    linked = write_bench(numbered, told(sounding), tmp_path / "large", snapshot=sounding)
+    assert not (linked / "media").exists()
+    for address in data_of(linked)["media"].values():
+        assert (linked / unquote(address)).is_file()
+
+
+def test_tokens_and_cost_are_on_the_page(numbered: Scores, folder: Path) -> None:
+    assert "Tokens and cost" not in (folder / "report.html").read_text()
+    usage = Usage(36, 32_400, 1_440, 2, 0.1188, ("m-1",), ())
+    about = {"poor": ModelInfo("poor", "poor", usage=usage)}
+    shown = next(
+        section for section in score_sections(replace(numbered, about=about)) if section.id == "usage"
+    )
+    for words in ("poor", "m-1", "32,400", "1,440", "0.1188"):
+        assert words in shown.html
 
 
 def test_the_verdict_says_who_leads_and_what_failed(numbered: Scores) -> None:

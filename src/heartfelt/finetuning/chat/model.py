@@ -28,13 +28,15 @@ def language_model(where: str, revision: str, medium: str) -> tuple[Any, Any]:
             raise ValueError(f"{len(missing)} of its weights are missing, such as {missing[0]}")
         return model.eval()
 
-    config = loaded_from(where, lambda place: library.AutoConfig.from_pretrained(place, **more))
+    config = loaded_from(where, lambda place: library.AutoConfig.from_pretrained(place, **more), revision)
     if type(config) not in kind._model_mapping:
         raise InputError(
             f"'{where}' is a model of type '{config.model_type}', which does not read {_NOUNS[medium]}.",
             f"Give a language model that reads {_NOUNS[medium]} and text: --set model=NAME.",
         )
-    processor = loaded_from(where, lambda place: library.AutoProcessor.from_pretrained(place, **more))
+    processor = loaded_from(
+        where, lambda place: library.AutoProcessor.from_pretrained(place, **more), revision
+    )
     if getattr(processor, _LIBRARY_PARTS[medium], None) is None or not hasattr(processor, "tokenizer"):
         raise InputError(
             f"'{where}' has no processor for {_NOUNS[medium]} and text.",
@@ -45,7 +47,7 @@ def language_model(where: str, revision: str, medium: str) -> tuple[Any, Any]:
             f"The processor of '{where}' has no chat template: how a conversation is written is not known.",
             "Use the instruction-tuned version of the model, or add its chat_template.jinja to the folder.",
         )
-    return loaded_from(where, load), processor
+    return loaded_from(where, load, revision), processor
 
 
 def base_identity(where: str, model: Any, processor: Any) -> str:

@@ -301,8 +301,13 @@ class TrainedModel:
         return memory.getvalue()
 
 
-def load_trained(folder: Path | str) -> TrainedModel:
-    """Read a model's folder and check it against its own hash."""
+def load_trained(folder: object) -> TrainedModel:
+    """Read a model's folder, given by its path, and check it against its own hash."""
+    if not isinstance(folder, str | Path):
+        raise InputError(
+            f"A value of type '{type(folder).__name__}' is not the folder of a trained model.",
+            "Give the folder that 'heartfelt train' made; functions and other predictors need a snapshot to predict.",
+        )
     folder = Path(folder)
     try:
         manifest = json.loads((folder / MODEL).read_text(encoding="utf-8"))

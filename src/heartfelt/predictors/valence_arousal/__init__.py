@@ -98,7 +98,13 @@ def predict(
     files: Iterable[Path | str], *, model: TrainedModel | None = None, progress: Progress | None = None
 ) -> list[FilePrediction]:
     """Predict every file, in order; a folder stands for the sound files in it. A file that fails has an entry too."""
-    paths = list(expanded([files] if isinstance(files, (str, Path)) else files))
+    several = [files] if isinstance(files, str | Path) else files
+    if isinstance(several, Mapping | bytes | type) or not isinstance(several, Iterable):
+        raise InputError(
+            f"Nothing can be predicted for a value of type '{type(files).__name__}'.",
+            "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
+        )
+    paths = list(expanded(several))
     model = model or shipped()
     look = model.look()
     predictions: list[FilePrediction] = []
@@ -114,6 +120,8 @@ def predict(
 def expanded(files: Iterable[Path | str]) -> Iterator[Path]:
     """The files meant: a folder stands for the sound files below it, in order."""
     for name in files:
+        if not isinstance(name, str | Path):
+            raise InputError(f"{name!r:.80} is not the path of a file or folder.", "Give paths.")
         path = Path(name)
         if not path.is_dir():
             yield path

@@ -85,7 +85,7 @@
   figures.intervals = (host, figure) => panels(host, figure, (svg, panel, width) => {
     // Labels are left of their rows, or above them where that would leave too little space.
     const rows = panel.rows, labelWidth = widest(rows.map((r) => r.label)) + 14, above = labelWidth > width * 0.42;
-    const row = above ? 40 : rows.length > 24 ? 18 : 26, left = above ? 8 : labelWidth;
+    const row = above ? 40 : panel.row || (rows.length > 24 ? 18 : 26), left = above ? 8 : labelWidth;
     const lanes = (panel.brackets || []).length * 30 + (panel.ties || []).length * 8;
     const right = width - 10 - lanes, top = (panel.lines || []).some((l) => l.label) ? 18 : 6, bottom = top + rows.length * row;
     const x = linear(panel.value, left, right), y = (place) => top + (place + (above ? 0.68 : 0.5)) * row;
@@ -196,8 +196,8 @@
       panel.series.forEach((series, place) => {
         const known = series.points.filter((p) => p.low !== null && p.high !== null);
         const at = (p, key) => `${x(p.x).toFixed(1)},${y(p[key]).toFixed(1)}`;
-        if (panel.banded && known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15 }, svg);
-        node("path", { d: `M${series.points.map((p) => at(p, "y")).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 2.2, "stroke-dasharray": dashes[place % 4] }, svg);
+        if (panel.banded && known.length) node("path", { d: `M${known.map((p) => at(p, "high")).join("L")}L${known.slice().reverse().map((p) => at(p, "low")).join("L")}Z`, fill: series.colour, opacity: 0.15, "pointer-events": "none" }, svg);
+        node("path", { d: `M${series.points.map((p) => at(p, "y")).join("L")}`, fill: "none", stroke: series.colour, "stroke-width": 2.2, "stroke-dasharray": dashes[place % 4], "pointer-events": "none" }, svg);
         for (const p of series.points) describe(node("circle", { cx: x(p.x), cy: y(p.y), r: 7, class: "hit dot", style: `--own:${series.colour}` }, svg), p.words);
         for (const p of series.needed) describe(node("circle", { cx: x(p.x), cy: y(p.y), r: 5, fill: series.colour, stroke: "#fff" }, svg), p.words);
       });
@@ -322,7 +322,7 @@
     if (figure.key) element("li", "", list, figure.key);
     const plain = { ...figure, legend: [] };
     panels(host, plain, (svg, panel, width) => {
-      const size = Math.min(width, 460), edge = 40, inner = size - edge - 14, top = 8, colour = (group) => panel.colours[group || ""] || panel.colours[""];
+      const size = Math.min(width, panel.size || 460), edge = 40, inner = size - edge - 14, top = 8, colour = (group) => panel.colours[group || ""] || panel.colours[""];
       const x = linear(panel.x, edge, edge + inner), y = linear(panel.y, top + inner, top), of = (mark) => ({ "data-group": mark.group || "" });
       const clip = `clip-${Math.random().toString(36).slice(2)}`;
       node("rect", { x: edge, y: top, width: inner, height: inner }, node("clipPath", { id: clip }, node("defs", {}, svg)));
@@ -346,7 +346,7 @@
       for (const line of panel.lines || []) node("line", { x1: x(line.x1), y1: y(line.y1), x2: x(line.x2), y2: y(line.y2), stroke: colour(line.group), "stroke-width": 1.3, opacity: 0.55, ...of(line) }, svg);
       const marks = [], add = (mark, at, words, stimulus) => marks.push({ x: x(at.x), y: y(at.y), mark, words: describe(mark, words, stimulus, false) });
       for (const p of panel.points) {
-        const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": 0.5, ...of(p) }, svg);
+        const dot = node("circle", { cx: x(p.x), cy: y(p.y), r: 3.6, fill: colour(p.group), "fill-opacity": panel.points.length > 300 ? 0.28 : 0.5, ...of(p) }, svg);
         const part = (label, value, sd, n) => `\n${label} ${number(value)}${n == null ? "" : ` (sd ${number(sd)}, ${n} raters)`}`;
         add(dot, p, `${p.stimulus}\n${p.intent || ""}${part(panel.x.label, p.x, p.sx, p.nx)}${part(panel.y.label, p.y, p.sy, p.ny)}`, p.stimulus);
       }

@@ -1,10 +1,9 @@
-"""The page of a bench: one file that opens offline."""
+"""The page of a bench: it opens offline, and plays the media files next to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import polars as pl
@@ -13,14 +12,12 @@ from markupsafe import Markup
 from heartfelt.predictors.sets import SEPARATOR
 from heartfelt.report.bench.figures import bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
-from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices
+from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices, usage
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.media import media_sources
 from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
-from heartfelt.snapshot import Snapshot
 from heartfelt.wording import interval, listed, number, plural, spaced
 
 MOST_MISSES = 10
@@ -50,10 +47,9 @@ FURTHER: Mapping[str, tuple[_Key, ...]] = {
 """The metrics next to the headline in the leaderboard, by kind of task: their name, aggregation and threshold."""
 
 
-def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
-    """The page, for a file at ``target``; media play where a ``snapshot`` says where they are."""
+def bench_page(scores: Scores, media: Mapping[str, str]) -> Page:
+    """The page; ``media`` has the address of what plays for each stimulus."""
     charts = bench_charts(scores)
-    media = {} if snapshot is None else media_sources(snapshot, target)
     every = range(len(scores.tasks))
     scatter = joined(*(_drawn(f"scatter-{place}", charts) for place in every))
     certainty = [f"{name}-{place}" for place in every for name in ("confusion", "calibration")]
@@ -76,7 +72,16 @@ def bench_page(scores: Scores, snapshot: Snapshot | None, target: Path) -> Page:
         ("source", scores.hash[:12]),
     ]
     shown = [section for section in sections if section.html]
-    return Page(f"{scores.title}: predictors against people", "", shown, charts, media, facts)
+    return Page(f"{scores.title}: predictors against people", "", shown, charts, dict(media), facts)
+
+
+def stimuli_of(scores: Scores) -> set[str]:
+    """The stimuli that the page can play; a pair is named by its two."""
+    if not scores.rows.height:
+        return set()
+    return {
+        stimulus for name in scores.rows["stimulus"].unique() for stimulus in (name, *name.split(SEPARATOR))
+    }
 
 
 def score_sections(scores: Scores) -> list[Section]:
@@ -87,6 +92,7 @@ def score_sections(scores: Scores) -> list[Section]:
         all_scores(scores),
         coverage(scores),
         models(scores),
+        usage(scores),
         method(scores),
     ]
 

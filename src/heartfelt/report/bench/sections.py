@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from markupsafe import Markup
 
+from heartfelt.predictors.calls import Usage
 from heartfelt.report.page import Section, absent, bullets, folded, joined
 from heartfelt.report.tables import CellValue, Columns, PValue, Verdict, table, table_of
 from heartfelt.scoring import Scores
@@ -162,6 +163,27 @@ def models(scores: Scores) -> Section:
     }
     lead = f"Scored by heartfelt {scores.version} on source {scores.hash[:12]}."
     return Section("models", "Models", lead, table_of("Models", list(scores.about.items()), columns))
+
+
+def usage(scores: Scores) -> Section:
+    """What hosted models took: requests, tokens and cost; no section where no model is hosted."""
+    rows = [(name, info.usage) for name, info in scores.about.items() if info.usage is not None]
+    columns: Columns[tuple[str, Usage]] = {
+        "model": lambda row: row[0],
+        "answered by": lambda row: ", ".join(row[1].models) or None,
+        "requests": lambda row: row[1].requests,
+        "input tokens": lambda row: row[1].input_tokens,
+        "output tokens": lambda row: row[1].output_tokens,
+        "requests without counts": lambda row: row[1].without_counts,
+        "cost": lambda row: None if row[1].cost is None else f"{row[1].cost:,.4f}",
+    }
+    lead = (
+        "Requests to hosted models, retries included; answers from the cache were paid for in an earlier run and are not counted."
+        " The cost is in the currency of the prices that were given (options input_price and output_price); a dash where"
+        " none were."
+    )
+    grid = table_of("Requests, tokens and cost", rows, columns) if rows else Markup("")
+    return Section("usage", "Tokens and cost", lead, grid, "Cost")
 
 
 def method(scores: Scores) -> Section:

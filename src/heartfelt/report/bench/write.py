@@ -1,7 +1,7 @@
-"""A bench as a folder: predictions, scores and a page.
+"""A bench as a folder: predictions, scores, a page and the media it plays.
 
-Answers are stored below ``runs/``, so the same bench into the same folder asks only for what is missing. The outputs are
-written when the bench is done; each file is either complete or absent.
+Answers are stored below ``runs/``, so the same bench into the same folder asks only for what is missing, and another one adds
+its models to those that are there. The outputs are written when the bench is done; each file is either complete or absent.
 """
 
 from __future__ import annotations
@@ -9,27 +9,28 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace as changed
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.benchmark import Bench, BenchOptions, bench
-from heartfelt.benchmark.bench import RUNS
+from heartfelt.benchmark.bench import Models
+from heartfelt.benchmark.earlier import PREDICTED, RUNS
+from heartfelt.benchmark.earlier import SCORES as FILE
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress
-from heartfelt.report.bench.page import bench_page
+from heartfelt.report.bench.page import bench_page, stimuli_of
+from heartfelt.report.media import media_beside
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 
-FILE = "scores.json"
 PAGE = "report.html"
 ITEMS = "items.parquet"
 
@@ -56,7 +57,7 @@ def fill_bench(
     scores: Scores, predictions: pl.DataFrame, folder: Path, page: Path, snapshot: Snapshot | None
 ) -> None:
     """Put the files of a bench into an existing folder; ``page`` is where the page will be in the end."""
-    for name, frame in (("predictions.parquet", predictions), (ITEMS, scores.rows)):
+    for name, frame in ((PREDICTED, predictions), (ITEMS, scores.rows)):
         content = io.BytesIO()
         frame.write_parquet(content, compression="zstd")
         write_bytes(folder / name, content.getvalue())
@@ -64,17 +65,18 @@ def fill_bench(
     write_json(folder / FILE, scores)
     write_text(folder / "scores.csv", csv_text(scores.table()))
     write_text(folder / "ledger.csv", csv_text(scores.ledger))
-    write_text(folder / PAGE, render(bench_page(scores, snapshot, page)))
+    media = {} if snapshot is None else media_beside(snapshot, stimuli_of(scores), folder, page)
+    write_text(folder / PAGE, render(bench_page(scores, media)))
 
 
 def run_bench(
     source: Snapshot | Benchmark,
-    models: Sequence[str],
+    models: Models,
     folder: Path | str,
     options: BenchOptions | None = None,
     progress: Progress | None = None,
 ) -> Bench:
-    """Run a bench (``heartfelt.benchmark.bench``) and write its outputs to ``folder``."""
+    """Run a bench (``heartfelt.benchmark.bench``) and write its outputs to ``folder``; models it holds already are kept."""
     target = Path(folder)
     ours = (target / RUNS).is_dir() or (target / FILE).is_file()
     if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):

@@ -79,6 +79,10 @@ def save(chart: Chart, folder: Path, name: str) -> list[str]:
         figure.draw_without_rendering()
         # The layout is computed once; with an engine left in place every format would draw twice to compute it again.
         figure.set_layout_engine(None)
+        for axes in figure.axes:
+            # The layout's last digits change from run to run, and names inside an SVG are made from all of them.
+            left, bottom, width, height = axes.get_position(original=True).bounds
+            axes.set_position((round(left, 9), round(bottom, 9), round(width, 9), round(height, 9)))
         for kind, metadata in FORMATS.items():
             figure.savefig(folder / f"{name}.{kind}", format=kind, metadata=dict(metadata))
     return [f"{name}.{kind}" for kind in FORMATS]

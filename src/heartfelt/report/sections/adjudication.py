@@ -10,8 +10,8 @@ from heartfelt.report.tables import Columns, table_of
 from heartfelt.wording import plural, spaced
 
 LEAD = (
-    "Senior raters saw the answers to these items without names and decided. A decided category is the item's label;"
-    " labels that are numbers stay those of the raters. The history of every decision is in adjudications.csv."
+    "Senior raters decided these items. A decided category is the item's label; numbers stay those of the raters. The history is"
+    " in adjudications.csv."
 )
 
 

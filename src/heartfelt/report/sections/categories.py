@@ -154,13 +154,11 @@ def fields(analysis: Analysis, charts: Charts) -> Section | None:
         "after a draft": lambda row: row.n_drafted,
     }
     drafted = any(row.n_drafted for row in rows)
-    note = paragraph(
-        "Answers given with a machine's draft in sight agree more than independent ones would: everybody saw the same draft."
-    )
+    note = paragraph("Answers given in sight of the same draft agree more than independent ones would.")
     html = joined(
         figure_block("field-agreement", charts),
         table_of("Agreement on every field, with 95% intervals", rows, columns),
         note if drafted else Markup(""),
     )
-    lead = "Krippendorff's alpha: 1 if raters always agree, 0 if they agree no more than by chance."
+    lead = "Krippendorff's alpha: 1 is perfect agreement, 0 is chance."
     return Section("fields", "Agreement on every field", lead, html, "Fields")

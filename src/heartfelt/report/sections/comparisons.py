@@ -22,13 +22,10 @@ from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
 from heartfelt.stats.comparison.consistency import RaterConsistency
 from heartfelt.wording import number, plural, spaced
 
-LEAD = (
-    "Stimuli were judged next to each other. A strength says how readily something is preferred: a difference of 1 on the log-odds"
-    " scale is a preference of 73 to 27. Intervals take raters, and what systems were compared on, as samples."
-)
+LEAD = "Strengths are log odds: a difference of 1 is a preference of 73 to 27."
 MUSHRA_LEAD = (
-    "Listeners graded every condition of an item next to the open reference. Grades are those after post-screening by ITU-R"
-    " BS.1534: who grades the hidden reference below 90 in more than 15% of the items is left out of them."
+    "Grades after post-screening by ITU-R BS.1534, which excludes listeners who grade the hidden reference below 90 in more than"
+    " 15% of the items."
 )
 CEILINGS = {
     "accuracy": "One person's choice, a tie as half right",
@@ -209,7 +206,7 @@ def _raters(each: Comparison) -> Markup:
     }
     about = spaced(each.question)
     content = table_of(f"{about}: consistency of raters", each.consistency, columns)
-    return folded(f"{about}: every rater", content, printed=False)
+    return folded(f"{about}: every rater", content)
 
 
 def _conditions(analysis: Analysis, each: Comparison) -> Markup:

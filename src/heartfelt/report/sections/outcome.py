@@ -9,12 +9,11 @@ from heartfelt.analysis import Analysis
 from heartfelt.analysis.preregistration import Deviation
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
-from heartfelt.report.figures import FIGURES
 from heartfelt.report.naming import questions, system_names
-from heartfelt.report.page import KINDS, Section, bullets, figure_block, file_links, folded, joined, paragraph
+from heartfelt.report.page import KINDS, Section, bullets, figure_block, folded, joined, paragraph
 from heartfelt.report.tables import CellValue, Columns, Verdict, table, table_of
 from heartfelt.study.model import say
-from heartfelt.wording import number, spaced
+from heartfelt.wording import listed, number, plural, spaced
 
 TABLES = {
     "summary.json": "every number of this page, with methods and intervals",
@@ -27,23 +26,40 @@ MOST_STIMULI = 4000
 MOST_WIDE = 3
 
 
-def verdict(analysis: Analysis, _: Charts) -> Section:
-    """What you can and cannot conclude, before any number: a bottom line, then by systems, reliability and raters."""
+READING = (
+    "Intervals are at 95%; unless they say otherwise they take both raters and stimuli as samples.",
+    "“Not shown” is not evidence of equality.",
+    "Analyses of variance are about these raters; mixed models take raters as a sample too.",
+    "A flag is a reason to look, not proof: a logging fault can look like a copied answer, and a rater who reads a scale upside"
+    " down like one who does not listen. Nobody is excluded unless the policy says so.",
+    "Agreement rises without flagged raters in part because they were chosen by how they agree; on held-out stimuli they were"
+    " chosen on one half of the stimuli and alpha was measured on the other.",
+    "The ceiling is what a perfect predictor that does not know who rated which stimulus can expect on these labels.",
+    "Deviation is perceived minus intended, in scale points. Absolute deviations contain rating noise, so fewer ratings make them"
+    " larger. Chance is that of intents reassigned at random within systems.",
+)
+"""What a reader must know once to read every section."""
+
+
+def conclusions(analysis: Analysis, _: Charts) -> Section:
+    """What you can and cannot conclude: by systems, reliability and raters, with remarks and what to know to read them."""
     groups = analysis.summary.verdict_groups
-    parts = [Markup('<p class="bottom-line">{}</p>').format(groups.bottom_line)]
+    parts = []
     for title, sentences, look in (
         ("Systems and intents", groups.systems, "verdict"),
         ("Reliability", groups.reliability, "verdict"),
         ("Raters", groups.raters, "verdict"),
         ("Remarks", analysis.summary.notes, ""),
+        ("How to read this page", READING, ""),
     ):
         if sentences:
             frame = Markup('<div class="{}">\n<h3>{}</h3>\n{}\n</div>')
             parts.append(
                 frame.format("verdict-group" if look else "remarks", title, bullets(sentences, look))
             )
-    title = "What you can and cannot conclude from these ratings"
-    return Section("verdict", title, html=joined(*parts), short="Verdict")
+    count = len(groups.sentences) - 1
+    fact = f"{plural(count, 'finding')} on systems, reliability and raters"
+    return Section("conclusions", "All conclusions", html=joined(*parts), short="Conclusions", fact=fact)
 
 
 def preregistration(analysis: Analysis, _: Charts) -> Section | None:
@@ -72,12 +88,11 @@ def related(analysis: Analysis, folder: str, charts: Charts) -> Section:
     drawn = [name for name, chart in charts.items() if isinstance(chart, Chart)]
     html = joined(
         bullets([groups.bottom_line, *groups.systems, *groups.raters], "verdict"),
-        *(figure_block(name, charts, files=False) for name in drawn),
+        *(figure_block(name, charts, files=False, numbers=False) for name in drawn),
         Markup('<p>All of it: <a href="{0}/report.html">{0}/report.html</a></p>').format(folder),
     )
-    return Section(
-        folder, say(study.title) or study.name, say(study.description), html, spaced(folder).capitalize()
-    )
+    title, short = say(study.title) or study.name, spaced(folder).capitalize()
+    return Section(folder, title, say(study.description), html, short, groups.bottom_line)
 
 
 def published(analysis: Analysis, _: Charts) -> Section | None:
@@ -126,7 +141,7 @@ def paper(analysis: Analysis, _: Charts) -> Section | None:
                     '<button type="button" data-copy="paper-{1}">Copy the {1} paragraph</button>'
                 ).format(name.capitalize(), name, joined(*paragraphs))
             )
-    lead = "Paragraphs with the numbers of this analysis; check them against your own conventions."
+    lead = "Check the paragraphs against your own conventions."
     return Section("paper", "For your paper", lead, joined(*parts)) if parts else None
 
 
@@ -134,17 +149,20 @@ def files(analysis: Analysis, charts: Charts) -> Section:
     """Every file of the analysis, and the figures this study has no data for."""
     made = TABLES | (OF_TRACES if analysis.courses.height else {})
     lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in made.items()]
-    drawn = [
-        [name, FIGURES[name].about, *file_links(name)] for name, c in charts.items() if isinstance(c, Chart)
-    ]
-    missing = [[name, chart.why] for name, chart in charts.items() if isinstance(chart, Absent)]
-    not_drawn = table("Not drawn", ["figure", "why"], missing)
+    drawn = sum(isinstance(chart, Chart) for chart in charts.values())
+    absent: dict[str, list[str]] = {}
+    for name, chart in charts.items():
+        if isinstance(chart, Absent):
+            absent.setdefault(chart.why, []).append(name)
+    missing = [[", ".join(names), reason] for reason, names in absent.items()]
+    kinds = listed([kind.upper() for kind in KINDS])
     html = joined(
         table("Tables", ["file", "contents"], lines),
-        table("Figures", ["figure", "shows", *(kind.upper() for kind in KINDS)], drawn),
-        folded("Figures this study has no data for", not_drawn, printed=False),
+        paragraph(f"figures/ holds each of the {drawn} figures as {kinds}; links are below each figure."),
+        folded("Figures this study has no data for", table("Not drawn", ["figures", "why"], missing)),
     )
-    return Section("files", "Files", html=html)
+    fact = f"{len(made)} tables and {plural(drawn, 'figure')}"
+    return Section("files", "Files", html=html, fact=fact)
 
 
 def stimuli(_analysis: Analysis, _charts: Charts) -> Section:

@@ -23,14 +23,9 @@ from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
 from heartfelt.screening.panel import RuleSummary
 from heartfelt.wording import number, plural, spaced
 
-LEAD = (
-    "Screening points to answers that deserve a closer look; it does not say why they are so. A logging fault can look like"
-    " a copied answer, and a rater who reads a scale upside down like one who does not listen. Nobody is left out unless"
-    " the policy says so."
-)
+LEAD = "Screening points to answers to look at; it does not say why they are so."
 GROUPS_LEAD = (
-    "Intervals and tests take both stimuli and the raters of a group as samples. Differences are over the stimuli that both"
-    " groups rated, with Holm's correction over all comparisons of a question."
+    "Differences are over the stimuli that both groups rated (Holm over all comparisons of a question)."
 )
 MOST_GROUPS = 12
 MOST_NAMED = 40
@@ -45,7 +40,7 @@ def raters(analysis: Analysis, charts: Charts) -> Section:
         _flags(analysis),
         _rules(analysis),
         _parallel(analysis),
-        figure_block("sensitivity", charts, look="flow"),
+        figure_block("sensitivity", charts, look="flow", numbers=not compared),
         *((_sides(analysis), _sensitivity(analysis)) if compared else ()),
         _held_out(analysis),
         _changed_pairs(analysis) if compared else Markup(""),
@@ -58,18 +53,19 @@ def _count(analysis: Analysis) -> Markup:
     flagged, left_out = set(screening.flagged), screening.dropped_by_default
     verb = "is" if len(flagged) == 1 else "are"
     total = plural(analysis.summary.counts.raters, "rater")
-    words = f"{number(len(flagged))} of {total} {verb} flagged by at least one rule with error control."
+    words = f"{number(len(flagged))} of {total} {verb} flagged by a rule with error control."
     others = set(screening.flagged_by_standards) - flagged
     if others:
-        words += f" {number(len(others))} more stand out only by an ITU standard, a limit of the study or bias, which says"
-        words += " nothing about care."
+        words += (
+            f" {number(len(others))} more stand out only by an ITU standard, a limit of the study or bias."
+        )
     if screening.collusion:
         together = sum(map(len, screening.collusion))
         words += f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
         words += " about different stimuli"
         numbers = parallel_words(screening.parallel)
         words += f": {numbers}." if numbers else "."
-    words += f" The default policy would leave out {len(left_out) or 'nobody'}"
+    words += f" The default policy excludes {len(left_out) or 'nobody'}"
     words += f": {', '.join(left_out)}." if 0 < len(left_out) <= MOST_NAMED else "."
     return paragraph(words)
 
@@ -103,7 +99,7 @@ def _rules(analysis: Analysis) -> Markup:
     }
     caption = f"Rules of the policy '{analysis.panel.policy.name}'"
     content = table_of(caption, list(analysis.summary.screening.rules.values()), columns)
-    return folded("The rules that were applied", content, printed=False)
+    return folded("The rules that were applied", content)
 
 
 def _parallel(analysis: Analysis) -> Markup:
@@ -113,9 +109,8 @@ def _parallel(analysis: Analysis) -> Markup:
     if not groups:
         return Markup("")
     about = Markup(
-        "<h3>Answers that run in parallel</h3>\n<p>Each line shows one rater's answers in the order given. A shade"
-        " is a value; a bar below it means the same answer as the first rater's. The stimuli were different."
-        " Where a trial has no partner, there is a gap.</p>"
+        "<h3>Answers that run in parallel</h3>\n<p>One rater per line, answers in the order given to different stimuli."
+        " A shade is a value, a bar below it the same answer as the first rater's, a gap a trial without a partner.</p>"
     )
     rest = f"The first {MOST_GROUPS} of {len(groups)} groups; all are in summary.json."
     return joined(about, *strips, absent(rest) if len(groups) > MOST_GROUPS else Markup(""))
@@ -138,7 +133,7 @@ def _strips(analysis: Analysis, place: int, aligned: ParallelAnswers) -> Markup:
                 "<caption>{1}</caption><tbody>\n{2}\n</tbody></table></div>"
             ).format(label, question, joined(*lines))
         )
-    return folded(label, joined(*blocks), printed=False)
+    return folded(label, joined(*blocks))
 
 
 def _strip(
@@ -176,7 +171,7 @@ def _sides(analysis: Analysis) -> Markup:
         f"{number(getattr(after, name))} of {number(getattr(before, name))} {name}"
         for name in ("raters", "answers", "stimuli", "labels")
     )
-    return paragraph(f"Without them: {'; '.join(counts)}.")
+    return paragraph(f"Without the raters flagged by the default policy: {'; '.join(counts)}.")
 
 
 def _sensitivity(analysis: Analysis) -> Markup:
@@ -204,8 +199,8 @@ def _held_out(analysis: Analysis) -> Markup:
     columns = ["question", "figure", "all raters", "without", "all raters, held out", "without, held out"]
     left_out = " and ".join(map(str, crossfit.left_out))
     caption = (
-        "Agreement rises in part because raters are chosen by how they agree. Held out: raters were chosen on one half of the"
-        f" stimuli (leaving out {left_out}) and alpha was measured on the other; means of both halves"
+        f"Agreement on held-out stimuli: raters chosen on one half of the stimuli ({left_out} excluded), alpha measured on the"
+        " other; means of both halves"
     )
     return table(caption, columns, lines)
 
@@ -226,7 +221,7 @@ def _changed_pairs(analysis: Analysis) -> Markup:
         ),
     }
     content = table_of("Significant pairs", analysis.summary.sensitivity_pairs, columns)
-    return folded("Pairs that differ, with and without", content, printed=False)
+    return folded("Pairs that differ, with and without", content)
 
 
 def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:

@@ -57,8 +57,8 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
         _components(parts),
     )
     lead = (
-        "Reliability is how much of the differences between stimuli raters share; the ceiling is what that leaves for"
-        " anything that tries to predict the labels, human or machine."
+        "Reliability: how much of the differences between stimuli the raters share. Ceiling: what that leaves for a"
+        " predictor, human or machine."
     )
     return Section("trust", "How far the ratings can be trusted", lead, html, "Trust")
 
@@ -131,9 +131,7 @@ def agreement(analysis: Analysis, charts: Charts) -> Section | None:
         table("Agreement, with 95% intervals", ["question", *map(coefficient, names)], lines),
         _breakdown(analysis),
     )
-    lead = "Agreement between raters on each question: beyond chance, plain, and each vote against the majority of the others."
-    if "alpha_ordinal" in names:
-        lead += " Where categories have an order, the coefficients that use it come first."
+    lead = "Agreement beyond chance, plain, and of each vote with the majority of the others."
     return Section("agreement", "Where raters agree", lead, html, "Agreement")
 
 

@@ -9,7 +9,7 @@ from heartfelt.analysis.results import Effect, IntentMeans, MixedEffect, Overlap
 from heartfelt.report.charts import Charts
 from heartfelt.report.naming import effect, outcome, quadrant_look, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, figure_blocks, folded, joined, side_by_side
-from heartfelt.report.tables import Columns, PValue, table_of
+from heartfelt.report.tables import MOST_ROWS, Columns, PValue, table_of
 from heartfelt.wording import number
 
 
@@ -32,11 +32,13 @@ def deviations(analysis: Analysis, charts: Charts) -> Section:
         _pairwise(analysis),
         _mixed(analysis),
     )
-    lead = (
-        "Deviation is what raters perceived minus what was intended, in scale points; the intervals take raters and"
-        " stimuli as samples."
+    return Section(
+        "systems",
+        "How systems differ",
+        "Deviation: perceived minus intended, in scale points.",
+        html,
+        "Systems",
     )
-    return Section("systems", "How systems differ", lead, html, "Systems")
 
 
 def quadrants(analysis: Analysis, charts: Charts) -> Section:
@@ -53,10 +55,7 @@ def quadrants(analysis: Analysis, charts: Charts) -> Section:
 def ranking(analysis: Analysis, charts: Charts) -> Section:
     """Systems in order, with the tests behind it."""
     tests = (_anova(analysis), _pairwise(analysis), _mixed(analysis))
-    lead = (
-        "Systems in order of their mean. The intervals take both raters and stimuli as samples; systems that do not differ"
-        " significantly (Holm's correction) are marked."
-    )
+    lead = "Systems in order of their mean; those that do not differ significantly (Holm) are marked."
     html = joined(figure_block("system-ranking", charts), *tests)
     return Section("systems", "Which systems are ahead", lead, html, "Systems")
 
@@ -94,22 +93,14 @@ def _anova(analysis: Analysis) -> Markup:
         "partial η²": lambda row: row.partial_eta_squared,
         "ω²": lambda row: _rounded(row.omega_squared, 4),
     }
-    caption = (
-        "Analyses of variance of stimulus means, type II. η² is the share of the total of the table's sums of squares,"
-        " residual included."
-    )
+    caption = "Analyses of variance of stimulus means, type II; η² is the share of all sums of squares"
     why = why_missing(analysis, "anova", "nothing to compare")
     return table_of(caption, analysis.summary.anova, columns) or absent(f"No analysis of variance: {why}.")
 
 
 def _pairwise(analysis: Analysis) -> Markup:
-    """Every pair that was compared."""
+    """Every pair that was compared, a table per family."""
     columns: Columns[Pair] = {
-        "question": lambda pair: pair.outcome,
-        "of": lambda pair: outcome(pair.deviation),
-        "factor": lambda pair: pair.factor,
-        "method": lambda pair: pair.method,
-        "model": lambda pair: pair.model,
         "a": lambda pair: pair.a,
         "b": lambda pair: pair.b,
         "a less b": lambda pair: pair.difference,
@@ -117,8 +108,14 @@ def _pairwise(analysis: Analysis) -> Markup:
         "significant": lambda pair: pair.significant,
     }
     pairs = analysis.summary.pairwise or ()
-    content = table_of("Pairwise comparisons", pairs, columns)
-    return folded(f"All {number(len(pairs))} pairwise comparisons", content, printed=False)
+    families: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        model = f" ({pair.model.replace('*', '×')})" if pair.model else ""
+        about = f"Pairs of {pair.factor}s, {pair.outcome} {outcome(pair.deviation)}: {pair.method}{model}"
+        families.setdefault(about, []).append(pair)
+    most = max(MOST_ROWS // max(len(families), 1), 1)
+    content = joined(*(table_of(about, family, columns, most=most) for about, family in families.items()))
+    return folded(f"All {number(len(pairs))} pairwise comparisons", content)
 
 
 def _mixed(analysis: Analysis) -> Markup:
@@ -131,7 +128,7 @@ def _mixed(analysis: Analysis) -> Markup:
     }
     caption = "Mixed models on single ratings, with raters and stimuli as crossed random effects"
     content = table_of(caption, analysis.summary.mixed, columns)
-    return folded("Mixed models on the single ratings", content, printed=False)
+    return folded("Mixed models on the single ratings", content)
 
 
 def _systems(analysis: Analysis) -> Markup:

@@ -11,10 +11,7 @@ from heartfelt.report.page import PLAY, Section, figure_block, folded, joined, p
 from heartfelt.report.tables import CellValue, Columns, table, table_of
 from heartfelt.wording import plural, spaced
 
-LEAD = (
-    "Raters moved a marker while each clip played. Agreement is Lin's concordance (CCC): 1 if two traces are the same at every"
-    " moment, lower if they differ in shape, level or spread."
-)
+LEAD = "Agreement is Lin's concordance (CCC): 1 for identical traces, lower if they differ in shape, level or spread."
 
 
 def traces(analysis: Analysis, charts: Charts) -> Section | None:
@@ -58,9 +55,7 @@ def _stimuli(analysis: Analysis, results: tuple[TraceQuestion, ...]) -> Markup:
         "ceiling, mean of raters": lambda row: row[1].ceiling,
     }
     rows = [(question, stimulus) for question in results for stimulus in question.stimuli]
-    return folded(
-        "Every stimulus", table_of("Agreement by stimulus, with 95% intervals", rows, columns), printed=False
-    )
+    return folded("Every stimulus", table_of("Agreement by stimulus, with 95% intervals", rows, columns))
 
 
 def _playable(analysis: Analysis) -> set[str]:
@@ -83,7 +78,7 @@ def _lags(results: tuple[TraceQuestion, ...]) -> Markup:
         [rater, *(question.lags.get(rater) for question in results)] for rater in raters
     ]
     caption = "Mean lag behind the other raters, with 95% intervals over stimuli; negative is earlier"
-    return folded("Lags of raters, as a table", table(caption, columns, lines), printed=False)
+    return folded("Lags of raters, as a table", table(caption, columns, lines))
 
 
 def _left_out(results: tuple[TraceQuestion, ...]) -> Markup:

@@ -14,9 +14,8 @@ from heartfelt.report.tables import Columns, PValue, table_of
 from heartfelt.wording import plural
 
 LEAD = (
-    "A machine drafted these fields and people accepted, fixed or rejected its drafts. Some drafts were withheld, which shows"
-    " what people answer by themselves, and some belonged to another stimulus, which shows who looks. Intervals are over"
-    " raters and stimuli."
+    "People accepted, fixed or rejected a machine's drafts. Withheld drafts show what people answer by themselves; planted ones,"
+    " which belong to other stimuli, show who looks."
 )
 
 
@@ -102,14 +101,13 @@ def _raters(analysis: Analysis, made: Verification) -> Markup:
     }
     rows = sorted(made.raters, key=lambda row: (row.rater not in stamps, row.rater))
     content = table_of("Raters: verdicts, planted drafts and time for a field", rows, columns)
-    return folded(f"All {plural(len(rows), 'rater')} who verified drafts", content, printed=False)
+    return folded(f"All {plural(len(rows), 'rater')} who verified drafts", content)
 
 
 def _notes(made: Verification) -> Markup:
     words = (
-        "Similarity is 1 for the same answer and 0 for nothing in common: numbers by their distance as a share of the range, tags"
-        " and words by the Jaccard index, categories equal or not. A planted draft may be right by chance, where the machine's own"
-        " is wrong or two phrases mean the same."
+        "Similarity runs from 0 (nothing in common) to 1 (the same): numbers by their distance as a share of the range, tags and"
+        " words by the Jaccard index, categories equal or not. A planted draft may be right by chance."
     )
     alike = sum(field.planted_alike for field in made.fields if field.field != ALL)
     if alike:

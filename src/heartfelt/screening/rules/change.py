@@ -95,7 +95,7 @@ def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
     p, parts = np.ones(len(view.raters)), {}
     for rater, session in sessions.items():
         seed = derived_seed(options.seed, "panel", "change", view.raters[rater])
-        p[rater], parts[rater] = timing(session, draws, seed)
+        p[rater], parts[rater] = timing(session, draws, seed, compiled=not view.is_small)
     if low is not None:
         p = fisher_combined(p, low)
     changes = np.array([rater in parts and parts[rater].changes for rater in range(p.size)], dtype=bool)
@@ -164,13 +164,17 @@ def session_of(block: Block) -> Session | str:
     return Session(np.ascontiguousarray(units), np.array(floor), at, trials)
 
 
-def timing(session: Session, draws: int, seed: int) -> tuple[float, Parts]:
-    """The p-value of the timing, and the parts at the place with the most evidence; 1 where they are not unlike enough."""
-    from heartfelt.screening._kernels_change import change_chance, evidence_by_place
+def timing(session: Session, draws: int, seed: int, *, compiled: bool) -> tuple[float, Parts]:
+    """The p-value of the timing, and the parts at the place with the most evidence; 1 where they are not unlike enough.
 
+    The numbers are the same whether loops are ``compiled`` or left to NumPy.
+    """
+    from heartfelt.screening._change import change_chance, evidence_by_place
+
+    if compiled:
+        from heartfelt.screening._kernels_change import change_chance
     how = (session.at, session.floor, LEAST_PART)
-    place = np.arange(session.units.shape[0])
-    ratios = evidence_by_place(session.units, session.units.sum(axis=0), place, *how)
+    ratios = evidence_by_place(session.units[None], *how)[0]
     cut = int(session.at[int(ratios.max(axis=0).argmax())])
     figures = [_correlation(part.sum(axis=0)) for part in (session.units[:cut], session.units[cut:])]
     stretch = -(-session.trials // session.units.shape[0])

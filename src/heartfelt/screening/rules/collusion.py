@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,6 @@ class ParallelPairs:
 @remembered
 def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | str:
     """Compare the raters' sequences, or say why that is not possible. The options are complete."""
-    from heartfelt.screening._kernels_alignment import score_pairs
-
     sequences = comparable_sequences(view)
     if isinstance(sequences, str):
         return sequences
@@ -93,7 +92,7 @@ def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | s
     comparison = _Comparison(view, sequences, pairs, options)
     first, second = candidate_pairs(sequences, comparison.how[0])
     values = sequences.residual if sequences.shared_order else sequences.raw
-    scores = score_pairs(
+    scores = comparison.alignment.score_pairs(
         values, sequences.stimulus, sequences.edges, sequences.covariance, first, second, comparison.how
     )
     best = np.zeros(size)
@@ -126,19 +125,19 @@ class _Comparison:
     def __init__(self, view: RatingsView, sequences: Sequences, pairs: int, options: RuleOptions) -> None:
         self.view, self.sequences, self.pairs, self.options = view, sequences, pairs, options
         self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
+        name = "_alignment" if view.is_small else "_kernels_alignment"
+        self.alignment: Any = import_module(f"heartfelt.screening.{name}")
 
     def examine(self, i: int, j: int) -> dict[str, object]:
         """Calibrate one pair and describe its alignment."""
-        from heartfelt.screening._kernels_alignment import best_elsewhere, pair_weight
-
         made, alpha = self.sequences, self.options.alpha
-        weight = float(pair_weight(made.covariance[i], made.covariance[j]))
+        weight = float(self.alignment.pair_weight(made.covariance[i], made.covariance[j]))
         score, centre, steep = self._calibrate(i, j, made.shared_order, weight)
         p = p_residual = _tail(score, centre, steep)
         if not made.shared_order:
             p_residual = _tail(*self._calibrate(i, j, True, weight))
         a, b = made.of(i, made.shared_order), made.of(j, made.shared_order)
-        elsewhere = float(best_elsewhere(a, b, made.stimuli_of(i), self.how, weight)) / score
+        elsewhere = float(self.alignment.best_elsewhere(a, b, made.stimuli_of(i), self.how, weight)) / score
         adjusted = min(1.0, p * self.pairs)
         return {
             "rater": self._name(i),
@@ -158,8 +157,6 @@ class _Comparison:
 
     def _calibrate(self, i: int, j: int, residual: bool, weight: float) -> tuple[float, float, float]:
         """The pair's score, and mean and steepness of the Gumbel fitted to its surrogates."""
-        from heartfelt.screening._kernels_alignment import align, surrogate_scores
-
         a, b = self.sequences.of(i, residual), self.sequences.of(j, residual)
         sa, sb = self.sequences.stimuli_of(i), self.sequences.stimuli_of(j)
         block, draws = int(self.options.number("block")), int(self.options.number("draws"))
@@ -167,25 +164,23 @@ class _Comparison:
         def surrogates(a: Floats, b: Floats, sa: Ints, way: str) -> Floats:
             names = (self._name(i), self._name(j))
             seed = derived_seed(self.options.seed, "panel", "collusion", *names, way)
-            scores: Floats = surrogate_scores(a, b, sa, self.how, weight, block, draws, seed)
+            scores: Floats = self.alignment.surrogate_scores(a, b, sa, self.how, weight, block, draws, seed)
             return scores
 
         null = np.concatenate([surrogates(a, b, sa, "second"), surrogates(b, a, sb, "first")])
         # Two standard errors on top: among many pairs, the one whose spread came out too small would stand out.
         spread = float(null.std()) * (1.0 + 2.0 * np.sqrt((GUMBEL_KURTOSIS - 1.0) / 4.0 / null.size))
         steep = min(STEEPEST, float(np.pi / (spread * np.sqrt(6)))) if spread > 0 else STEEPEST
-        return float(align(a, b, sa, sb, self.how, weight)), float(null.mean()), steep
+        return float(self.alignment.align(a, b, sa, sb, self.how, weight)), float(null.mean()), steep
 
     def _describe(self, i: int, j: int, weight: float) -> dict[str, float]:
         """Positions aligned, correlation over them, share of equal answers, the share expected by chance, and offsets.
 
         By chance, any answer of one rater to a question may meet any answer of the other.
         """
-        from heartfelt.screening._kernels_alignment import path
-
         made = self.sequences
         a, b = made.of(i, made.shared_order), made.of(j, made.shared_order)
-        steps = path(a, b, made.stimuli_of(i), made.stimuli_of(j), self.how, weight)[::-1]
+        steps = self.alignment.path(a, b, made.stimuli_of(i), made.stimuli_of(j), self.how, weight)[::-1]
         u, v = a[steps[:, 0]].ravel(), b[steps[:, 1]].ravel()
         both = np.isfinite(u) & np.isfinite(v)
         u, v = u[both] - u[both].mean(), v[both] - v[both].mean()

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heartfelt.screening.dependence import dependence, standardise
 from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts, is_judged
 from heartfelt.screening.view import Block, Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
@@ -71,7 +72,7 @@ def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
     why: Reasons = ["too few answers"] * size
     for block in view.blocks():
         own_seed = derived_seed(seed, "panel", "informativeness", view.raters[block.rater])
-        result = _effect(block, draws, own_seed)
+        result = _effect(block, draws, own_seed, compiled=not view.is_small)
         if isinstance(result, str):
             why[block.rater] = result
         else:
@@ -80,10 +81,8 @@ def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
     return Effects(r, weight, p, view.ratings_of, why)
 
 
-def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float] | str:
+def _effect(block: Block, draws: int, seed: int, *, compiled: bool) -> tuple[float, float, float] | str:
     """Mean correlation, weight and p of one rater, or why there are none."""
-    from heartfelt.screening._kernels_dependence import dependence, standardise
-
     if block.answers.shape[0] < LEAST_TRIALS:
         return f"fewer than {LEAST_TRIALS} trials"
     y, x = block.answers.copy(), block.predictions.copy()
@@ -96,7 +95,7 @@ def _effect(block: Block, draws: int, seed: int) -> tuple[float, float, float] |
     y, x = np.ascontiguousarray(y[:, use]), np.ascontiguousarray(x[:, use])
     _, stratum = np.unique(block.seen[:, use], axis=0, return_inverse=True)
     stratum = stratum.ravel().astype(np.int64)
-    total, mean, variance, p = dependence(y, x, stratum, int(stratum.max()) + 1, draws, seed)
+    total, mean, variance, p = dependence(y, x, stratum, draws, seed, compiled=compiled)
     if variance <= 1e-12:
         return "no two trials had the same questions answered"
     weight = use.size**2 / variance - 2.0

@@ -9,14 +9,20 @@ without each shared item.
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 KAPPA, KAPPA_LINEAR, KAPPA_QUADRATIC, ACCURACY, BALANCED = range(5)
 FINE, TOO_FEW, NO_CHANCE = range(3)
 
 
-@njit(cache=True)
+@compiled
 def _apart(kind, x, y):
     if kind == KAPPA_LINEAR:
         return abs(x - y)
@@ -25,7 +31,7 @@ def _apart(kind, x, y):
     return 0.0 if x == y else 1.0
 
 
-@njit(cache=True)
+@compiled
 def _to_all(kind, x, scores, others, count):
     """Distance of a vote at ``x`` from all votes of the other rater."""
     total = 0.0
@@ -39,12 +45,12 @@ def _to_all(kind, x, scores, others, count):
     return total
 
 
-@njit(cache=True)
+@compiled
 def _kappa(n, observed, expected):
     return 1.0 - n * observed / expected if expected > 1e-12 * n * n else np.nan
 
 
-@njit(cache=True)
+@compiled
 def _score_kappa(kind, a, b, scores, count_a, count_b, without):
     """Cohen's kappa of two columns of votes as ``1 - n * observed / expected``, and without each row."""
     n = a.size
@@ -85,7 +91,7 @@ def _score_kappa(kind, a, b, scores, count_a, count_b, without):
     return value
 
 
-@njit(cache=True)
+@compiled
 def _score_accuracy(a, b, without):
     n = a.size
     same = 0
@@ -96,7 +102,7 @@ def _score_accuracy(a, b, without):
     return same / n
 
 
-@njit(cache=True)
+@compiled
 def _recall_without(total, kinds, right, count, hit):
     """Mean recall without one vote of a category with ``count`` votes, ``right`` of them met."""
     if count == 1:
@@ -104,7 +110,7 @@ def _recall_without(total, kinds, right, count, hit):
     return (total - right / count + (right - hit) / (count - 1.0)) / kinds
 
 
-@njit(cache=True)
+@compiled
 def _score_balanced(a, b, count_a, count_b, right, without):
     """Mean of the balanced accuracies with either rater taken as the truth, and without each row."""
     for t in range(a.size):
@@ -131,7 +137,7 @@ def _score_balanced(a, b, count_a, count_b, right, without):
     return 0.5 * (total_a / kinds_a + total_b / kinds_b)
 
 
-@njit(cache=True)
+@compiled
 def _sort(codes):
     """Shell sort, in place: compiles in a fraction of the time of a library sort."""
     gap = codes.size // 2
@@ -146,7 +152,7 @@ def _sort(codes):
     return codes
 
 
-@njit(cache=True)
+@compiled
 def _add(sums, row, value, n, sign):
     if not np.isnan(value):
         sums[row, 0] += sign * value
@@ -155,13 +161,13 @@ def _add(sums, row, value, n, sign):
         sums[row, 3] += sign * n
 
 
-@njit(cache=True)
+@compiled
 def _change(sums, row, whole, left, n):
     _add(sums, row, whole, n, -1.0)
     _add(sums, row, left, n - 1, 1.0)
 
 
-@njit(cache=True)
+@compiled
 def _meet(start, item_of, rater, mine, met, partners):
     """Count the items shared with each later rater; returns how many raters and items in all."""
     result, total = 0, 0
@@ -176,7 +182,7 @@ def _meet(start, item_of, rater, mine, met, partners):
     return result, total
 
 
-@njit(cache=True)
+@compiled
 def _gather(start, item_of, rater, code, mine, at, rows):
     """Lay out the shared votes partner by partner: own vote, other's vote, and where both stand."""
     for k in mine:
@@ -189,7 +195,7 @@ def _gather(start, item_of, rater, code, mine, at, rows):
             rows[3, to] = q
 
 
-@njit(cache=True)
+@compiled
 def _score(kind, a, b, scores, counts, without):
     if kind == ACCURACY:
         return _score_accuracy(a, b, without)
@@ -198,7 +204,7 @@ def _score(kind, a, b, scores, counts, without):
     return _score_kappa(kind, a, b, scores, counts[0], counts[1], without)
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def pair_scores(cast, scores, rater_start, order, kind, at_least, out, sums):
     """Score every pair of raters that shares an item; returns how many there are.
 

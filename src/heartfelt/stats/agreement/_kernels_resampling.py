@@ -4,18 +4,24 @@
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 
-@njit(cache=True)
+@compiled
 def _alpha(within, n, across, whole):
     if n < 2 or across <= 1e-12 * whole:
         return np.nan
     return 1.0 - (n - 1.0) * within / across
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def totals(start, inside, across):
     """Pairable ratings, and their disagreement within items and overall."""
     n, within, whole = 0, 0.0, 0.0
@@ -31,7 +37,7 @@ def totals(start, inside, across):
     return n, within, whole
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def deletions(start, rater, inside, across, own, fixed):
     """Alpha without each item, without each rater, and the spread of alpha without each single rating.
 
@@ -80,7 +86,7 @@ def deletions(start, rater, inside, across, own, fixed):
     return by_item, by_rater, loss[:, 1], cells, first, second
 
 
-@njit(cache=True)
+@compiled
 def _weighted_item(code, rater, scores, nominal, weight, here):
     """Weighted count, count of squares, and disagreement of distinct raters within one item."""
     a, a2, q = 0.0, 0.0, 0.0
@@ -110,7 +116,7 @@ def _weighted_item(code, rater, scores, nominal, weight, here):
     return a, a2, q / (a * a - a2)
 
 
-@njit(cache=True)
+@compiled
 def _ranks(start, rater, code, times, weight, scores):
     """Mid-ranks of the resampled pairable ratings, scaled to (0, 1), into the first column of ``scores``."""
     scores[:, 0] = 0.0
@@ -131,7 +137,7 @@ def _ranks(start, rater, code, times, weight, scores):
         below += here
 
 
-@njit(cache=True)
+@compiled
 def weighted_alpha(start, rater, code, scores, kind, times, weight, tiny):
     """Alpha where item i counts ``times[i]`` times and rater r ``weight[r]`` times, never meeting a copy.
 

@@ -8,11 +8,17 @@ and 0 for sets without a common member; distance is 1 less likeness.
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 
-@njit(cache=True)
+@compiled
 def _likeness(a, b, shared, masi):
     """Jaccard's index of two sets with ``a`` and ``b`` members; for MASI times 1, 2/3 or 1/3."""
     if a + b == 0:
@@ -23,7 +29,7 @@ def _likeness(a, b, shared, masi):
     return index * (2.0 / 3.0 if shared in (a, b) else 1.0 / 3.0)
 
 
-@njit(cache=True)
+@compiled
 def _shared(first, second):
     i, j, count = 0, 0, 0
     while i < first.size and j < second.size:
@@ -38,7 +44,7 @@ def _shared(first, second):
     return count
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def add_inside(item_start, code, start, members, masi, inside):
     """Distance of every rating to the other ratings of its item."""
     for i in range(item_start.size - 1):
@@ -53,7 +59,7 @@ def add_inside(item_start, code, start, members, masi, inside):
                 inside[q] += apart
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def likeness_sums(queries, references, weights, start, members, width, masi):
     """For each query set, the weighted sum of its likeness to the reference sets (each named once).
 

@@ -9,14 +9,20 @@ does to its item's own share is taken exactly, by counting the item without it.
 # numba infers the types of compiled functions from their arguments.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+
+from heartfelt.stats import _compiled
+
+compiled: Any = _compiled.compiled
+SMALL = _compiled.SMALL
 
 UNANIMOUS, MEAN_PAIRS, POOLED_PAIRS, LEAVE_ONE_OUT, AGAINST_PRIOR = range(5)
 IDENTITY, LINEAR, QUADRATIC, ORDINAL = range(4)
 
 
-@njit(cache=True)
+@compiled
 def weight(kind, x, y, k, j, reach, width):
     """Credit for two votes at places ``x`` and ``y`` (the ``k``-th and ``j``-th category): 1 when equal."""
     if k == j:
@@ -31,7 +37,7 @@ def weight(kind, x, y, k, j, reach, width):
     return 0.0
 
 
-@njit(cache=True)
+@compiled
 def _tally_item(code, count, cats):
     """Count categories of one item into ``count`` and list them in ``cats``; returns how many."""
     d = 0
@@ -43,7 +49,7 @@ def _tally_item(code, count, cats):
     return d
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def credits(start, code, kind, scores, widest):
     """Per vote, the credit summed over all votes of its item, itself included."""
     out = np.zeros(code.size)
@@ -70,7 +76,7 @@ def credits(start, code, kind, scores, widest):
     return out
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def agreement_parts(start, code, credit, width):
     """Items, items with two votes, their mean agreement, and the mean over items of category shares."""
     items, paired, agreement = 0, 0, 0.0
@@ -90,7 +96,7 @@ def agreement_parts(start, code, credit, width):
     return items, paired, agreement / max(paired, 1), share / max(items, 1)
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def chance_influence(cast, credit, slope, level, facts, people, fixed):
     """Influences on ``(pa - pe) / (1 - pe)``; ``slope`` is the derivative of ``pe`` by category share.
 
@@ -131,7 +137,7 @@ def chance_influence(cast, credit, slope, level, facts, people, fixed):
     return by_item, by_rater, votes, cells, first, second
 
 
-@njit(cache=True)
+@compiled
 def _others(n, top, tops, runner_up, leader, c):
     """The single most frequent category among the votes other than one for ``c`` (``n`` of them), or -1."""
     if n == top:
@@ -141,7 +147,7 @@ def _others(n, top, tops, runner_up, leader, c):
     return leader if tops == 1 else -1
 
 
-@njit(cache=True)
+@compiled
 def _contributions(kind, count, cats, d, m, prior, space):
     """One item's right answers and trials by true category; returns how many entries, and ties."""
     kinds, hits, trials = space
@@ -196,7 +202,7 @@ def _contributions(kind, count, cats, d, m, prior, space):
     return entries, ties
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def tally(start, code, kind, prior, width, widest):
     """Right answers and trials by true category over all items; ties; items that took part."""
     hit, trial = np.zeros(width), np.zeros(width)
@@ -221,7 +227,7 @@ def tally(start, code, kind, prior, width, widest):
     return hit, trial, ties, items
 
 
-@njit(cache=True)
+@compiled(interpret_below=SMALL)
 def tally_influence(cast, kind, prior, slopes, widest, people, fixed):
     """Influences on a function of the tallies with derivatives ``slopes`` (by right answers, by trials).
 

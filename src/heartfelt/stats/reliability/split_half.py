@@ -18,6 +18,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings, as_ratings
+from heartfelt.stats.reliability._splits import split_at_once, split_compiled
 from heartfelt.stats.reliability.spearman_brown import stepped_bound, stepped_up
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.two_way_jackknife import (
@@ -29,6 +30,8 @@ from heartfelt.stats.two_way_jackknife import (
 )
 from heartfelt.streams import stream
 
+COMPILED_FROM = 400_000
+"""Ratings times splits from which compiling pays."""
 METHOD = "split-half, Spearman-Brown"
 
 
@@ -57,19 +60,16 @@ def split_half(
             f"{enough} items have two or more ratings; a correlation needs three", METHOD, counts
         )
 
-    from heartfelt.stats._kernels_leaving_out import split_once
     from heartfelt.stats._kernels_reliability import group
 
     starts, order = group(d.item, len(d.items))
     sorted_rater, values = d.rater[order], d.value[order] - float(d.value.mean())
     sums = [np.zeros(len(d.items)), np.zeros(len(d.raters)), np.zeros(d.size)]
     rng = stream(seed, "reliability", "split half")
-    total = 0.0
-    for _ in range(splits):
-        r = split_once(starts, sorted_rater, values, rng.random(d.size), *sums)
-        if r == 2.0:
-            return Estimate.missing("a half has no variance over the items", METHOD, counts)
-        total += r
+    split = split_compiled if splits * d.size > COMPILED_FROM else split_at_once
+    total = split(starts, sorted_rater, values, rng, splits, *sums)
+    if total is None:
+        return Estimate.missing("a half has no variance over the items", METHOD, counts)
     r, step = total / splits, length_factor(d.per_item)
     full = stepped_up(r, step)
     if not np.isfinite(full):

@@ -166,7 +166,9 @@ def _means(collection: Collection, names: list[str]) -> dict[str, list[dict[str,
     ratings = collection.ratings().filter(
         (pl.col("kind") == "rating") & ~pl.col("excluded") & pl.col("stimulus").is_in(names)
     )
-    means = ratings.group_by("stimulus", "question").agg(pl.mean("value").alias("mean"), pl.len().alias("n"))
+    means = ratings.group_by("stimulus", "question").agg(
+        pl.mean("value").alias("mean"), pl.count("value").alias("n")
+    )
     by_question = {name: rows for (name,), rows in means.partition_by("question", as_dict=True).items()}
     out: dict[str, list[dict[str, Any]]] = {}
     for question in collection.study.asked:

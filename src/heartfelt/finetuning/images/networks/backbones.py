@@ -26,6 +26,7 @@ from heartfelt.finetuning.images.networks.densenet import BLOCKS, FIRST, GROWTH,
 from heartfelt.finetuning.images.networks.vgg import VGG16, WIDTHS
 from heartfelt.models.efficientnet import DIMENSIONS
 from heartfelt.models.hub import loaded_from, transformers_library
+from heartfelt.models.network import hub_access
 from heartfelt.wording import plural
 
 _OF_CLASSES = {"id2label", "label2id", "num_labels", "problem_type", "architectures", "_name_or_path"}
@@ -237,7 +238,7 @@ def published_backbone(name: str, weights: str, revision: str = "main", *, vecto
             raise ValueError(f"{plural(len(missing), 'weight')} of {name} are missing, such as {missing[0]}")
         return network
 
-    return kind.wrap(loaded_from(weights, load), vector)
+    return kind.wrap(loaded_from(weights, load, revision), vector)
 
 
 def check_config(name: str, config: Mapping[str, object]) -> None:
@@ -257,9 +258,10 @@ def standardisation(weights: str, revision: str) -> tuple[tuple[float, ...], tup
 
     where = str(Path(weights).expanduser())
     try:
-        stored, _ = BaseImageProcessor.get_image_processor_dict(
-            where if Path(where).is_dir() else weights, revision=revision
-        )
+        with hub_access(weights, revision):
+            stored, _ = BaseImageProcessor.get_image_processor_dict(
+                where if Path(where).is_dir() else weights, revision=revision
+            )
     except OSError:
         stored = {}
     return tuple(stored.get("image_mean") or IMAGENET_MEAN), tuple(stored.get("image_std") or IMAGENET_SPREAD)

@@ -1,0 +1,315 @@
+"""Annotation tools: Label Studio and Potato. Their JSON holds the answers of each annotator to each item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.formats.format import FORMATS
+from heartfelt.formats.json_files import read_json, read_jsonl
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import SourceTable, rows_of
+from heartfelt.formats.tools.export import (
+    Layout,
+    ToolExport,
+    glance,
+    media_columns,
+    selected,
+    stimulus_column,
+    without_empty,
+)
+from heartfelt.study.scale import Tags
+from heartfelt.tables import LEDGER
+
+_UPLOADED = re.compile(r".*/upload/\d+/[0-9a-f]{8}-(.+)")
+_LOCAL = re.compile(r".*[?&]d=([^&]+)")
+_SINGLE = {"rating": "rating", "number": "number", "datetime": "datetime", "pairwise": "selected"}
+"""Kinds of controls whose value is one answer, and the key it has."""
+_LISTS = {"choices": "choices", "textarea": "text"}
+"""Kinds of controls whose value is a list of answers."""
+_OWN = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"}
+
+
+@dataclass(slots=True)
+class Collected:
+    """Answers read so far, and what was left out with the reasons."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    tags: set[str] = field(default_factory=set)
+    """Questions to which somebody gave several answers."""
+    lost: list[dict[str, str | None]] = field(default_factory=list)
+
+    def leave_out(
+        self, what: str, reason: str, rater: str | None = None, stimulus: str | None = None
+    ) -> None:
+        """Count something that is no answer."""
+        self.lost.append(
+            {"what": what, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"}
+        )
+
+    def answer(self, question: str, values: list[str], **about: Any) -> None:
+        """Add an answer; several answers to one question make it a question of tags."""
+        if len(values) > 1:
+            self.tags.add(question)
+        self.rows.append({**about, "question": question, "value": Tags(type="tags").separator.join(values)})
+
+    def table(self, path: Path, notes: list[str], stimulus_columns: list[str]) -> SourceTable:
+        """All answers as a long table."""
+        if not self.rows:
+            reasons = (
+                "; ".join(sorted({str(line["reason"]) for line in self.lost})) or "there are no annotations"
+            )
+            raise InputError(
+                f"{path} holds no answers ({reasons}).", "Export the annotations, not the tasks alone."
+            )
+        frame = without_empty(pl.DataFrame(self.rows, infer_schema_length=None, strict=False))
+        facts = [name for name in stimulus_columns if name in frame.columns]
+        options = {"rater": "rater", "stimulus": "stimulus", "question": "question", "value": "value"}
+        options |= {"seconds": "seconds"} if "seconds" in frame.columns else {}
+        options |= {"at": "at"} if "at" in frame.columns else {}
+        options |= {"stimulus_columns": ",".join(facts)} if facts else {}
+        options |= {f"scale.{question}": "tags" for question in sorted(self.tags)}
+        schema = dict.fromkeys(("what", "rater", "stimulus", "reason", "stage"), pl.String)
+        ledger = LEDGER.check(pl.DataFrame(self.lost, schema=schema), str(path)) if self.lost else None
+        return SourceTable(path, frame.lazy(), options, notes=tuple(notes), ledger=ledger)
+
+
+class LabelStudio(ToolExport):
+    """An export of Label Studio."""
+
+    name: ClassVar[str] = "label-studio"
+    title: ClassVar[str] = "Label Studio"
+    about: ClassVar[str] = "Label Studio: an export as JSON, JSON-MIN, CSV or TSV"
+    example_data: ClassVar[str] = "example/label_studio.json"
+
+    def recognises(self, source: Path) -> bool:
+        """Tasks with annotations, or the columns of the small exports."""
+        look = glance(source)
+        if look is None:
+            return False
+        return (
+            look.has_keys("annotations", "result", "from_name")
+            or look.has_keys("annotator", "annotation_id", "lead_time")
+            or look.columns >= {"annotator", "annotation_id", "lead_time"}
+        )
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per annotator, item and question."""
+        if source.is_dir():
+            exports = sorted(p for p in source.iterdir() if p.suffix == ".json")
+            if len(exports) != 1:
+                raise InputError(f"{source} holds {len(exports)} JSON files.", "Point to the export itself.")
+            source = exports[0]
+        look = glance(source)
+        if look is not None and look.is_json and '"annotations"' in look.head:
+            return "long", selected(_label_studio_tasks(source, read_json(source)), options)
+        return "long", self._small(source, options)
+
+    def _small(self, source: Path, options: Mapping[str, str]) -> SourceTable:
+        """JSON-MIN, CSV and TSV: a row per annotation with a column per control, and the task's data."""
+        table = open_source(source, options)
+        rows = without_empty(table.rows.collect())
+        if not {"annotator", "annotation_id"} <= set(rows.columns):
+            raise InputError(
+                f"{source} is not an export of Label Studio.", "Export it as JSON, JSON-MIN, CSV or TSV."
+            )
+        others = [name for name in rows.columns if name not in _OWN]
+        media = media_columns(rows, others)
+        stimulus = stimulus_column(rows, media or others, table)
+        shared = rows.group_by("id").agg(pl.col(others).n_unique()) if "id" in rows.columns else rows
+        facts = [
+            n
+            for n in others
+            if n != stimulus
+            and "id" in rows.columns
+            and (shared[n] == 1).all()
+            and shared.height < rows.height
+        ]
+        values = options.get("value") or ",".join(n for n in others if n != stimulus and n not in facts)
+        rows = rows.with_columns(pl.col(stimulus).map_elements(_file_name, return_dtype=pl.String))
+        more = {"rater": "annotator", "stimulus": stimulus, "value": values, "seconds": "lead_time"}
+        more |= {"stimulus_columns": ",".join(facts)} if facts else {}
+        more |= {"at": "created_at"} if "created_at" in rows.columns else {}
+        more = {role: name for role, name in more.items() if role != "seconds" or name in rows.columns}
+        return SourceTable(source, rows.lazy(), more, notes=table.notes, ledger=table.ledger)
+
+
+def _label_studio_tasks(path: Path, content: Any) -> SourceTable:
+    tasks = [task for task in content if isinstance(task, dict)] if isinstance(content, list) else []
+    data: list[dict[str, Any]] = [
+        task["data"] if isinstance(task.get("data"), dict) else {} for task in tasks
+    ]
+    names = list(dict.fromkeys(name for item in data for name in item))
+    frame = pl.DataFrame(
+        {name: [_text(item.get(name)) for item in data] for name in names},
+        schema=dict.fromkeys(names, pl.String),
+    )
+    media = media_columns(frame, names)
+    key = media[0] if len(media) == 1 else None
+    collected = Collected()
+    predictions = 0
+    for task, item in zip(tasks, data, strict=True):
+        stimulus = _file_name(str(item[key])) if key and item.get(key) else str(task.get("id"))
+        facts = {
+            name: _text(value)
+            for name, value in item.items()
+            if name != key and not isinstance(value, dict | list)
+        }
+        predictions += len(task.get("predictions") or [])
+        for annotation in task.get("annotations") or []:
+            _annotation(collected, annotation, stimulus, facts)
+    notes = [f"'{key}' names the stimulus." if key else "The task's id names the stimulus."]
+    if predictions:
+        notes.append(f"{predictions:,} predictions of models were not read: they are no answers of people.")
+    return collected.table(path, notes, [name for name in names if name != key])
+
+
+def _annotation(
+    collected: Collected, annotation: Mapping[str, Any], stimulus: str, facts: Mapping[str, Any]
+) -> None:
+    by = annotation.get("completed_by")
+    rater = str(by.get("id", "unknown")) if isinstance(by, dict) else str(by)
+    if annotation.get("was_cancelled"):
+        collected.leave_out("rating", "task that the annotator skipped", rater, stimulus)
+        return
+    about = {
+        "rater": rater,
+        "stimulus": stimulus,
+        **{
+            name: value
+            for name, value in facts.items()
+            if name not in {"rater", "stimulus", "question", "value"}
+        },
+        "seconds": annotation.get("lead_time"),
+        "at": annotation.get("created_at"),
+    }
+    for result in annotation.get("result") or []:
+        kind, value = str(result.get("type", "")), result.get("value") or {}
+        if kind in _SINGLE and _SINGLE[kind] in value:
+            collected.answer(str(result.get("from_name")), [str(value[_SINGLE[kind]])], **about)
+        elif kind in _LISTS and value.get(_LISTS[kind]):
+            given = value[_LISTS[kind]]
+            collected.answer(
+                str(result.get("from_name")),
+                [str(v) for v in given] if isinstance(given, list) else [str(given)],
+                **about,
+            )
+        else:
+            collected.leave_out(
+                "rating", f"annotation of type '{kind}', which is about a part of the item", rater, stimulus
+            )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None or isinstance(value, dict | list) else str(value)
+
+
+def _file_name(path: str) -> str:
+    """The name a file had before Label Studio stored it."""
+    for shape in (_UPLOADED, _LOCAL):
+        if match := shape.fullmatch(path):
+            return match[1]
+    return path
+
+
+class Potato(ToolExport):
+    """The output folder of Potato, or one of its files."""
+
+    name: ClassVar[str] = "potato"
+    title: ClassVar[str] = "Potato"
+    about: ClassVar[str] = (
+        "Potato: the folder annotation_output, or its annotated_instances as JSONL, CSV or TSV"
+    )
+    example_data: ClassVar[str] = "example/potato"
+    _FILE: ClassVar[str] = "annotated_instances.jsonl"
+
+    def recognises(self, source: Path) -> bool:
+        """Folders of annotators with their annotated instances, or a file of such."""
+        if source.is_dir():
+            return any(source.glob(f"*/{self._FILE}"))
+        look = glance(source)
+        return look is not None and (
+            look.has_keys("label_annotations") or any(":::" in name for name in look.columns)
+        )
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per annotator, item and scheme."""
+        collected = Collected()
+        for rater, instance, schemes, seconds in self._instances(source):
+            if re.search(r"(?i)attention|_testing_|gold_standard_test|prestudy|consent", instance):
+                collected.leave_out("rating", "attention check or page that is no item", rater, instance)
+                continue
+            for scheme, labels in schemes.items():
+                values = [value for label, given in labels.items() if (value := _potato_answer(label, given))]
+                if values:
+                    collected.answer(scheme, values, rater=rater, stimulus=instance, seconds=seconds)
+        path = source / source.name if source.is_dir() else source
+        return "long", selected(collected.table(path, [], []), options)
+
+    def _instances(self, source: Path) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], float | None]]:
+        """Every annotated instance: the annotator, its id, the labels of each scheme, and the seconds it took."""
+        paths = sorted(source.glob(f"*/{self._FILE}")) if source.is_dir() else [source]
+        if not paths:
+            raise InputError(
+                f"{source} holds no {self._FILE}.", "Point to Potato's folder annotation_output."
+            )
+        for path in paths:
+            if path.suffix.lower() not in {".jsonl", ".json"}:
+                yield from _potato_table(path)
+                continue
+            for _, record in read_jsonl(path):
+                rater = str(record.get("user_id") or path.parent.name)
+                instance = str(record.get("instance_id") or record.get("id"))
+                schemes = record.get("label_annotations") or {}
+                plain = {
+                    name: given if isinstance(given, dict) else {"": given} for name, given in schemes.items()
+                }
+                yield rater, instance, plain, _potato_seconds(record.get("behavioral_data"))
+
+
+def _potato_table(path: Path) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], float | None]]:
+    """The instances of a CSV or TSV: a column ``scheme:::label`` per label."""
+    rows = rows_of(path, {})
+    rater = next((name for name in ("user", "user_id", "annotator") if name in rows.columns), None)
+    instance = next((name for name in ("instance_id", "id") if name in rows.columns), None)
+    if rater is None or instance is None:
+        raise InputError(
+            f"{path} has no columns 'user' and 'instance_id'.", "Point to Potato's annotated_instances."
+        )
+    for row in rows.iter_rows(named=True):
+        schemes: dict[str, dict[str, Any]] = {}
+        for name, cell in row.items():
+            scheme, mark, label = name.partition(":::")
+            if mark and cell not in (None, ""):
+                schemes.setdefault(scheme, {})[label] = cell
+        yield str(row[rater]), str(row[instance]), schemes, None
+
+
+def _potato_answer(label: str, given: Any) -> str | None:
+    """One answer: what was typed or slid, the point of a Likert scale, or the label that was chosen."""
+    if given in (None, "", False, "false"):
+        return None
+    if match := re.fullmatch(r"scale_(-?\d+)", label):
+        return match[1]
+    typed = re.fullmatch(r"(?:text_?box|slider|number|free_response|value|)", label) is not None
+    return str(given) if typed else label
+
+
+def _potato_seconds(behaviour: Any) -> float | None:
+    """The seconds in ``Time spent: 0d 0h 0m 7s``."""
+    text = str(behaviour.get("time_string", "")) if isinstance(behaviour, dict) else ""
+    match = re.search(r"(\d+)d (\d+)h (\d+)m (\d+)s", text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = map(int, match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+for _format in (LabelStudio(), Potato()):
+    FORMATS.add(_format.name, _format)

@@ -1,0 +1,427 @@
+"""Experiment builders: PsychoPy, jsPsych, Gorilla and PsyToolkit.
+
+They write one row per trial or event, usually a file per participant, with practice, instructions and fixations among the
+answers. What is no answer is counted in the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from heartfelt.errors import InputError, as_option
+from heartfelt.formats.columns import number_expr
+from heartfelt.formats.delimited import read_delimited
+from heartfelt.formats.format import FORMATS
+from heartfelt.formats.json_files import text_of
+from heartfelt.formats.participant_files import open_source, participants_table
+from heartfelt.formats.source_table import (
+    SourceTable,
+)
+from heartfelt.formats.tools.export import (
+    ATTENTION,
+    NOT_RATED,
+    PRACTICE,
+    Layout,
+    ToolExport,
+    filled,
+    glance,
+    left_out,
+    matches,
+    media_columns,
+    rater_column,
+    selected,
+    stimulus_column,
+    without_empty,
+)
+
+_FILE = "participant_file"
+"""The column of a participant's file while the survey's answers are joined."""
+_PART_NAMES = (
+    r"(?i)^(?:task|phase|part|block|stage|section|test_part|trial_part|trial_name|condition_type|screen)$"
+)
+"""Columns in which a researcher marks practice and attention trials."""
+
+
+def _rater(table: SourceTable) -> str:
+    stated = table.options.get("rater")
+    column = stated or rater_column(table.columns)
+    if column is None:
+        raise InputError(
+            f"{table.where}: no column names the participant.",
+            f"Name it with {as_option('rater', 'COLUMN')}, or read the folder with one file per participant.",
+        )
+    return column
+
+
+class PsychoPy(ToolExport):
+    """Trial-by-trial CSV files of PsychoPy and Pavlovia."""
+
+    name: ClassVar[str] = "psychopy"
+    title: ClassVar[str] = "PsychoPy"
+    about: ClassVar[str] = "PsychoPy and Pavlovia: the folder 'data' with a CSV file per participant"
+    example_data: ClassVar[str] = "example/psychopy"
+    _INFO: ClassVar[set[str]] = {
+        "participant", "session", "date", "expName", "expVersion", "psychopyVersion", "frameRate", "expStart", "OS", "notes",
+    }  # fmt: skip
+
+    def recognises(self, source: Path) -> bool:
+        """Columns of a loop (``trials.thisN``) and of the experiment's information."""
+        look = glance(source)
+        return (
+            look is not None
+            and bool(look.columns & {"psychopyVersion", "expName", "thisRow.t"})
+            and any(name.endswith((".thisN", ".thisRepN")) for name in look.columns)
+        )
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per trial; the components' ``.response`` columns are the questions."""
+        table = open_source(source, options, suffixes={".csv", ".tsv", ".xlsx"})
+        rows = without_empty(table.rows.collect())
+        rater = _rater(replace(table, rows=rows.lazy()))
+        values = table.names_in("value") or _responses(rows.columns)
+        if not values:
+            raise InputError(
+                f"{table.where}: no component has a response.",
+                f"Name the columns of answers with {as_option('value', 'COLUMN')}.",
+            )
+        loops = [name for name in rows.columns if name.endswith(".thisN") and re.search(PRACTICE, name)]
+        practice = pl.any_horizontal(filled(name) for name in loops) if loops else pl.lit(False)
+        conditions = [name for name in rows.columns if "." not in name and name not in {*self._INFO, rater}]
+        answered = pl.any_horizontal(filled(name) for name in values)
+        stimulus = stimulus_column(rows.filter(answered & ~practice), conditions, table)
+        table = left_out(
+            replace(table, rows=rows.lazy()),
+            {
+                "practice trial": practice
+                | matches([c for c in conditions if re.match(_PART_NAMES, c)], PRACTICE),
+                "no answer in the row (instructions, fixation, breaks)": ~answered,
+                "answer without a stimulus": ~filled(stimulus),
+            },
+            rater,
+        )
+        times = [name.rpartition(".")[0] + ".rt" for name in values]
+        timed = {"seconds": times[0]} if len(values) == 1 and times[0] in rows.columns else {}
+        short = {name: name.rpartition(".")[0] for name in values if "value" not in options}
+        short = {old: new for old, new in short.items() if new not in rows.columns}
+        more = {
+            "rater": rater,
+            "stimulus": stimulus,
+            "value": ",".join(short.get(v, v) for v in values),
+            **timed,
+        }
+        return "long", replace(table, rows=table.rows.rename(short), options=more)
+
+
+def _responses(columns: list[str]) -> list[str]:
+    """The columns of answers: of sliders and rating scales, else of keys."""
+    rated = [name for name in columns if name.endswith((".response", ".rating"))]
+    return rated or [name for name in columns if name.endswith(".keys")]
+
+
+class JsPsych(ToolExport):
+    """Data of jsPsych: CSV or JSON, a file per participant or all in one."""
+
+    name: ClassVar[str] = "jspsych"
+    title: ClassVar[str] = "jsPsych"
+    about: ClassVar[str] = "jsPsych: CSV or JSON, one file or a folder with a file per participant"
+    example_data: ClassVar[str] = "example/jspsych"
+    _COLUMNS: ClassVar[tuple[str, ...]] = ("trial_type", "trial_index", "time_elapsed")
+
+    def recognises(self, source: Path) -> bool:
+        """The columns that every trial of jsPsych has."""
+        look = glance(source)
+        return look is not None and (look.columns >= set(self._COLUMNS) or look.has_keys(*self._COLUMNS))
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per trial with a stimulus and a response; a form's fields are a question each."""
+        table = open_source(source, options, suffixes={".csv", ".tsv", ".json", ".jsonl", ".txt", ".xlsx"})
+        if len({*self._COLUMNS} - {*table.columns}) > 0:
+            raise InputError(
+                f"{table.where} is not data of jsPsych.", f"It needs the columns {', '.join(self._COLUMNS)}."
+            )
+        rows, fields = _unfolded(without_empty(table.rows.collect()))
+        table = replace(table, rows=rows.lazy())
+        rater = _rater(table)
+        types = rows["trial_type"].cast(pl.String)
+        asks = types.str.contains(r"slider|button|survey|likert|rating|multi|form|select")
+        asking = rows.filter(asks.fill_null(False))
+        if not any(asking[name].drop_nulls().len() for name in ("response", *fields) if name in rows.columns):
+            asks = types.str.contains("response")  # an experiment that takes keys only
+        rows = rows.with_columns(asks.fill_null(False).alias("\0asks"))
+        values = table.names_in("value") or [name for name in ("response", *fields) if name in rows.columns]
+        stimulus, rows = _shown(rows, table)
+        parts = [name for name in rows.columns if re.match(_PART_NAMES, name)]
+        answered = pl.any_horizontal(filled(name) for name in values)
+        reasons = {
+            f"trial of type '{kind}'" if kind else "trial without a type": ~pl.col("\0asks")
+            & pl.col("trial_type").cast(pl.String).eq_missing(pl.lit(kind, dtype=pl.String))
+            for kind in types.unique(maintain_order=True)
+        }
+        table = left_out(
+            replace(table, rows=rows.lazy()),
+            {
+                "practice trial": matches(parts, PRACTICE),
+                "attention check": matches(parts, ATTENTION),
+                "instructions, consent or fixation": matches(parts, NOT_RATED),
+                **reasons,
+                "no answer in the row": ~answered,
+                "answer without a stimulus (questions about the participant)": ~filled(stimulus),
+            },
+            rater,
+        )
+        answers = without_empty(table.rows.drop("\0asks").collect())
+        values = [name for name in values if name in answers.columns]
+        more = {"rater": rater, "stimulus": stimulus, "value": ",".join(values), "position": "trial_index"}
+        if "rt" in answers.columns and "seconds" not in answers.columns:
+            answers = answers.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
+            more["seconds"] = "seconds"
+        asked = next((name for name in ("question", "dimension", "scale") if name in answers.columns), None)
+        if len(values) == 1 and asked is not None:
+            more["question"] = asked
+        elif values == ["response"] and "rating" not in answers.columns:
+            answers, more["value"] = answers.rename({"response": "rating"}), "rating"
+        return "long", replace(table, rows=answers.lazy(), options=more)
+
+
+def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The rows with the fields of a form's response (``{"Q0": 3}``) as columns of their own, and these columns."""
+    old = [name for name in rows.columns if name.startswith("responses.")]
+    rows = rows.rename({name: f"response.{name.partition('.')[2]}" for name in old}, strict=False)
+    source = next((name for name in ("response", "responses") if name in rows.columns), None)
+    records = [_form(cell) for cell in rows[source].cast(pl.String)] if source else []
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if names and source:
+        columns = [
+            pl.Series(f"response.{name}", [_cell(record.get(name)) for record in records], pl.String)
+            for name in names
+        ]
+        plain = [
+            None if record else cell
+            for record, cell in zip(records, rows[source].cast(pl.String), strict=True)
+        ]
+        rows = rows.with_columns(*columns, pl.Series(source, plain, pl.String))
+    if source == "responses":
+        rows = rows.rename({"responses": "response"})
+    fields = [name for name in rows.columns if name.startswith("response.")]
+    short = {name: name.partition(".")[2] for name in fields}
+    short = {old: new for old, new in short.items() if new not in rows.columns}
+    return rows.rename(short), [short.get(name, name) for name in fields]
+
+
+def _form(cell: str | None) -> dict[str, Any]:
+    if cell is None or not cell.lstrip().startswith("{"):
+        return {}
+    try:
+        content = json.loads(cell)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _cell(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+
+
+def _shown(rows: pl.DataFrame, table: SourceTable) -> tuple[str, pl.DataFrame]:
+    """The column of the stimulus: jsPsych's own, without HTML, else one the researcher added."""
+    if "stimulus" in table.options:
+        return table.options["stimulus"], rows
+    taken = {"trial_type", "internal_node_id", "view_history", "plugin_version", "response", "\0asks"}
+    added = [name for name in rows.columns if name not in taken and rows[name].dtype == pl.String]
+    asked = rows.filter(pl.col("\0asks"))
+    if "stimulus" in rows.columns and asked["stimulus"].drop_nulls().len():
+        text = pl.col("stimulus").cast(pl.String)
+        shown = pl.coalesce(
+            text.str.extract(r"""(?i)<(?:img|audio|video|source)[^>]*?src\s*=\s*["']([^"']+)["']"""),
+            text.str.replace_all(r"<[^>]+>", " ").str.replace_all(r"\s+", " ").str.strip_chars(),
+        )
+        return "stimulus", rows.with_columns(shown.alias("stimulus"))
+    return stimulus_column(asked, media_columns(asked, added) or added, table), rows
+
+
+class Gorilla(ToolExport):
+    """Task data of Gorilla Experiment Builder."""
+
+    name: ClassVar[str] = "gorilla"
+    title: ClassVar[str] = "Gorilla"
+    about: ClassVar[str] = "Gorilla: the CSV or Excel file of a task (Task Builder 1 and 2)"
+    example_data: ClassVar[str] = "example/gorilla.csv"
+    _BEFORE: ClassVar[str] = "Participant Private ID"
+
+    def recognises(self, source: Path) -> bool:
+        """Gorilla's columns of events and participants."""
+        look = glance(source)
+        return look is not None and look.columns >= {"Event Index", self._BEFORE}
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per response of a zone (or object); the spreadsheet's columns name the stimulus."""
+        table = open_source(source, options)
+        rows = without_empty(table.rows.collect())
+        if not {"Event Index", self._BEFORE, "Response"} <= set(rows.columns):
+            raise InputError(
+                f"{table.where} is not the data of a task in Gorilla.",
+                "Download the data of the task node: it has the columns Event Index, Participant Private ID and Response.",
+            )
+        second = "Response Type" in rows.columns
+        kind, zone = ("Response Type", "Object Name") if second else ("Zone Type", "Zone Name")
+        answer = (
+            pl.col(kind)
+            .cast(pl.String)
+            .str.contains("(?i)^response" if second else "(?i)response|rating|slider")
+        )
+        if kind not in rows.columns:
+            answer = filled("Response")
+        own = [name for name in rows.columns if name.startswith("Spreadsheet: ")]
+        own = own or rows.columns[rows.columns.index("Response") + 1 :]
+        marks = [
+            name
+            for name in rows.columns
+            if name.lower() in {"display", "screen name", "spreadsheet: display"}
+        ]
+        stimulus = stimulus_column(
+            rows.filter(answer.fill_null(False)), [n for n in own if n not in marks], table
+        )
+        table = left_out(
+            replace(table, rows=rows.lazy()),
+            {
+                "end of the file": pl.col("Event Index").cast(pl.String) == "END OF FILE",
+                "practice trial": matches(marks, PRACTICE),
+                "attention check": matches(marks, ATTENTION),
+                "event that is no response (fixation, instructions, continue)": ~answer.fill_null(False)
+                | ~filled("Response"),
+                "answer without a stimulus": ~filled(stimulus),
+            },
+            self._BEFORE,
+        )
+        answers = without_empty(table.rows.collect())
+        more = {"rater": self._BEFORE, "stimulus": stimulus, "value": "Response"}
+        if zone in answers.columns:
+            more["question"] = zone
+        if "Reaction Time" in answers.columns:
+            answers = answers.with_columns((number_expr("Reaction Time") / 1000).alias("seconds"))
+            more["seconds"] = "seconds"
+        if "Trial Number" in answers.columns:
+            more["position"] = "Trial Number"
+        return "long", replace(table, rows=answers.lazy(), options=more)
+
+
+class PsyToolkit(ToolExport, layouts=("long", "wide")):
+    """A download of PsyToolkit: ``data.csv`` of the survey, and ``experiment_data`` with a file per participant."""
+
+    name: ClassVar[str] = "psytoolkit"
+    title: ClassVar[str] = "PsyToolkit"
+    about: ClassVar[str] = "PsyToolkit: the unpacked download, with data.csv and the folder experiment_data"
+    example_data: ClassVar[str] = "example/psytoolkit"
+    own_options: ClassVar[Mapping[str, str]] = {
+        "columns": "the names of the experiment's columns, with commas, as its script saves them; guessed if left out",
+    }
+    _TIMES: ClassVar[set[str]] = {"TIME_start", "TIME_end", "TIME_total"}
+
+    def recognises(self, source: Path) -> bool:
+        """A folder with ``experiment_data`` in it, or the survey's ``data.csv``."""
+        if source.is_dir() and (source / "experiment_data").is_dir():
+            return True
+        survey = source / "data.csv" if source.is_dir() else source
+        look = glance(survey)
+        return look is not None and "participant" in look.columns and bool(look.columns & self._TIMES)
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """The trials of the experiment where there are such, with what the survey asked; else the survey."""
+        folder = source / "experiment_data"
+        survey = source / "data.csv" if source.is_dir() else source
+        if not folder.is_dir():
+            table = open_source(survey, options)
+            return "wide", replace(table, options={"id": "participant"})
+        files = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
+        if not files:
+            raise InputError(f"{folder} holds no data files.", "Unpack the whole download of PsyToolkit.")
+        frames = {path: _plain_rows(path) for path in files}
+        whole = participants_table(source, frames)
+        rows, named = _named_columns(whole.rows.collect().rename({"participant": _FILE}), options, folder)
+        notes = [f"{len(files)} files of {folder.name} were read as one table.", *named]
+        more = {"rater": _FILE, "stimulus": "stimulus", "value": "rating"}
+        if "columns" in options:
+            more = {"rater": _FILE}
+        if survey.is_file():
+            rows, facts = _with_survey(rows, files, read_delimited(survey))
+            more |= {"rater_columns": ",".join(facts)} if facts else {}
+        if "rt" in rows.columns:
+            rows = rows.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
+        table = SourceTable(source / source.name, rows.lazy(), more, notes=tuple(notes))
+        return "long", selected(table, options)
+
+
+def _plain_rows(path: Path) -> pl.DataFrame:
+    """The lines of a data file: cells with spaces between them, without a header."""
+    lines = [line.split() for line in text_of(path).split("\n") if line.strip()]
+    if not lines:
+        return pl.DataFrame()
+    width = max(map(len, lines))
+    cells = [[*line, *[None] * (width - len(line))] for line in lines]
+    return pl.DataFrame(cells, schema={f"column_{at}": pl.String for at in range(1, width + 1)}, orient="row")
+
+
+def _named_columns(
+    rows: pl.DataFrame, options: Mapping[str, str], folder: Path
+) -> tuple[pl.DataFrame, list[str]]:
+    """The rows with names: those that ``columns`` gives, or stimulus, rating and rt where they are unmistakable."""
+    plain = [name for name in rows.columns if name != _FILE]
+    if "columns" in options:
+        names = [name.strip() for name in options["columns"].split(",") if name.strip()]
+        if len(names) != len(plain):
+            raise InputError(
+                f"{folder}: the files have {len(plain)} columns, and {len(names)} are named.",
+                f"Name all of them, in order. The first row is: {' '.join(map(str, rows.row(0)))}.",
+            )
+        return rows.rename(dict(zip(plain, names, strict=True))), []
+    numbers = {name: rows[name].cast(pl.Float64, strict=False) for name in plain}
+    words = [name for name in plain if numbers[name].is_null().all() and rows[name].n_unique() > 1]
+    media = media_columns(rows, words) or words
+    whole = [
+        n for n in plain if n not in words and numbers[n].is_not_null().all() and (numbers[n] % 1 == 0).all()
+    ]
+    scales = [n for n in whole if 1 < numbers[n].n_unique() <= 11 and numbers[n].is_between(0, 10).all()]
+    times = [n for n in whole if numbers[n].gt(100).mean() == 1]
+    if len(media) != 1 or len(scales) != 1 or len(times) > 1:
+        first = " ".join(str(cell) for cell in rows.row(0)[: len(plain)])
+        raise InputError(
+            f"{folder}: the files have no header, and which column is which cannot be told from the first row: {first}",
+            "Name the columns in the order in which the experiment's script saves them, such as"
+            f" {as_option('columns', ','.join(['block', 'stimulus', 'rating', 'rt'][: len(plain)]))}.",
+        )
+    named = {media[0]: "stimulus", scales[0]: "rating", **({times[0]: "rt"} if times else {})}
+    listed = ", ".join(f"column {plain.index(old) + 1} is {new}" for old, new in named.items())
+    return rows.rename(named), [
+        f"The files have no header: {listed}. Name them with {as_option('columns', '…')}."
+    ]
+
+
+def _with_survey(
+    rows: pl.DataFrame, files: list[Path], survey: pl.DataFrame
+) -> tuple[pl.DataFrame, list[str]]:
+    """The trials with the participant's id and answers to the survey: a column of it holds the names of data files."""
+    stems = {path.stem for path in files}
+    cells = {name: survey[name].cast(pl.String).str.strip_suffix(".txt") for name in survey.columns}
+    linked = [name for name, column in cells.items() if set(column.drop_nulls()) & stems]
+    if not linked:
+        return rows, []
+    people = survey.with_columns(cells[linked[0]].alias(_FILE)).drop(linked)
+    people = people.drop_nulls(_FILE).unique(_FILE, keep="first", maintain_order=True)
+    joined = rows.join(people, on=_FILE, how="left", maintain_order="left")
+    facts = [name for name in people.columns if name not in {_FILE, "participant"}]
+    if "participant" in people.columns and joined["participant"].null_count() == 0:
+        joined = joined.with_columns(pl.col("participant").alias(_FILE)).drop("participant")
+    return joined, facts
+
+
+for _format in (PsychoPy(), JsPsych(), Gorilla(), PsyToolkit()):
+    FORMATS.add(_format.name, _format)

@@ -1,0 +1,293 @@
+"""Survey tools: Qualtrics, LimeSurvey, REDCap and Google Forms.
+
+They write one row per response and one column per question and stimulus. What the tool itself adds (dates, states, language)
+describes the response.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+import polars as pl
+
+from heartfelt.errors import as_option
+from heartfelt.formats.delimited import open_delimited
+from heartfelt.formats.format import FORMATS
+from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.source_table import SourceTable
+from heartfelt.formats.tools.export import (
+    Layout,
+    ToolExport,
+    filled,
+    glance,
+    left_out,
+    media_columns,
+    rater_column,
+    selected,
+    stimulus_column,
+    without_empty,
+)
+from heartfelt.formats.workbooks import WORKBOOKS
+
+_BRACKETS = re.compile(r"(?P<outer>.+?)\s*\[(?P<inner>[^\[\]]+)\]\.?\s*(?P<text>.*)")
+_PREFIXED = re.compile(r"(?P<outer>[^:–]{1,60}?)\s*(?::|\s[-–]\s)\s*(?P<inner>.+)")
+_LOOKS_NUMBERED = re.compile(r"(?i)\d|\.(?:wav|mp3|ogg|flac|png|jpe?g|mp4)$")
+
+
+def _is_stimulus(names: set[str], others: set[str]) -> bool:
+    """Whether these names are the stimuli and the others the questions: numbered names, else the more of the two."""
+    numbered = [
+        sum(bool(_LOOKS_NUMBERED.search(name)) for name in group) / len(group) for group in (names, others)
+    ]
+    return numbered[0] > numbered[1] if numbered[0] != numbered[1] else len(names) > len(others)
+
+
+def _split_columns(columns: Sequence[str], shape: re.Pattern[str]) -> dict[str, tuple[str, str]]:
+    """The columns that fit, each with its question and its stimulus."""
+    fitting = {name: match for name in columns if (match := shape.fullmatch(name))}
+    outer, inner = ({match[part].strip() for match in fitting.values()} for part in ("outer", "inner"))
+    if not fitting or len(fitting) < 2:
+        return {}
+    inner_first = _is_stimulus(outer, inner)
+    return {
+        name: (match["inner"].strip(), match["outer"].strip())
+        if inner_first
+        else (match["outer"].strip(), match["inner"].strip())
+        for name, match in fitting.items()
+    }
+
+
+MARK = " @ "
+"""Between question and stimulus in the names of columns that were split."""
+
+
+def _renamed(table: SourceTable, cells: Mapping[str, tuple[str, str]]) -> SourceTable:
+    """The table with answer columns named ``question @ stimulus``, and the pattern that says so."""
+    names = {column: f"{question}{MARK}{stimulus}" for column, (question, stimulus) in cells.items()}
+    return replace(
+        table,
+        rows=table.rows.rename(names),
+        options={**table.options, "pattern": f"{{question}}{MARK}{{stimulus}}"},
+        texts={names.get(name, name): text for name, text in table.texts.items()},
+        delimited=None,
+    )
+
+
+def _coded(rows: pl.DataFrame, columns: Sequence[str], shape: str) -> pl.DataFrame:
+    """Answers such as ``A3`` or ``5 - very pleasant`` as their numbers, where all of a column's answers are such."""
+    out = []
+    for name in columns:
+        cells = rows[name].cast(pl.String).str.strip_chars().replace("", None)
+        fitting = cells.str.extract(shape)
+        if cells.drop_nulls().len() and fitting.null_count() == cells.null_count():
+            out.append(fitting.alias(name))
+    return rows.with_columns(out)
+
+
+class Qualtrics(ToolExport, layouts=("wide",)):
+    """A CSV or Excel export of Qualtrics."""
+
+    name: ClassVar[str] = "qualtrics"
+    title: ClassVar[str] = "Qualtrics"
+    about: ClassVar[str] = "Qualtrics: an export as CSV, TSV or Excel with its three header lines"
+    example_data: ClassVar[str] = "example/qualtrics.csv"
+
+    def recognises(self, source: Path) -> bool:
+        """The import ids in the third line, or the columns every response has."""
+        look = glance(source)
+        if look is None or source.is_dir():
+            return False
+        return look.columns >= {"ResponseId", "Finished", "StartDate"}
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per response; previews are left out."""
+        table = open_source(source, options)
+        rows = table.rows.collect()
+        state = "Status" if "Status" in rows.columns else None
+        preview = pl.col("Status").cast(pl.String).is_in(["1", "Survey Preview"]) if state else pl.lit(False)
+        table = left_out(replace(table, rows=rows.lazy()), {"preview of the survey": preview}, "ResponseId")
+        notes = list(table.notes)
+        if "Finished" in rows.columns and "where" not in options:
+            done = rows["Finished"].cast(pl.String).str.to_lowercase().is_in(["1", "true"])
+            if (open_ := int((~done).sum())) > 0:
+                notes.append(
+                    f"{open_:,} of {rows.height:,} responses are unfinished and are read too; leave them out with"
+                    f" {as_option('where', 'Finished=' + str(rows['Finished'].filter(done).first() or 'True'))}."
+                )
+        more = {"id": "ResponseId"} if "ResponseId" in rows.columns else {}
+        return "wide", replace(table, options=more, notes=tuple(notes))
+
+
+class LimeSurvey(ToolExport, layouts=("wide",)):
+    """An export of LimeSurvey's responses."""
+
+    name: ClassVar[str] = "limesurvey"
+    title: ClassVar[str] = "LimeSurvey"
+    about: ClassVar[str] = (
+        "LimeSurvey: responses exported as CSV or Excel, with question codes, texts or both as headings"
+    )
+    example_data: ClassVar[str] = "example/limesurvey.csv"
+    _CODES: ClassVar[tuple[str, ...]] = ("id", "submitdate", "lastpage", "startlanguage")
+    _TEXTS: ClassVar[tuple[str, ...]] = ("Response ID", "Date submitted", "Last page", "Start language")
+
+    def recognises(self, source: Path) -> bool:
+        """The columns that every response has, by code, by text or by both."""
+        look = glance(source)
+        return look is not None and len(self._own(list(look.columns))) == len(self._CODES)
+
+    def _own(self, columns: Sequence[str]) -> dict[str, str]:
+        """LimeSurvey's own columns by their code: headings are codes, texts or ``code. text``."""
+        out = {}
+        for code, text in zip(self._CODES, self._TEXTS, strict=True):
+            for name in columns:
+                if name in {code, text, f"{code}. {text}"}:
+                    out[code] = name
+        return out
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per response; ``clip01[valence]`` is a question and a stimulus, whichever way round."""
+        table = open_source(source, options)
+        own = self._own(table.columns)
+        rows = table.rows.collect()
+        cells = {} if "pattern" in options else _split_columns(rows.columns, _BRACKETS)
+        rows = _coded(rows, list(cells), r"^A[OA]?0*(\d+)$")
+        table = replace(table, rows=rows.lazy(), options={"id": own["id"]} if "id" in own else {})
+        if "submitdate" in own and (
+            unsubmitted := int((~rows.select(filled(own["submitdate"])).to_series()).sum())
+        ):
+            note = f"{unsubmitted:,} of {rows.height:,} responses were not submitted and are read as far as they go."
+            table = replace(table, notes=(*table.notes, note))
+        return "wide", _renamed(table, cells) if cells else table
+
+
+class RedCap(ToolExport, layouts=("wide", "long")):
+    """An export of REDCap's records."""
+
+    name: ClassVar[str] = "redcap"
+    title: ClassVar[str] = "REDCap"
+    about: ClassVar[str] = "REDCap: records exported as CSV (raw data), with or without repeating instruments"
+    example_data: ClassVar[str] = "example/redcap.csv"
+    _INSTRUMENT: ClassVar[str] = "redcap_repeat_instrument"
+    _INSTANCE: ClassVar[str] = "redcap_repeat_instance"
+
+    def recognises(self, source: Path) -> bool:
+        """Columns that begin with ``redcap_``, or ``record_id`` with the state of an instrument."""
+        look = glance(source)
+        if look is None or not look.rows:
+            return False
+        complete = any(name.endswith("_complete") for name in look.columns)
+        return complete and (
+            look.rows[0][0] == "record_id" or any(name.startswith("redcap_") for name in look.columns)
+        )
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per record, or one per instance of a repeating instrument, which is then one stimulus."""
+        table = open_source(source, options)
+        rows = without_empty(table.rows.collect())
+        record = rows.columns[0]
+        own = [n for n in rows.columns if n.startswith("redcap_") or n.endswith(("_complete", "_timestamp"))]
+        table = replace(table, rows=rows.lazy(), options={"id": record, "rater_columns": ",".join(own)})
+        if self._INSTANCE not in rows.columns:
+            return "wide", table
+        repeated = filled(self._INSTANCE)
+        answers = without_empty(rows.filter(repeated))
+        people = without_empty(rows.filter(~repeated)).drop(own, strict=False)
+        fields = [name for name in answers.columns if name not in {record, *own}]
+        numeric = [
+            n
+            for n in fields
+            if answers[n].cast(pl.Float64, strict=False).null_count() == answers[n].null_count()
+        ]
+        named = [name for name in fields if name not in numeric] or [self._INSTANCE]
+        only = media_columns(answers, named)[:1] or (named if len(named) == 1 else [])
+        stimulus = options.get("stimulus") or (only[0] if only else stimulus_column(answers, named, table))
+        facts = [name for name in people.columns if name not in answers.columns]
+        if people.height:
+            answers = answers.join(
+                people.select(record, *facts), on=record, how="left", maintain_order="left"
+            )
+        values = options.get("value") or ",".join(name for name in numeric if name != stimulus)
+        notes = (
+            *table.notes,
+            f"Each instance of a repeating instrument is an answer; '{stimulus}' names the stimulus.",
+        )
+        more = {"rater": record, "stimulus": stimulus, "value": values}
+        more |= {"rater_columns": ",".join(facts)} if facts else {}
+        return "long", replace(table, rows=answers.lazy(), options=more, notes=notes)
+
+
+class GoogleForms(ToolExport, layouts=("wide",)):
+    """Responses of a form in Google Forms, from Google Sheets."""
+
+    name: ClassVar[str] = "google-forms"
+    title: ClassVar[str] = "Google Forms"
+    about: ClassVar[str] = "Google Forms: the responses, downloaded from Google Sheets as CSV or Excel"
+    example_data: ClassVar[str] = "example/google_forms.csv"
+    _STAMPS: ClassVar[set[str]] = {
+        "Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Carimbo de data/hora", "Informazioni cronologiche",
+        "타임스탬프", "タイムスタンプ", "时间戳记", "時間戳記", "Отметка времени", "Tijdstempel",
+    }  # fmt: skip
+
+    def recognises(self, source: Path) -> bool:
+        """A time stamp first, and then columns named by whole questions."""
+        look = glance(source)
+        if look is None or source.is_dir() or not look.rows or look.rows[0][0] not in self._STAMPS:
+            return False
+        asked = [name for name in look.rows[0][1:] if name]
+        return sum(bool(re.search(r"[\s\[?]", name)) for name in asked) > len(asked) / 2
+
+    def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
+        """One row per response; the rows of a grid, or what stands before a colon, are the stimuli."""
+        table, repeated = _with_repeated_names(source, options)
+        rows = table.rows.collect()
+        taken = {rows.columns[0], options.get("id", "")}
+        asked = [name for name in rows.columns if name not in taken]
+        notes = list(table.notes)
+        cells = dict[str, tuple[str, str]]()
+        if "pattern" not in options:
+            cells = _split_columns(asked, _BRACKETS) or _split_columns(asked, _PREFIXED)
+            cells |= repeated
+        if repeated:
+            notes.append(
+                f"{len(repeated):,} columns have the name of another: they were numbered in order, and each number is a stimulus."
+            )
+        rows = _coded(rows, list(cells), r"^(\d+)(?:\D.*)?$")
+        rater = rater_column(asked)
+        more = {"id": rater} if rater else {}
+        if not rater:
+            notes.append("No question asks for the participant's id: raters are numbered by row.")
+        table = replace(table, rows=rows.lazy(), options=more, notes=tuple(notes))
+        return "wide", _renamed(table, cells) if cells else table
+
+
+def _with_repeated_names(
+    source: Path, options: Mapping[str, str]
+) -> tuple[SourceTable, dict[str, tuple[str, str]]]:
+    """The table of a form; questions with one text get a number each, which is the stimulus."""
+    if source.suffix.lower() in WORKBOOKS:
+        return open_source(source, options), {}
+    look = glance(source)
+    names = list(look.rows[0]) if look is not None and look.rows else []
+    twice = {name for name in names if names.count(name) > 1}
+    if not twice:
+        return open_source(source, options), {}
+    seen: dict[str, int] = {}
+    numbered: list[str] = []
+    cells: dict[str, tuple[str, str]] = {}
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        numbered.append(f"{name} [{seen[name]}]" if name in twice else name)
+        if name in twice:
+            cells[numbered[-1]] = (name, str(seen[name]))
+    opened = open_delimited(source, options.get("delimiter"), numbered, options.get("encoding"))
+    rows = opened.scan().slice(1).collect()
+    table = SourceTable(source, rows.lazy(), {}, notes=opened.notes)
+    return selected(table, options), cells
+
+
+for _format in (Qualtrics(), LimeSurvey(), RedCap(), GoogleForms()):
+    FORMATS.add(_format.name, _format)

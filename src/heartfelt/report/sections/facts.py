@@ -1,0 +1,171 @@
+"""The main fact of each section, which stands next to its title while it is folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.highlights import differs, main_effects
+from heartfelt.analysis.summary import Summary
+from heartfelt.report.page import Section
+from heartfelt.report.sections.opening import raters_fact, reliability_fact
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval, listed, number, percent, percent_interval, plural, share, spaced
+
+MOST_NAMED = 4
+
+
+def with_fact(section: Section, analysis: Analysis) -> Section:
+    """The section with its main fact, where it has none of its own and one is known."""
+    fact = FACTS.get(section.id)
+    return section if section.fact or fact is None else replace(section, fact=fact(analysis.summary))
+
+
+def _hits(summary: Summary) -> str:
+    quadrants = summary.quadrants
+    if quadrants is None or quadrants.hit_rate.is_missing:
+        return ""
+    chance = quadrants.hit_rate_by_chance
+    expected = f" (chance {percent(chance.share)})" if chance else ""
+    return f"{percent_interval(quadrants.hit_rate)} in the intended quadrant{expected}"
+
+
+def _systems(summary: Summary) -> str:
+    effects = main_effects(summary)
+    differ = [spaced(name) for name, row in effects.items() if differs(row)]
+    if not effects:
+        return ""
+    if not differ:
+        return "No difference shown"
+    rest = [spaced(name) for name, row in effects.items() if not differs(row)]
+    text = f"Systems differ in {listed(differ, MOST_NAMED)}"
+    return f"{text}; not shown in {listed(rest, MOST_NAMED)}" if rest else text
+
+
+def _intents(summary: Summary) -> str:
+    parts = [
+        f"{spaced(row.question)} {number(row.means.absolute_deviation.value, 2)}"
+        for row in summary.questions or ()
+        if not row.means.absolute_deviation.is_missing
+    ]
+    return f"Mean distance from the intent: {listed(parts, MOST_NAMED)}" if parts else ""
+
+
+def _trust(summary: Summary) -> str:
+    values = reliability_fact(summary).values
+    return (
+        f"Reliability {listed([' '.join(filter(None, (of, value))) for value, of in values])}"
+        if values
+        else ""
+    )
+
+
+def _agreement(summary: Summary) -> str:
+    known = {
+        name: votes.lead for name, votes in (summary.agreement or {}).items() if not votes.lead.is_missing
+    }
+    return _range("Agreement", known)
+
+
+def _range(what: str, known: Mapping[str, Estimate]) -> str:
+    """One value with its interval, or the lowest and the highest of several."""
+    if len(known) == 1:
+        return f"{what} {interval(next(iter(known.values())), bare=True)}"
+    values = [float(estimate) for estimate in known.values()]
+    if not values:
+        return ""
+    ends = dict.fromkeys(share(limit) for limit in (min(values), max(values)))
+    return f"{what} {' to '.join(ends)} over {len(values)} questions"
+
+
+def _raters(summary: Summary) -> str:
+    (value, _), *_ = raters_fact(summary).values or (("", ""),)
+    excluded = summary.screening.dropped_by_default
+    return f"{value} flagged; the default policy excludes {len(excluded) or 'nobody'}" if value else ""
+
+
+def _comparisons(summary: Summary) -> str:
+    parts = []
+    for each in summary.comparisons or ():
+        tested = [pair for pair in each.pairs if pair.p is not None]
+        if tested:
+            differ = sum(pair.significant for pair in tested)
+            parts.append(f"{differ} of {plural(len(tested), 'pair')} differ in {spaced(each.question)}")
+        elif each.mushra is None:
+            parts.append(f"{plural(each.trials, 'trial')} on {spaced(each.question)}")
+    return "; ".join(parts[:MOST_NAMED])
+
+
+def _mushra(summary: Summary) -> str:
+    for each in summary.comparisons or ():
+        best = (
+            next((row for row in each.mushra.conditions if row.role == "member"), None)
+            if each.mushra
+            else None
+        )
+        if best is not None:
+            return f"{best.name} is graded highest, {interval(best.mean, 1)}"
+    return ""
+
+
+def _traces(summary: Summary) -> str:
+    known = {row.question: row.pairwise for row in summary.traces or () if not row.pairwise.is_missing}
+    return _range("Concordance of two raters", known)
+
+
+def _categories(summary: Summary) -> str:
+    return "; ".join(
+        f"{plural(len(result.categories), 'category', 'categories')} of {spaced(result.question)}"
+        for result in summary.categories or ()
+    )
+
+
+def _fields(summary: Summary) -> str:
+    known = {row.question: row.alpha for row in summary.field_agreement or () if not row.alpha.is_missing}
+    return _range("Alpha", known)
+
+
+def _drafts(summary: Summary) -> str:
+    made = summary.verification
+    return (
+        f"{percent_interval(made.fields[0].verdicts.accepted)} of drafts accepted"
+        if made and made.fields
+        else ""
+    )
+
+
+def _answers(summary: Summary) -> str:
+    return f"{plural(summary.counts.answers, 'answer')} to {plural(summary.counts.questions, 'question')}"
+
+
+FACTS: Mapping[str, Callable[[Summary], str]] = {
+    "maps": _hits,
+    "systems": _systems,
+    "intents": _intents,
+    "trust": _trust,
+    "agreement": _agreement,
+    "raters": _raters,
+    "comparisons": _comparisons,
+    "mushra": _mushra,
+    "traces": _traces,
+    "categories": _categories,
+    "fields": _fields,
+    "drafts": _drafts,
+    "answers": _answers,
+    "adjudication": lambda summary: (
+        plural(summary.adjudication.items, "item") if summary.adjudication else ""
+    ),
+    "rater-groups": lambda summary: f"By {spaced(summary.by.column)}" if summary.by else "",
+    "preregistration": lambda summary: (
+        plural(len(summary.registered.deviations), "deviation") if summary.registered else ""
+    ),
+    "published": lambda summary: (
+        f"{sum(row.agrees for row in summary.published)} of {len(summary.published)} reproduced"
+        if summary.published
+        else ""
+    ),
+    "stimuli": lambda summary: plural(summary.counts.stimuli, "stimulus", "stimuli"),
+    "paper": lambda _: "Methods and results to copy",
+}
+"""By the id of the section."""

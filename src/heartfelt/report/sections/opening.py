@@ -1,0 +1,189 @@
+"""The first screen of an analysis: the bottom line, how many answers are used, the figure that shows it, and three facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from heartfelt.analysis import Analysis
+from heartfelt.analysis.highlights import called, main_questions, mean_rating, single_rating
+from heartfelt.analysis.results import Reliability
+from heartfelt.analysis.summary import Summary
+from heartfelt.analysis.verdict import fitness
+from heartfelt.analysis.verdict_raters import flag_findings
+from heartfelt.report.charts import Chart, Charts
+from heartfelt.report.page import bullets, folded, joined, opening_figure
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval, listed, number, percent_interval, plural, share, spaced
+
+MOST_LINES = 3
+PANELS = 2
+MAP = "Small dots: stimuli as perceived. Crosses: what was intended. Large dots: where an intent is perceived on average."
+FIGURES: Mapping[str, str] = {
+    "perceived-maps": MAP,
+    "strengths": "Strength of each contestant with its 95% interval.",
+    "mushra": "Mean grade of each condition with its 95% interval.",
+    "abx": "Share of correct answers with its 95% interval.",
+    "against-reference": "Mean rating next to the reference, with 95% intervals.",
+    "traces": "What the raters of a clip share (thick) and single raters (thin).",
+    "system-ranking": "Mean of each system with its 95% interval.",
+    "category-map": "Where each category lies.",
+    "agreement": "Agreement of the raters on each question, with 95% intervals.",
+    "category-balance": "How often each category is given.",
+    "answers": "How often each answer was given.",
+    "comparison-raters": "How consistent each rater is.",
+    "ratings-per-item": "How many ratings the items have.",
+}
+"""The figures that can open a report, the best first, each with its caption there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One of the facts of the first screen: values with what each is of, what they mean, and where there is more."""
+
+    title: str
+    values: tuple[tuple[str, str], ...] = ()
+    meaning: str = ""
+    link: str = ""
+    more: str = ""
+
+
+def opening(analysis: Analysis, charts: Charts, sections: set[str]) -> Markup:
+    """The first screen; ``sections`` are the ids that facts may link to."""
+    summary = analysis.summary
+    groups = summary.verdict_groups
+    name = next((name for name in FIGURES if isinstance(charts.get(name), Chart)), "")
+    facts = (
+        reliability_fact(summary),
+        raters_fact(summary),
+        Fact(title="Next step", meaning=groups.next_step),
+    )
+    return Markup(
+        '<section id="verdict" class="opening" aria-labelledby="verdict-title">\n'
+        '<div class="statement">\n<h2 id="verdict-title">Bottom line</h2>\n<p class="bottom-line">{}</p>\n{}\n</div>\n{}\n'
+        '<div class="three-facts">\n{}\n</div>\n</section>'
+    ).format(
+        groups.bottom_line,
+        _answers(summary),
+        opening_figure(name, charts, FIGURES[name], panels=1 if name == "mushra" else PANELS) if name else "",
+        joined(*(_fact(fact, sections) for fact in facts)),
+    )
+
+
+def _answers(summary: Summary) -> Markup:
+    """``1,640 of 1,652 answers used``, with the reasons for the others folded below it."""
+    answers = summary.answers_used
+    if not answers.total:
+        means = summary.counts.means
+        return Markup('<p class="used">{}</p>').format(
+            f"No single answers; {plural(means, 'published mean')}" if means else "No answers"
+        )
+    if not answers.not_used:
+        return Markup('<p class="used">{}</p>').format(answers.words)
+    words = f"{answers.words}: why not the other {answers.total - answers.used:,}"
+    return Markup('<div class="used">{}</div>').format(folded(words, bullets(answers.reasons)))
+
+
+def _fact(fact: Fact, sections: set[str]) -> Markup:
+    value = Markup('<p class="value">{}{}</p>')
+    lines = [
+        value.format(number_, Markup(" <small>{}</small>").format(of) if of else "")
+        for number_, of in fact.values
+    ]
+    link = ""
+    if fact.link in sections:
+        link = Markup(' <a href="#{}">{}</a>').format(fact.link, fact.more)
+    text = Markup("<p>{}{}</p>").format(_code(fact.meaning), link) if fact.meaning or link else Markup("")
+    return Markup('<div class="one-fact">\n<h3>{}</h3>\n{}\n</div>').format(fact.title, joined(*lines, text))
+
+
+def _code(words: str) -> Markup:
+    """Words in which what stands between backticks is code."""
+    parts = re.split(r"`([^`]+)`", words)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else Markup("{}").format(part)
+        for place, part in enumerate(parts)
+    )
+
+
+def reliability_fact(summary: Summary) -> Fact:
+    """How reliable the labels are; of comparisons how often two answers agree, of traces the concordance of two raters."""
+    traces = {each.question: each.pairwise for each in summary.traces or () if not each.pairwise.is_missing}
+    if traces:
+        return _reliability(traces, "concordance of two raters", "1 means identical traces.", "traces")
+    every = {called(name, trust): trust for name, trust in main_questions(summary).items()}
+    means = {name: mean_rating(trust) for name, trust in every.items() if not mean_rating(trust).is_missing}
+    if means:
+        uses = list(dict.fromkeys(fitness(estimate) for estimate in means.values()))
+        meaning = (
+            f"{uses[0][0].upper()}{uses[0][1:]}."
+            if len(uses) == 1
+            else f"Between {listed([*reversed(uses)])}."
+        )
+        return _reliability(means, "of the mean rating", meaning, "trust")
+    for each in summary.comparisons or ():
+        agreement = each.agreement
+        if agreement is not None and not agreement.two_answers.is_missing:
+            beyond = agreement.alpha.low is not None and agreement.alpha.low > 0
+            meaning = "Raters agree beyond chance." if beyond else "No agreement beyond chance is shown."
+            value = (percent_interval(agreement.two_answers), "two answers to a pair agree")
+            return Fact(
+                title="Reliability", values=(value,), meaning=meaning, link="comparisons", more="Agreement"
+            )
+    return _single_ratings(every)
+
+
+def _single_ratings(every: Mapping[str, Reliability]) -> Fact:
+    """Agreement of single answers, where they cannot be averaged; else why nothing is known."""
+    single = {name: single_rating(trust) for name, trust in every.items()}
+    known = {name: estimate for name, (_, estimate) in single.items() if not estimate.is_missing}
+    if known:
+        shown = sum(estimate.low is not None and estimate.low > 0 for estimate in known.values())
+        meaning = "Raters agree beyond chance."
+        if shown < len(known):
+            meaning = f"Agreement beyond chance on {shown} of {len(known)}."
+        return _reliability(known, next(iter(single.values()))[0], meaning, "agreement")
+    reason = next((estimate.why_missing for _, estimate in single.values()), None)
+    meaning = f"Not known: {reason or 'no question has ratings to compare'}."
+    return Fact(title="Reliability", meaning=meaning, link="trust", more="Details")
+
+
+def _reliability(known: Mapping[str, Estimate], of: str, meaning: str, link: str) -> Fact:
+    """Up to three questions one by one, more of them as a range."""
+    lines = tuple((interval(estimate, bare=True), spaced(name)) for name, estimate in known.items())
+    if len(lines) > MOST_LINES:
+        values = [float(estimate) for estimate in known.values()]
+        lines = ((f"{share(min(values))} to {share(max(values))}", f"{len(values)} questions"),)
+    return Fact(
+        title=f"Reliability {of}" if of.startswith("of") else f"Reliability: {of}",
+        values=lines,
+        meaning=meaning,
+        link=link,
+        more="Details",
+    )
+
+
+def raters_fact(summary: Summary) -> Fact:
+    """How many raters are flagged, and by what."""
+    raters, screening = summary.counts.raters, summary.screening
+    if not raters:
+        return Fact(title="Raters flagged", meaning="The source does not say who answered.")
+    if screening.why_missing:
+        return Fact(
+            title="Raters flagged",
+            meaning=f"Not screened: {screening.why_missing}.",
+            link="raters",
+            more="Raters",
+        )
+    flagged = len(screening.flagged)
+    findings = flag_findings(summary)
+    rules = [rule.rule for rule in screening.rules.values() if rule.flagged and rule.error_controlled]
+    text = f"{listed(findings)}." if findings else f"By {listed(rules)}." if rules else "Nobody stands out."
+    if screening.dropped:
+        text = f"{len(screening.dropped)} excluded by the policy. {text}"
+    more = "Who and why" if flagged else "How they were screened"
+    value = (f"{number(flagged)} of {number(raters)}", "")
+    return Fact(title="Raters flagged", values=(value,), meaning=text, link="raters", more=more)

@@ -1,0 +1,91 @@
+"""Loops that numba compiles when their input is large, and that Python runs as they are when it is small.
+
+Compiling a loop takes from .1 to several seconds on the first run on a machine, and even loading numba takes half a
+second; a loop over a few hundred ratings takes Python milliseconds. The choice depends on the sizes of the arguments
+alone, never on what has been compiled before, so that the same input always gives the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property, update_wrapper
+from threading import local
+from typing import Any, TypeVar, cast, overload
+
+import numpy as np
+
+SMALL = 8000
+"""Numbers in the arguments of a loop over ratings up to which Python runs it as fast as it can be loaded."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Interpreting(local):
+    """Per thread, whether a loop is being interpreted; then the loops it calls are, too."""
+
+    active = False
+
+
+_INTERPRETING = _Interpreting()
+
+
+class Kernel:
+    """A function that numba can compile. Calls with fewer than ``interpret_below`` numbers in their arrays are interpreted.
+
+    Inside compiled functions it stands for its compiled form.
+    """
+
+    def __init__(self, function: Callable[..., Any], interpret_below: int = 0) -> None:
+        update_wrapper(self, function)
+        self.__name__: str = function.__name__
+        self.function = function
+        self.interpret_below = interpret_below
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The function as numba compiles it, its machine code kept on disk; numba is imported here."""
+        from numba import njit
+
+        return njit(cache=True, nogil=True)(self.function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes the function for where a compiled function calls it."""
+        return self.compiled._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        if _INTERPRETING.active:
+            return self.function(*args)
+        if self.interpret_below and _numbers(args) < self.interpret_below:
+            return self.interpreted(*args)
+        return self.compiled(*args)
+
+    def interpreted(self, *args: Any) -> Any:
+        """Run as Python code, with the arithmetic of compiled code: integers wrap, division by zero gives infinity."""
+        _INTERPRETING.active = True
+        try:
+            with np.errstate(all="ignore"):
+                return self.function(*args)
+        finally:
+            _INTERPRETING.active = False
+
+
+def _numbers(values: Iterable[Any]) -> int:
+    """How many numbers the arrays among the values hold, those in tuples included."""
+    total = 0
+    for value in values:
+        if isinstance(value, np.ndarray):
+            total += value.size
+        elif isinstance(value, tuple):
+            total += _numbers(value)
+    return total
+
+
+@overload
+def compiled(function: F) -> F: ...
+@overload
+def compiled(*, interpret_below: int) -> Callable[[F], F]: ...
+def compiled(function: F | None = None, *, interpret_below: int = 0) -> F | Callable[[F], F]:
+    """Compile a function with numba when it is first called with ``interpret_below`` or more numbers."""
+    if function is not None:
+        return cast(F, Kernel(function))
+    return lambda function: cast(F, Kernel(function, interpret_below))

@@ -1,0 +1,400 @@
+"""Other tools' files as they are: every tool's example is recognised and read without options.
+
+The layouts of the examples come from the tools' own documentation and source:
+PsychoPy (docs, "Data outputs"), jsPsych 8 (docs, "Data storage"; plugin pages), Gorilla (support pages on data columns),
+PsyToolkit (download of a study: data.csv, experiment_data), Qualtrics ("Understanding your dataset"), LimeSurvey (manual,
+"Exporting results"), REDCap (export of raw data with repeating instruments), Google Forms (responses in Google Sheets),
+Label Studio (docs, "Export annotations", raw JSON), Potato (source: user_state_management), BeaqleJS (source: js/beaqle.js,
+web_service), Go Listen (source: download_csv handlers), Prolific (export of demographic data).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import heartfelt
+from heartfelt.errors import InputError
+from heartfelt.formats import FORMATS
+from heartfelt.formats.format import candidates
+from heartfelt.formats.tools.export import ToolExport
+from heartfelt.snapshot import Snapshot
+from heartfelt.study.scale import Tags
+from tests.formats.workbook_files import write_xlsx
+
+CLIPS = [f"clip{number:02d}" for number in range(1, 7)]
+BOTH = ["valence", "arousal"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What a tool's example holds, read off its files by eye."""
+
+    stimuli: list[str]
+    questions: list[str]
+    ratings: int
+    one: dict[str, Any]
+    """One rating."""
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+EXPECTED = {
+    "psychopy": Expected(
+        stimuli=[f"clips/{clip}.wav" for clip in CLIPS],
+        questions=BOTH,
+        ratings=48,
+        one={"rater": "s01", "stimulus": "clips/clip05.wav", "question": "arousal", "value": 7},
+        left_out={"practice trial": 4, "no answer in the row (instructions, fixation, breaks)": 4},
+    ),
+    "jspsych": Expected(
+        stimuli=[f"audio/{clip}.wav" for clip in CLIPS],
+        questions=BOTH,
+        ratings=48,
+        one={
+            "rater": "participant_01", "stimulus": "audio/clip05.wav", "question": "valence", "value": 88,
+            "seconds": 1.115, "position": 11,
+        },
+        left_out={
+            "practice trial": 4,
+            "instructions, consent or fixation": 36,
+            "answer without a stimulus (questions about the participant)": 4,
+        },
+    ),
+    "gorilla": Expected(
+        stimuli=[f"{clip}.mp3" for clip in CLIPS],
+        questions=BOTH,
+        ratings=48,
+        one={"rater": "5430001", "stimulus": "clip01.mp3", "question": "valence", "value": 3, "seconds": 2.8763},
+        left_out={
+            "practice trial": 4,
+            "event that is no response (fixation, instructions, continue)": 36,
+            "end of the file": 1,
+        },
+    ),
+    "psytoolkit": Expected(
+        stimuli=[f"{clip}.wav" for clip in CLIPS],
+        questions=["rating"],
+        ratings=24,
+        one={
+            "rater": "s.1a2b3c4d-0000-4e5f-8a9b-0123456789a1", "stimulus": "clip03.wav", "value": 6, "seconds": 2.089,
+        },
+    ),
+    "qualtrics": Expected(
+        stimuli=CLIPS,
+        questions=BOTH,
+        ratings=48,
+        one={"rater": "R_1abcDEF", "stimulus": "clip06", "question": "valence", "value": 8},
+        left_out={"preview of the survey": 1},
+    ),
+    "limesurvey": Expected(
+        stimuli=CLIPS,
+        questions=BOTH,
+        ratings=42,
+        one={"rater": "1", "stimulus": "clip01", "question": "arousal", "value": 2},
+    ),
+    "redcap": Expected(
+        stimuli=[f"{clip}.wav" for clip in CLIPS],
+        questions=BOTH,
+        ratings=48,
+        one={"rater": "1", "stimulus": "clip02.wav", "question": "arousal", "value": 4},
+    ),
+    "google-forms": Expected(
+        stimuli=[f"Clip {number}" for number in range(1, 7)],
+        questions=["How pleasant is the clip?", "How energetic is the clip?"],
+        ratings=48,
+        one={"rater": "row1", "stimulus": "Clip 6", "question": "How pleasant is the clip?", "value": 9},
+    ),
+    "label-studio": Expected(
+        stimuli=[f"{clip}.wav" for clip in CLIPS],
+        questions=[*BOTH, "emotion"],
+        ratings=69,
+        one={"rater": "1", "stimulus": "clip01.wav", "question": "valence", "value": 2},
+        left_out={
+            "annotation of type 'labels', which is about a part of the item": 1,
+            "task that the annotator skipped": 1,
+        },
+    ),
+    "potato": Expected(
+        stimuli=CLIPS,
+        questions=["valence", "emotion", "arousal"],
+        ratings=72,
+        one={"rater": "annotator1", "stimulus": "clip01", "question": "emotion", "answer": "sad", "seconds": 5},
+        left_out={"attention check or page that is no item": 4},
+    ),
+    "beaqlejs": Expected(
+        stimuli=[f"id{test}/{name}" for test in (1, 2, 3) for name in ("reference", "1", "2", "Anchor")],
+        questions=["quality"],
+        ratings=48,
+        one={"rater": "20261001-1001_listener10", "stimulus": "id1/1", "value": 67, "role": "member"},
+        left_out={"test that was not taken, or an ABX test, whose result does not name its files": 4},
+    ),
+    "golisten": Expected(
+        stimuli=[f"Example {test}/{name}" for test in (1, 2) for name in ("reference", "codec", "anchor")],
+        questions=["quality"],
+        ratings=24,
+        one={"rater": "listener1", "stimulus": "Example 2/codec", "value": 61, "role": "member", "seconds": 43.5},
+    ),
+}  # fmt: skip
+TOOLS = [name for name in FORMATS.names() if isinstance(FORMATS[name], ToolExport)]
+
+
+def answer(snapshot: Snapshot, **about: Any) -> Any:
+    """The value of the one rating of this rater, stimulus and question."""
+    row = snapshot.ratings.filter(*(pl.col(name) == value for name, value in about.items()))
+    assert row.height == 1, about
+    return row["value"][0]
+
+
+def left_out(snapshot: Snapshot) -> Counter[str]:
+    return Counter(snapshot.ledger["reason"].to_list())
+
+
+def test_every_tool_is_tested() -> None:
+    assert set(TOOLS) == set(EXPECTED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tools_files_are_read_without_options(name: str, tmp_path: Path) -> None:
+    source, expected = FORMATS[name].example(tmp_path), EXPECTED[name]
+    assert candidates(source) == [name]
+    snapshot = heartfelt.read(source)
+    assert snapshot.source.format == name
+    assert snapshot.counts["raters"] == 4
+    assert set(snapshot.survey.stimuli) == set(expected.stimuli)
+    assert set(snapshot.survey.questions) == set(expected.questions)
+    assert snapshot.ratings.height == expected.ratings
+    same = snapshot.ratings.filter(*(pl.col(key) == value for key, value in expected.one.items()))
+    assert same.height == 1
+    assert left_out(snapshot) == expected.left_out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TOOLS)
+def test_rows_can_be_selected_in_every_tools_files(name: str, tmp_path: Path) -> None:
+    column = {
+        "psychopy": "participant=s01|s02", "jspsych": "task=rating", "gorilla": "Participant Private ID=5430001|5430002",
+        "psytoolkit": "participant_file!=s.1a2b3c4d-0000-4e5f-8a9b-0123456789a1", "qualtrics": "Age<23", "limesurvey": "lastpage=8",
+        "redcap": "record_id<3", "google-forms": "How old are you?<23", "label-studio": "rater=1|2", "potato": "rater=annotator1",
+        "beaqlejs": "trial_id=id1|id2", "golisten": "trial_id=Example 1",
+    }[name]  # fmt: skip
+    snapshot = heartfelt.read(FORMATS[name].example(tmp_path), where=column)
+    assert 0 < snapshot.ratings.height <= EXPECTED[name].ratings - (0 if name == "jspsych" else 1)
+    assert any("do not meet the condition" in reason for reason in snapshot.ledger["reason"])
+
+
+def test_facts_about_participants_are_facts_about_raters(tmp_path: Path) -> None:
+    ages = {
+        "psytoolkit": ("age_1", [23, 26, 29, 32]),
+        "redcap": ("age", [21, 22, 23, 24]),
+        "qualtrics": ("Age", [21, 22, 23, 24]),
+        "limesurvey": ("age", [21, 22, 23, 24]),
+    }
+    for name, (column, expected) in ages.items():
+        snapshot = heartfelt.read(FORMATS[name].example(tmp_path / name))
+        assert snapshot.raters.sort("rater")[column].to_list() == expected, name
+
+
+def test_names_and_addresses_of_listeners_are_not_read(tmp_path: Path) -> None:
+    for name, entered in (("golisten", "Listener 1"), ("beaqlejs", "listener 1")):
+        snapshot = heartfelt.read(FORMATS[name].example(tmp_path / name))
+        assert entered not in str(snapshot.raters.to_dicts()) + str(snapshot.ratings.to_dicts())
+
+
+def jspsych_trials(rater: str, response: Any, **more: Any) -> list[dict[str, Any]]:
+    base = {"time_elapsed": 1000, "subject_id": rater, "rt": 900}
+    return [
+        {**base, "trial_type": "instructions", "trial_index": 0, "view_history": [{"page_index": 0}]},
+        *(
+            {
+                **base,
+                "trial_type": "survey-likert",
+                "trial_index": at,
+                "clip": f"{clip}.wav",
+                "response": response,
+                **more,
+            }
+            for at, clip in enumerate(CLIPS[:3], 1)
+        ),
+    ]
+
+
+def test_jspsych_as_json_with_forms_whose_fields_are_questions(tmp_path: Path) -> None:
+    trials = [
+        *jspsych_trials("a", {"pleasant": 3, "lively": 1}),
+        *jspsych_trials("b", {"pleasant": 2, "lively": 4}),
+    ]
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps(trials), encoding="utf-8")
+    snapshot = heartfelt.read(path)
+    assert snapshot.source.format == "jspsych"
+    assert answer(snapshot, rater="b", stimulus="clip02.wav", question="lively") == 4
+    assert snapshot.ratings.height == 12
+    assert left_out(snapshot) == {"trial of type 'instructions'": 2}
+
+
+def test_jspsych_shows_html_and_the_file_in_it_is_the_stimulus(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    rows = [
+        ["image-slider-response", at, 1000 * at, "p1", f'<img class="x" src="img/{clip}.png">', at]
+        for at, clip in enumerate(CLIPS[:3], 1)
+    ]
+    columns = ["trial_type", "trial_index", "time_elapsed", "participant", "stimulus", "response"]
+    pl.DataFrame(rows, schema=columns, orient="row").write_csv(path)
+    snapshot = heartfelt.read(path)
+    assert set(snapshot.survey.stimuli) == {"img/clip01.png", "img/clip02.png", "img/clip03.png"}
+    assert list(snapshot.survey.questions) == ["rating"]
+
+
+def test_gorillas_task_builder_2_names_objects_and_spreadsheet_columns(tmp_path: Path) -> None:
+    rows = [
+        {
+            "Event Index": str(at), "Participant Private ID": "77", "Trial Number": str(at), "Screen": "Rate",
+            "Response Type": kind, "Object Name": "Pleasantness", "Response": response, "Reaction Time": "1500",
+            "Spreadsheet: audio": f"{CLIPS[at % 3]}.mp3", "Spreadsheet: display": "Trial",
+        }
+        for at, (kind, response) in enumerate([("response", "4"), ("info", "play"), ("response", "2"), ("action", None)])
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_csv(tmp_path / "task.csv")
+    snapshot = heartfelt.read(tmp_path / "task.csv")
+    assert answer(snapshot, stimulus="clip03.mp3", question="Pleasantness") == 2
+    assert sum(left_out(snapshot).values()) == 2
+
+
+def test_psytoolkit_says_which_columns_to_name_and_takes_them(tmp_path: Path) -> None:
+    folder = tmp_path / "download" / "experiment_data"
+    folder.mkdir(parents=True)
+    for rater in ("a", "b"):
+        lines = [f"{at} {at % 5 + 1} {5 - at % 5} {CLIPS[at]}.wav" for at in range(5)]
+        (folder / f"{rater}.txt").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(InputError, match=r"cannot be told from the first row: 0 1 5 clip01\.wav") as problem:
+        heartfelt.read(tmp_path / "download")
+    assert 'columns="block,stimulus,rating,rt"' in problem.value.fix
+    options = {"columns": "trial_number,valence,arousal,stimulus", "value": "valence,arousal"}
+    snapshot = heartfelt.read(tmp_path / "download", **options)
+    assert answer(snapshot, rater="b", stimulus="clip02.wav", question="arousal") == 4
+
+
+def test_limesurvey_with_texts_as_headings_and_clips_as_rows_of_an_array(tmp_path: Path) -> None:
+    columns = ["Response ID", "Date submitted", "Last page", "Start language"]
+    answers = {f"How pleasant is it? [{clip}]": ["4", "2"] for clip in CLIPS[:3]}
+    own = dict(
+        zip(columns, (["1", "2"], ["2026-10-01", "2026-10-01"], ["3", "3"], ["en", "en"]), strict=True)
+    )
+    pl.DataFrame({**own, **answers}).write_csv(tmp_path / "results.csv", separator=";")
+    snapshot = heartfelt.read(tmp_path / "results.csv")
+    assert snapshot.source.format == "limesurvey"
+    assert answer(snapshot, rater="2", stimulus="clip03", question="How pleasant is it?") == 2
+
+
+def test_redcap_with_a_column_per_clip(tmp_path: Path) -> None:
+    rows = {"record_id": ["1", "2"], "age": ["20", "30"], "valence_1": ["4", "5"], "valence_2": ["1", "2"]}
+    pl.DataFrame({**rows, "ratings_complete": ["2", "2"]}).write_csv(tmp_path / "redcap.csv")
+    snapshot = heartfelt.read(tmp_path / "redcap.csv")
+    assert snapshot.source.format == "redcap"
+    assert answer(snapshot, rater="2", stimulus="1", question="valence") == 5
+    assert snapshot.raters["ratings_complete"].to_list() == [2, 2]
+
+
+def test_google_forms_with_one_text_for_several_questions(tmp_path: Path) -> None:
+    path = tmp_path / "form.csv"
+    path.write_text(
+        "Timestamp,Participant ID,How pleasant is it?,How pleasant is it?,How pleasant is it?\n"
+        "2026/10/01 10:00:00 AM,p1,1 - not at all,2,3\n2026/10/01 10:05:00 AM,p2,3,2,5 - very\n",
+        encoding="utf-8",
+    )
+    snapshot = heartfelt.read(path)
+    assert answer(snapshot, rater="p2", stimulus="3", question="How pleasant is it?") == 5
+    assert any("numbered in order" in note for note in snapshot.source.notes)
+
+
+def test_google_forms_with_the_clip_before_a_colon_from_a_spreadsheet(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    header = ["Timestamp", *(f"{clip}: How {word}?" for clip in CLIPS[:2] for word in ("pleasant", "lively"))]
+    path = write_xlsx(tmp_path / "form.xlsx", {"Form responses 1": [header, ["2026-10-01", 1, 2, 3, 4]]})
+    snapshot = heartfelt.read(path)
+    assert snapshot.source.format == "google-forms"
+    assert answer(snapshot, stimulus="clip02", question="How pleasant?") == 3
+
+
+def test_label_studios_small_export_as_json_and_csv(tmp_path: Path) -> None:
+    rows = [
+        {
+            "audio": f"/data/local-files/?d=audio/{clip}.wav", "id": at, "quality": at + by, "annotator": by,
+            "annotation_id": 10 * at + by, "created_at": "2026-10-01T10:00:00Z", "updated_at": "2026-10-01T10:00:00Z",
+            "lead_time": 3.5,
+        }
+        for at, clip in enumerate(CLIPS[:3], 1)
+        for by in (1, 2)
+    ]  # fmt: skip
+    (tmp_path / "min.json").write_text(json.dumps(rows), encoding="utf-8")
+    pl.DataFrame(rows).write_csv(tmp_path / "min.csv")
+    for path in (tmp_path / "min.json", tmp_path / "min.csv"):
+        snapshot = heartfelt.read(path)
+        assert snapshot.source.format == "label-studio"
+        assert answer(snapshot, rater="2", stimulus="audio/clip03.wav", question="quality") == 5
+
+
+def test_potato_as_one_table_with_several_labels(tmp_path: Path) -> None:
+    path = tmp_path / "annotated_instances.tsv"
+    path.write_text(
+        "user\tinstance_id\tdisplayed_text\temotion:::sad\temotion:::calm\tvalence:::scale_4\n"
+        "u1\tc1\ta\ttrue\ttrue\t4\nu1\tc2\tb\t\ttrue\t4\nu2\tc1\ta\ttrue\t\t4\n",
+        encoding="utf-8",
+    )
+    snapshot = heartfelt.read(path)
+    assert snapshot.source.format == "potato"
+    assert isinstance(snapshot.study.scale_of("emotion"), Tags)
+    assert answer(snapshot, rater="u2", stimulus="c1", question="valence") == 4
+
+
+def test_go_listens_acr_test_is_ratings_of_single_clips(tmp_path: Path) -> None:
+    path = tmp_path / "acr.csv"
+    path.write_text(
+        'Tags,,,codec a,,codec b,\nName,Date,"Headphones?","Clip 1 rating",Time (s),"Clip 2 rating",Time (s)\n'
+        'Ann,2026-10-01 10:00:00,yes,"4",8.5,"2",7\nBob,2026-10-01 10:05:00,yes,"5",6,"1",5\n',
+        encoding="utf-8",
+    )
+    snapshot = heartfelt.read(path)
+    assert snapshot.source.format == "golisten"
+    assert answer(snapshot, rater="listener2", stimulus="Clip 1") == 5
+    assert snapshot.ratings["seconds"].to_list() == [8.5, 7.0, 6.0, 5.0]
+    assert "Ann" not in str(snapshot.raters.to_dicts())
+
+
+PROLIFIC = """Submission id,Participant id,Status,Started at,Completed at,Time taken,Completion code,Total approvals,Age,Sex
+61,5f0000000000000000000001,APPROVED,2026-10-01,2026-10-01,601,C1,12,34,Female
+62,5f0000000000000000000002,APPROVED,2026-10-01,2026-10-01,544,C1,9,DATA_EXPIRED,Male
+63,5f0000000000000000000009,RETURNED,2026-10-01,,,,3,51,Female
+"""
+
+
+def test_prolifics_demographics_join_by_whichever_column_holds_its_ids(tmp_path: Path) -> None:
+    source = FORMATS["qualtrics"].example(tmp_path)
+    (tmp_path / "prolific.csv").write_text(PROLIFIC, encoding="utf-8")
+    snapshot = heartfelt.read(source, raters="prolific.csv")
+    people = snapshot.raters.sort("rater")
+    assert people["Age_prolific"].to_list() == [34, None, None, None]
+    assert people["Sex"].to_list() == ["Female", "Male", None, None]
+    assert not {"PROLIFIC_PID", "Submission id", "Completion code"} & set(people.columns)
+    notes = " ".join(snapshot.source.notes)
+    assert "2 of 4 raters are not in prolific.csv" in notes
+    assert "1 of 3 people in prolific.csv gave no answers" in notes
+
+
+def test_prolifics_demographics_join_ratings_in_a_long_table(tmp_path: Path) -> None:
+    ids = [f"5f000000000000000000000{number}" for number in (1, 2)]
+    table = {"rater": ids * 2, "stimulus": ["a", "a", "b", "b"], "question": ["q"] * 4, "value": [1, 2, 3, 4]}
+    pl.DataFrame(table).write_csv(tmp_path / "answers.csv")
+    (tmp_path / "prolific.csv").write_text(PROLIFIC, encoding="utf-8")
+    snapshot = heartfelt.read(tmp_path / "answers.csv", raters="prolific.csv")
+    assert snapshot.raters.sort("rater")["Sex"].to_list() == ["Female", "Male"]
+    (tmp_path / "prolific.csv").write_text(PROLIFIC.replace("5f0", "6a0"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"No rater of answers\.csv is in prolific\.csv"):
+        heartfelt.read(tmp_path / "answers.csv", raters="prolific.csv")
