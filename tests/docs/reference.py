@@ -25,6 +25,13 @@ def command_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return pages
 
 
+def format_page(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The page of the formats' options."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    page: str = importlib.import_module("formats").pages()["index.md"]
+    return page
+
+
 def sections(page: str) -> dict[str, str]:
     """The text of each section of a page by its heading."""
     return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
