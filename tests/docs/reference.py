@@ -39,4 +39,5 @@ def sections(page: str) -> dict[str, str]:
 
 def meanings(text: str) -> dict[str, str]:
     """What the last cell says of each name in the first cell of a table's rows."""
-    return dict(re.findall(r"^\| `([^`|]+)` \|.*?([^|]*) \|$", text, re.MULTILINE))
+    rows = [re.split(r"(?<!\\)\|", line.strip("| ")) for line in text.splitlines() if line.startswith("| `")]
+    return {cells[0].strip().strip("`"): cells[-1].strip() for cells in rows}
