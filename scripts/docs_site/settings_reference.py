@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -21,6 +22,8 @@ def pages() -> dict[str, str]:
         "predictors.md": _predictors(),
         "models.md": _models(),
         "training.md": _training(),
+        "scoring.md": _scoring(),
+        "tables.md": _tables(),
         "web-api.md": _web_api(),
     }
 
@@ -143,6 +146,60 @@ def _models() -> str:
             f"licence {model.licence}, <{model.source}>. {model.credit}.\n"
         )
     return "\n".join(parts)
+
+
+def _scoring() -> str:
+    from heartfelt.scoring import METRICS
+
+    return "\n".join(
+        [
+            "# Metrics\n",
+            "Every metric of `heartfelt bench`, and what a predictor that knows nothing about the item scores, generated from the "
+            "program. What they are for is on the page about [scoring](../scoring.md).\n",
+            _rows_of(
+                ("metric", "name", "better", "chance"),
+                (
+                    (
+                        f"`{name}`",
+                        info.title,
+                        "higher" if info.higher_is_better else "lower",
+                        info.chance_rule,
+                    )
+                    for name, info in METRICS.items()
+                ),
+            ),
+        ]
+    )
+
+
+def _tables() -> str:
+    parts = [
+        "# Tables\n",
+        "The columns of every table that heartfelt reads and writes, generated from the program. A table may have more columns. "
+        "What they are for is on the page about the [architecture](../architecture.md#the-snapshot).\n",
+    ]
+    for contract in contracts():
+        about = contract.about[0].upper() + contract.about[1:].replace("``", "`")
+        columns = _rows_of(("column", "holds"), ((f"`{each.name}`", each.about) for each in contract.columns))
+        parts.append(f"## {contract.name}\n\n{_marked(about)}.\n\n{columns}")
+    return "\n".join(parts)
+
+
+def contracts() -> list[Any]:
+    """The contracts of all tables but predictions, which are on the page of predictors."""
+    from heartfelt.tables import Contract
+
+    places = (
+        "tables", "labels.labels", "labels.buckets", "labels.strengths", "labels.courses", "labels.benchmark",
+        "screening.rule", "predictors.calls",
+    )  # fmt: skip
+    found = {
+        each.about: each
+        for place in places
+        for each in vars(import_module(f"heartfelt.{place}")).values()
+        if isinstance(each, Contract)
+    }
+    return list(found.values())
 
 
 def _web_api() -> str:
