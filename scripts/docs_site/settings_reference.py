@@ -194,7 +194,7 @@ def contracts() -> list[Any]:
         "screening.rule", "predictors.calls",
     )  # fmt: skip
     found = {
-        each.about: each
+        (each.name, each.about): each
         for place in places
         for each in vars(import_module(f"heartfelt.{place}")).values()
         if isinstance(each, Contract)

@@ -118,8 +118,9 @@ def test_every_table_key_and_metric_is_in_the_generated_reference(monkeypatch: p
     for path in (ROOT / "src").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
         for name in re.findall(r"^([A-Z_]+) = Contract\(", path.read_text(encoding="utf-8"), re.MULTILINE):
-            about = getattr(importlib.import_module(module), name).about
-            assert name == "PREDICTIONS" or about[1:].replace("``", "`") in pages["tables.md"], name
+            each = getattr(importlib.import_module(module), name)
+            head = f"## {each.name}\n\n{each.about[0].upper()}{each.about[1:].replace('``', '`')}."
+            assert name == "PREDICTIONS" or head in pages["tables.md"], name
     for contract in (STIMULI, RATINGS, FIELDS, ADJUDICATIONS, LEDGER):
         columns = meanings(sections(pages["tables.md"])[contract.name])
         assert list(columns) == list(contract.names)
