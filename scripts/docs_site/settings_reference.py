@@ -40,7 +40,7 @@ def _study() -> str:
         "The keys of the parts of `study.yaml`, generated from the program; `heartfelt schema` prints all as a JSON Schema. "
         "What they are for is on the page about [study.yaml](../study.md).\n",
     ]
-    named = {
+    named: dict[str, type[BaseModel]] = {
         "stimuli": StimuliSource, "questions": Question, "sets": Sets, "design": Design, "recruiting": Recruiting,
         "adjudication": Adjudication,
     }  # fmt: skip
