@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,7 +34,7 @@ _SINGLE = {"rating": "rating", "number": "number", "datetime": "datetime", "pair
 """Kinds of controls whose value is one answer, and the key it has."""
 _LISTS = {"choices": "choices", "textarea": "text"}
 """Kinds of controls whose value is a list of answers."""
-_OWN = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"}
+_OWN = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history"}
 
 
 @dataclass(slots=True)
@@ -113,31 +114,105 @@ class LabelStudio(ToolExport):
 
     def _small(self, source: Path, options: Mapping[str, str]) -> SourceTable:
         """JSON-MIN, CSV and TSV: a row per annotation with a column per control, and the task's data."""
-        table = open_source(source, options)
-        rows = without_empty(table.rows.collect())
+        table, rows = _annotations(source, options)
         if not {"annotator", "annotation_id"} <= set(rows.columns):
             raise InputError(
                 f"{source} is not an export of Label Studio.", "Export it as JSON, JSON-MIN, CSV or TSV."
             )
         others = [name for name in rows.columns if name not in _OWN]
+        controls = [n for n in others if any(_is_result(cell) for cell in rows[n].drop_nulls())]
+        given = {name: [_values(cell) for cell in rows[name]] for name in controls}
+        tags = [name for name in controls if any(len(values or []) > 1 for values in given[name])]
+        separator = Tags(type="tags").separator
+        rows = without_empty(
+            rows.with_columns(
+                pl.Series(name, [separator.join(cell) if cell else None for cell in cells], pl.String)
+                for name, cells in given.items()
+            )
+        )
+        others = [name for name in others if name in rows.columns]
         media = media_columns(rows, others)
-        stimulus = stimulus_column(rows, media or others, table)
+        stimulus = stimulus_column(rows, media or [n for n in others if n not in controls], table)
         shared = rows.group_by("id").agg(pl.col(others).n_unique()) if "id" in rows.columns else rows
         facts = [
             n
             for n in others
-            if n != stimulus
+            if n not in {stimulus, *controls}
             and "id" in rows.columns
             and (shared[n] == 1).all()
             and shared.height < rows.height
         ]
         values = options.get("value") or ",".join(n for n in others if n != stimulus and n not in facts)
         rows = rows.with_columns(pl.col(stimulus).map_elements(_file_name, return_dtype=pl.String))
-        more = {"rater": "annotator", "stimulus": stimulus, "value": values, "seconds": "lead_time"}
+        more = {"rater": "annotator", "stimulus": stimulus, "value": values}
+        more |= {"seconds": "lead_time"} if "lead_time" in rows.columns else {}
         more |= {"stimulus_columns": ",".join(facts)} if facts else {}
         more |= {"at": "created_at"} if "created_at" in rows.columns else {}
-        more = {role: name for role, name in more.items() if role != "seconds" or name in rows.columns}
+        more |= {f"scale.{name}": "tags" for name in tags if name in rows.columns}
         return SourceTable(source, rows.lazy(), more, notes=table.notes, ledger=table.ledger)
+
+
+def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable, pl.DataFrame]:
+    """The rows of a small export as text; annotators named by their e-mail address are numbered."""
+    look = glance(source)
+    if look is not None and look.is_json:
+        content = read_json(source)
+        records = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
+        names = dict.fromkeys(name for record in records for name in record)
+        cells = {name: [_cell_text(record.get(name)) for record in records] for name in names}
+        table = SourceTable(source, pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)).lazy(), {})
+    else:
+        plain = {option: value for option, value in options.items() if option != "where"}
+        table = open_source(source, {**plain, "personal": "keep"})
+    rows = table.rows.collect()
+    if "annotator" in rows.columns:
+        people = rows["annotator"].cast(pl.String).unique(maintain_order=True).drop_nulls()
+        if people.str.contains("@", literal=True).any():
+            numbers = {name: f"annotator{at}" for at, name in enumerate(people, 1)}
+            rows = rows.with_columns(pl.col("annotator").cast(pl.String).replace(numbers))
+            note = "Annotators are named by their e-mail addresses, which are replaced by numbers."
+            table = replace(table, notes=(*table.notes, note))
+    table = selected(replace(table, rows=rows.lazy(), options={}), options)
+    return table, without_empty(table.rows.collect())
+
+
+def _is_result(cell: Any) -> bool:
+    """Whether a cell of a small export is a result of a control: ``[{"rating": 4}]``, ``{"choices": ["a", "b"]}``."""
+    content = _result(cell)
+    return bool(content) and all(isinstance(part, dict) for part in content)
+
+
+def _result(cell: Any) -> list[Any]:
+    text = str(cell).strip()
+    if not text.startswith(("[", "{")):
+        return []
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return []
+    return content if isinstance(content, list) else [content]
+
+
+def _values(cell: Any) -> list[str] | None:
+    """The answers in a cell; None where it is about parts of the item."""
+    if cell is None:
+        return None
+    if not _is_result(cell):
+        return [str(cell)]
+    out: list[str] = []
+    for part in _result(cell):
+        if "start" in part or "x" in part:
+            return None
+        for key in (*_SINGLE.values(), *_LISTS.values()):
+            given = part.get(key, [])
+            out += [str(value) for value in given] if isinstance(given, list) else [str(given)]
+    return out or None
+
+
+def _cell_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _label_studio_tasks(path: Path, content: Any) -> SourceTable:
