@@ -506,7 +506,7 @@ def test_label_studios_small_export_as_json_and_csv(tmp_path: Path) -> None:
     ]  # fmt: skip
     (tmp_path / "min.json").write_text(json.dumps(rows), encoding="utf-8")
     flat = [{k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in row.items()} for row in rows]
-    people = {1: "ann@example.org", 2: "bob@example.org"}
+    people: dict[Any, str] = {1: "ann@example.org", 2: "bob@example.org"}
     pl.DataFrame([{**row, "annotator": people[row["annotator"]]} for row in flat]).write_csv(
         tmp_path / "min.csv"
     )
