@@ -499,7 +499,7 @@ def test_label_studios_small_export_as_json_and_csv(tmp_path: Path) -> None:
             "annotation_id": 10 * at + by, "annotator": by, "audio": f"/data/local-files/?d=audio/{clip}.wav",
             "created_at": "2026-10-01T10:00:00Z", "emotion": "calm" if by == 1 else {"choices": ["calm", "sad"]}, "id": at,
             "lead_time": 3.5, "part": [{"start": 0.5, "end": 1.0, "labels": ["noise"]}], "quality": [{"rating": at + by}],
-            "system": "A", "updated_at": "2026-10-01T10:00:00Z",
+            "said": [{"author": "A", "text": "Hello"}], "system": "A", "updated_at": "2026-10-01T10:00:00Z",
         }
         for at, clip in enumerate(CLIPS[:3], 1)
         for by in (1, 2)
@@ -517,6 +517,7 @@ def test_label_studios_small_export_as_json_and_csv(tmp_path: Path) -> None:
         assert isinstance(snapshot.study.scale_of("emotion"), Tags)
         assert set(snapshot.survey.questions) == {"quality", "emotion"}
         assert set(snapshot.stimuli["system"]) == {"A"}
+        assert left_out(snapshot) == {"annotation 'part', which is about a part of the item": 6}
         assert "example.org" not in str(snapshot.raters.to_dicts()) + str(snapshot.ratings.to_dicts())
 
 

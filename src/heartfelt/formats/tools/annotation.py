@@ -15,6 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import read_json, read_jsonl
 from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.set_rows import joined_ledgers
 from heartfelt.formats.source_table import SourceTable, rows_of
 from heartfelt.formats.tools.export import (
     Layout,
@@ -76,9 +77,12 @@ class Collected:
         options |= {"at": "at"} if "at" in frame.columns else {}
         options |= {"stimulus_columns": ",".join(facts)} if facts else {}
         options |= {f"scale.{question}": "tags" for question in sorted(self.tags)}
+        return SourceTable(path, frame.lazy(), options, notes=tuple(notes), ledger=self.ledger(path))
+
+    def ledger(self, path: Path) -> pl.DataFrame | None:
+        """What was left out, with the reasons."""
         schema = dict.fromkeys(("what", "rater", "stimulus", "reason", "stage"), pl.String)
-        ledger = LEDGER.check(pl.DataFrame(self.lost, schema=schema), str(path)) if self.lost else None
-        return SourceTable(path, frame.lazy(), options, notes=tuple(notes), ledger=ledger)
+        return LEDGER.check(pl.DataFrame(self.lost, schema=schema), str(path)) if self.lost else None
 
 
 class LabelStudio(ToolExport):
@@ -122,11 +126,18 @@ class LabelStudio(ToolExport):
         others = [name for name in rows.columns if name not in _OWN]
         controls = [n for n in others if any(_is_result(cell) for cell in rows[n].drop_nulls())]
         given = {name: [_values(cell) for cell in rows[name]] for name in controls}
-        tags = [name for name in controls if any(len(values or []) > 1 for values in given[name])]
+        tags = [name for name in controls if any(len(values) > 1 for values in given[name])]
+        collected = Collected()
+        for name in controls:
+            for cell, rater in zip(rows[name], rows["annotator"], strict=True):
+                if any(_is_region(part) for part in _result(cell)):
+                    collected.leave_out(
+                        "rating", f"annotation '{name}', which is about a part of the item", str(rater)
+                    )
         separator = Tags(type="tags").separator
         rows = without_empty(
             rows.with_columns(
-                pl.Series(name, [separator.join(cell) if cell else None for cell in cells], pl.String)
+                pl.Series(name, [separator.join(values) or None for values in cells], pl.String)
                 for name, cells in given.items()
             )
         )
@@ -149,7 +160,8 @@ class LabelStudio(ToolExport):
         more |= {"stimulus_columns": ",".join(facts)} if facts else {}
         more |= {"at": "created_at"} if "created_at" in rows.columns else {}
         more |= {f"scale.{name}": "tags" for name in tags if name in rows.columns}
-        return SourceTable(source, rows.lazy(), more, notes=table.notes, ledger=table.ledger)
+        ledger = joined_ledgers(table.ledger, collected.ledger(source))
+        return SourceTable(source, rows.lazy(), more, notes=table.notes, ledger=ledger)
 
 
 def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable, pl.DataFrame]:
@@ -178,8 +190,21 @@ def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable,
 
 def _is_result(cell: Any) -> bool:
     """Whether a cell of a small export is a result of a control: ``[{"rating": 4}]``, ``{"choices": ["a", "b"]}``."""
-    content = _result(cell)
-    return bool(content) and all(isinstance(part, dict) for part in content)
+    parts = _result(cell)
+    return bool(parts) and all(_is_answer(part) or _is_region(part) for part in parts)
+
+
+def _is_answer(part: Any) -> bool:
+    """Whether this is an answer about the whole item; texts are a list, unlike those of a dialogue in the task's data."""
+    keys = set(part) - {"original_width", "original_height"} if isinstance(part, dict) else set()
+    if len(keys) != 1:
+        return False
+    key = keys.pop()
+    return key in _SINGLE.values() or (key in _LISTS.values() and isinstance(part[key], list))
+
+
+def _is_region(part: Any) -> bool:
+    return isinstance(part, dict) and any(key.endswith("labels") for key in part)
 
 
 def _result(cell: Any) -> list[Any]:
@@ -193,20 +218,12 @@ def _result(cell: Any) -> list[Any]:
     return content if isinstance(content, list) else [content]
 
 
-def _values(cell: Any) -> list[str] | None:
-    """The answers in a cell; None where it is about parts of the item."""
-    if cell is None:
-        return None
-    if not _is_result(cell):
-        return [str(cell)]
-    out: list[str] = []
-    for part in _result(cell):
-        if "start" in part or "x" in part:
-            return None
-        for key in (*_SINGLE.values(), *_LISTS.values()):
-            given = part.get(key, [])
-            out += [str(value) for value in given] if isinstance(given, list) else [str(given)]
-    return out or None
+def _values(cell: Any) -> list[str]:
+    """The answers in a cell; none where it is empty or about parts of the item."""
+    if cell is None or not _is_result(cell):
+        return [] if cell is None else [str(cell)]
+    given = [value for part in _result(cell) if _is_answer(part) for value in part.values()]
+    return [str(value) for answer in given for value in (answer if isinstance(answer, list) else [answer])]
 
 
 def _cell_text(value: Any) -> str | None:
