@@ -34,7 +34,7 @@ def _counts(summary: Summary) -> Iterator[str]:
         return
     what = noun(summary)
     # A rating is one answer: two questions about a stimulus are two ratings, given in one trial.
-    total, kept = (c.answers, c.answers_kept) if what == "rating" else (c.ratings, c.ratings_kept)
+    total, retained = (c.answers, c.answers_kept) if what == "rating" else (c.ratings, c.ratings_kept)
     trials = f" in {plural(c.ratings, 'trial')}" if total != c.ratings else ""
     who = (
         f"{plural(c.raters, 'person', 'people')} gave {plural(total, what)}{trials}"
@@ -47,7 +47,7 @@ def _counts(summary: Summary) -> Iterator[str]:
     text += f"; {plural(c.blank_answers, 'answer')} left blank" if c.blank_answers else ""
     none = c.raters_without_ratings
     yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
-    dropped, lost, name = len(summary.screening.dropped), total - kept, summary.policy.name
+    dropped, lost, name = len(summary.screening.dropped), total - retained, summary.policy.name
     if dropped:
         yield (
             f"The policy '{name}' excluded {dropped} of {plural(c.raters, 'rater')} with {lost:,} of {plural(total, what)};"

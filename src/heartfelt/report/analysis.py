@@ -180,13 +180,13 @@ def _sizes(analysis: Analysis) -> list[tuple[str, str]]:
     """How many ratings there are, and trials where one trial has several; of sets, what raters did with them."""
     counts, what = analysis.summary.counts, noun(analysis.summary)
     if what != "rating":
-        return [(f"{what}s", kept_of(counts.ratings_kept, counts.ratings))]
-    ratings = ("ratings", kept_of(counts.answers_kept, counts.answers))
-    trials = ("trials", kept_of(counts.ratings_kept, counts.ratings))
+        return [(f"{what}s", retained_of(counts.ratings_kept, counts.ratings))]
+    ratings = ("ratings", retained_of(counts.answers_kept, counts.answers))
+    trials = ("trials", retained_of(counts.ratings_kept, counts.ratings))
     return [ratings] if counts.answers == counts.ratings else [ratings, trials]
 
 
-def kept_of(part: int, whole: int) -> str:
+def retained_of(part: int, whole: int) -> str:
     """A count, or ``5 of 7`` where some were left out."""
     return number(whole) if part == whole else f"{number(part)} of {number(whole)}"
 
@@ -197,7 +197,7 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     sizes = (("systems", counts.systems), ("intents", counts.intents), ("questions", counts.questions))
     return [
         *_sizes(analysis),
-        ("raters", kept_of(counts.raters_kept, counts.raters)),
+        ("raters", retained_of(counts.raters_kept, counts.raters)),
         ("stimuli rated", f"{number(counts.rated)} of {number(counts.stimuli)}"),
         *((name, number(count)) for name, count in sizes if count),
         ("policy", summary.policy.name),
