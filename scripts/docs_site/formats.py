@@ -6,6 +6,7 @@ from __future__ import annotations
 def pages() -> dict[str, str]:
     """The Markdown of the page by its path below ``format-options/``."""
     from heartfelt.formats import FORMATS
+    from heartfelt.formats.tools.export import ToolExport
 
     parts = [
         "# Format options\n",
@@ -14,8 +15,14 @@ def pages() -> dict[str, str]:
     ]
     for name, entry in sorted(FORMATS.items()):
         parts.append(f"## {name}\n\n{entry.about[0].upper()}{entry.about[1:]}.\n")
-        if entry.options:
-            rows = [f"| `{option}` | {cell(text)} |" for option, text in entry.options.items()]
+        options = entry.options
+        if isinstance(entry, ToolExport):
+            parts.append(
+                f"The options of {' and '.join(entry.layouts)}, which override what the reader chooses.\n"
+            )
+            options = entry.own_options
+        if options:
+            rows = [f"| `{option}` | {cell(text)} |" for option, text in options.items()]
             parts.append("| option | meaning |\n|---|---|\n" + "\n".join(rows) + "\n")
     return {"index.md": "\n".join(parts)}
 

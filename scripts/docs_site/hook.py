@@ -21,8 +21,9 @@ from navigation import expanded
 import formats
 
 BLOCK = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# A word after the language, such as no-run, is for the tests; MkDocs would not see the block.
-FENCE = re.compile(r"^```(\w+) [\w-]+$", re.MULTILINE)
+# A word after the language is for the tests: no-run, or the name of a file, which is shown as the block's title. MkDocs
+# would not see the block with it.
+FENCE = re.compile(r"^```(\w+) (?:[\w-]+|([\w./-]+))$", re.MULTILINE)
 INLINE = re.compile(r"\$`([^`]+)`\$")
 _generated: dict[str, str] = {}
 _formulas: list[str] = []
@@ -67,7 +68,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn links that leave ``docs/``; put formulas aside until the page is HTML."""
     place = page.file.src_uri
     text = markdown if place in _generated else rewritten(markdown, DOCS / place, place)
-    text = FENCE.sub(r"```\1", text)
+    text = FENCE.sub(lambda match: f"```{match[1]}" + (f' title="{match[2]}"' if match[2] else ""), text)
     text = BLOCK.sub(lambda match: f'\n<div class="formula">{_aside(_row(match[1]))}</div>\n', text)
     return INLINE.sub(lambda match: _aside(mathml(match[1])), text)
 

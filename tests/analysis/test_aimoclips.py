@@ -114,7 +114,7 @@ def test_pairs_of_the_model_equal_emmeans(
     answers = [
         s for s in summary_of(clips)["verdict"] if s.startswith(f"Systems differ in {question} (signed")
     ]
-    assert f"{differ} of 15 pairs of systems differ (Tukey, adjusted for intent)" in answers[0]
+    assert f"{differ} of 15 pairs differ (Tukey, adjusted for intent)" in answers[0]
 
 
 def test_the_published_pairs_are_labelled_as_published(clips: Analysis) -> None:

@@ -15,8 +15,8 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Arrive, Consent, Flag, Invite, Next, SessionEnd
 from heartfelt.collect.errors import UnknownRater
-from heartfelt.collect.store.database import STORE_FILE
 from heartfelt.collect.store.tables import metadata
+from heartfelt.collect.stored import STORE_FILE
 from tests.collect.people import Person, loads
 
 Make = Callable[..., Path]

@@ -17,8 +17,9 @@ from sqlalchemy import Connection
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Next
 from heartfelt.collect.store import Database
-from heartfelt.collect.store.database import HEAD, STORE_FILE, revision
+from heartfelt.collect.store.database import HEAD, revision
 from heartfelt.collect.store.tables import LAYOUTS, metadata
+from heartfelt.collect.stored import STORE_FILE
 from heartfelt.collect.versions import edits
 from heartfelt.errors import StudyError
 from heartfelt.snapshot.folder import load

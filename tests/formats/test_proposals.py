@@ -214,6 +214,7 @@ def test_clear_tables_are_read(name: str, tmp_path: Path) -> None:
     assert contains(dict(snapshot.source.options), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_unclear_tables_get_a_command_that_works(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

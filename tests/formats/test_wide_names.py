@@ -40,6 +40,9 @@ FILES = {
 }
 LOOP = {f"{n}_Q{q}": text for n in (1, 2, 3) for q, text in ASKED}
 LOOP_OF_MATRICES = {f"{n}_Q3_{c}": f"How was it? - {text}" for n in (1, 2) for c, text in WORDS}
+OWN_NAMES = {
+    f"{word}_clip0{c}": f"How {word} is clip {c}?" for c in (1, 2) for word in ("valence", "arousal")
+}
 SLIDERS = {f"Q{q}_1": f"Clip {q} - How pleasant?" for q in (3, 4, 5)}
 SIDE_BY_SIDE = {
     f"Q5#{k}_{c}": f"Rate each - {text} - Clip {c}"
@@ -109,8 +112,10 @@ def test_an_ambiguous_matrix_says_so_and_how_to_turn_it(tmp_path: Path) -> None:
     assert items(turned) == {(stimulus, question) for question, stimulus in items(snapshot)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "columns", [CLIPS_IN_ROWS, QUESTIONS_IN_ROWS, SAME_STEM, LOOP, LOOP_OF_MATRICES, SIDE_BY_SIDE, SLIDERS]
+    "columns",
+    [CLIPS_IN_ROWS, QUESTIONS_IN_ROWS, SAME_STEM, LOOP, LOOP_OF_MATRICES, SIDE_BY_SIDE, SLIDERS, OWN_NAMES],
 )
 def test_a_survey_around_the_answers_changes_nothing(columns: dict[str, str], tmp_path: Path) -> None:
     """Consent, age and the figures of Qualtrics are no answers, named or detected."""

@@ -65,7 +65,7 @@ def test_json_page_terminal_and_leaderboard_say_so(tmp_path: Path) -> None:
     words = sentences(result, result.tasks[0])
     assert words[0].startswith("valence: answers has the best")
     assert any("abstains failed on 112 items of 120" in text and "ranked by" in text for text in words)
-    page = render(bench_page(result, None, tmp_path / "report.html"))
+    page = render(bench_page(result, {}))
     assert "ranked by the score with failures counted" in page
     assert "8 of 120" in page
     write_bench(result, table, tmp_path / "benches" / "one")

@@ -85,7 +85,7 @@ def test_shuffles_of_all_draws_at_once_are_those_drawn_one_by_one() -> None:
     state, order, ends = np.uint64(12345), np.arange(9), np.arange(8, 0, -1)
     expected = []
     for _ in range(40):
-        for i in ends:
+        for i in ends.tolist():
             state, j = below(np.uint64(state), i + 1)
             order[i], order[j] = order[j], order[i]
         expected.append(order.copy())
@@ -176,9 +176,10 @@ def test_split_halves() -> None:
 
 def test_inverse_by_rows() -> None:
     rows = np.random.default_rng(7).normal(size=(30, 12))
-    matrix = rows.T @ rows
-    chol = np.linalg.cholesky(matrix)
-    np.testing.assert_allclose(inverse_by_rows(chol), np.linalg.inv(matrix), rtol=1e-10)
+    matrix: Floats = rows.T @ rows
+    chol = np.linalg.cholesky(matrix).astype(np.float64)
+    inverse: Any = np.linalg.inv(matrix)
+    np.testing.assert_allclose(inverse_by_rows(chol), inverse, rtol=1e-10)
     np.testing.assert_allclose(
         np.tril(inverse_by_rows(chol)), np.tril(_kernels_reliability.inverse_of_factor(chol)), atol=1e-13
     )

@@ -19,6 +19,7 @@ from heartfelt.analysis.material import Material
 from heartfelt.labels.labels import ITEM
 from heartfelt.screening.panel import Panel
 from heartfelt.study import Study
+from heartfelt.tables import answered
 from heartfelt.wording import listed, plural
 
 MOST_REASONS = 3
@@ -87,8 +88,7 @@ def _unused(material: Material, comparisons: Sequence[Comparison]) -> Iterator[t
     if "repeat" in columns:
         ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
         yield REPEATED, ratings
-    given = [pl.col(name).is_not_null() for name in ("value", "answer") if name in columns]
-    ratings = ratings.filter(pl.any_horizontal(given))
+    ratings = answered(ratings)
     yield BLANK, ratings
     items = material.answers.select(ITEM).unique()
     short = items.join(material.labels.table.select(ITEM), on=ITEM, how="anti")

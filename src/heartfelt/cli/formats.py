@@ -110,7 +110,9 @@ def _first_lines(path: Path) -> list[str]:
     if path.suffix == ".parquet":
         import polars as pl
 
-        text = pl.read_parquet(path).head(_LINES).write_csv()
+        from heartfelt.formats.delimited import csv_text
+
+        text = csv_text(pl.read_parquet(path).head(_LINES))
     else:
         try:
             text = path.read_text(encoding="utf-8-sig")

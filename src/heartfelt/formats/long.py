@@ -89,7 +89,7 @@ class Long(Format):
     name: ClassVar[str] = "long"
     example_data: ClassVar[str] = "example/ratings.csv"
     writes_comparisons: ClassVar[bool] = True
-    about: ClassVar[str] = "any CSV, TSV, Parquet or JSON table with one answer per row"
+    about: ClassVar[str] = "any table with one answer per row: CSV, TSV, Parquet, JSON, Excel or SPSS"
     options: ClassVar[Mapping[str, str]] = {
         "rater": "column of the rater id; none if the table does not say who rated",
         "stimulus": "column of the stimulus id",

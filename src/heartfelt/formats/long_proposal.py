@@ -34,6 +34,11 @@ _TEXT_OF_A_CELL = 60
 
 def long_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal, or None where no two columns name raters and stimuli that come back."""
+    one_row_each = any(
+        p.unique and p.rows > 1 and table.score(p, "rater") >= NAMED for p in table.columns.values()
+    )
+    if one_row_each or table.texts:  # a survey: one row per rater
+        return None
     raters, stimuli = (_candidates(table, role) for role in ("rater", "stimulus"))
     pair = _best_pair(table, raters, stimuli)
     if pair is None:
@@ -77,7 +82,8 @@ def _can_be_id(profile: ColumnProfile) -> bool:
     named = any(name_score(profile, role) >= SIMILAR for role in about)
     rated = any(name_score(profile, role) >= SIMILAR for role in ("rater", "stimulus"))
     decimals = profile.numeric and not profile.whole
-    return not decimals and not profile.moments and (rated or not named) and profile.noun not in CONSTRUCTS
+    answers = profile.noun in CONSTRUCTS or (bool({*profile.words} & CONSTRUCTS) and not profile.is_id)
+    return not decimals and not profile.moments and (rated or not named) and not answers
 
 
 def _id_score(table: ProfiledTable, profile: ColumnProfile, role: str) -> float:

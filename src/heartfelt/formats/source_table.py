@@ -355,7 +355,7 @@ def _are_degrees(rows: pl.LazyFrame, name: str) -> bool:
 
 def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, pl.DataFrame]:
     """The rows that meet every condition, and a ledger line for each condition that left some out."""
-    reasons: list[str] = []
+    reasons: dict[str, int] = {}
     for condition in (part.strip() for part in text.split(";") if part.strip()):
         meets = _condition(condition, rows, where)
         counts = rows.select(lost=(~meets).sum(), all=pl.len()).collect(engine="streaming").row(0, named=True)
@@ -364,10 +364,11 @@ def _filtered(rows: pl.LazyFrame, text: str, where: str) -> tuple[pl.LazyFrame, 
                 f"{where}: no row meets the condition '{condition}'.", "Correct or leave out the condition."
             )
         if counts["lost"]:
-            reasons.append(f"{counts['lost']:,} rows do not meet the condition '{condition}'")
+            reasons[f"{counts['lost']:,} rows do not meet the condition '{condition}'"] = counts["lost"]
         rows = rows.filter(meets)
-    lines = [("row", reason, "import") for reason in reasons]
-    ledger = pl.DataFrame(lines, schema=dict.fromkeys(("what", "reason", "stage"), pl.String), orient="row")
+    lines = [("row", reason, "import", lost) for reason, lost in reasons.items()]
+    schema = {"what": pl.String(), "reason": pl.String(), "stage": pl.String(), "ratings": pl.Int64()}
+    ledger = pl.DataFrame(lines, schema=schema, orient="row")
     return rows, LEDGER.check(ledger, where)
 
 

@@ -99,7 +99,8 @@ def draw_answers(
     blind = level[who] + float(drawn.careless_spread[number]) * noise
     felt = np.where(careless[who], blind, attentive)
     values = np.asarray(known.scale.values, np.float64)
-    return values[np.searchsorted(known.scale.cuts[: values.size - 1], felt)]
+    value: Floats = values[np.searchsorted(known.scale.cuts[: values.size - 1], felt)]
+    return value
 
 
 def keeps_effects(known: QuestionPilot, names: tuple[str, ...], options: PlanOptions) -> bool:

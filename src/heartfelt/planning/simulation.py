@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -238,7 +238,7 @@ def simulate_question(
         if number < REAL_STUDIES:
             for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
                 real.setdefault(name, []).append(figure)
-    table = np.array(heads)
+    table: Any = np.array(heads)
     figures = {name: table[:, place] for place, name in enumerate(FIGURES)}
     figures["p_systems"] = fdtrc(np.maximum(systems - 1, 1), figures["residual_df"], figures["f_systems"])
     planted = drawn.effects[:, pairs[0]] - drawn.effects[:, pairs[1]]

@@ -42,8 +42,8 @@ def plan_section(plan: Plan, link: str) -> Section:
         bullets([*plan.answers.sentences, *plan.notes]),
         Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
     )
-    lead = f"{plan.options.studies} simulated studies of each of {len(plan.designs)} designs, before anybody rated."
-    return Section("plan", "What the plan said", lead, html, "Plan")
+    about = f"{plan.options.studies} simulated studies of each of {len(plan.designs)} designs"
+    return Section("plan", "What the plan said", f"{about}, before anybody rated.", html, "Plan", about)
 
 
 def plan_charts(plan: Plan) -> dict[str, Chart | Absent]:

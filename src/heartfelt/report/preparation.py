@@ -63,9 +63,10 @@ def preparation_section(result: Preparation, link: str) -> Section:
     return Section(
         "preparation",
         "How the stimuli were prepared",
-        f"{done}; {number(remarks)} with a remark.",
+        "",
         html,
         "Preparation",
+        f"{done}; {number(remarks)} with a remark",
     )
 
 

@@ -12,8 +12,8 @@ from heartfelt.stats.triples import Floats, Ints
 
 How: TypeAlias = tuple[int, float, float]
 PAIRS_AT_ONCE = 2000
-path = kernels.path.interpreted  # type: ignore[attr-defined]
-pair_weight = kernels.pair_weight.interpreted  # type: ignore[attr-defined]
+path = kernels.path.interpreted  # type: ignore[attr-defined]  # a Kernel, which types take for the function itself
+pair_weight = kernels.pair_weight.interpreted  # type: ignore[attr-defined]  # a Kernel, which types take for the function itself
 
 
 def align_each(a: Floats, b: Floats, sa: Ints, sb: Ints | None, how: How, weight: Floats | float) -> Floats:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.benchmark.earlier import SCORES as FILE
 from heartfelt.errors import InputError
-from heartfelt.report.bench.write import FILE, ITEMS
+from heartfelt.report.bench.write import ITEMS
 from heartfelt.scoring import Scores
 from heartfelt.scoring.leaderboard import ScoredRun
 from heartfelt.scoring.scores import LAYOUT

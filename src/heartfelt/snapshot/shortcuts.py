@@ -6,7 +6,6 @@ hold in a notebook, and Tab should show what can be done with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,9 @@ if TYPE_CHECKING:
 
     from heartfelt.analysis import Analysis
     from heartfelt.benchmark import Bench
+    from heartfelt.benchmark.bench import Models
     from heartfelt.labels import Labels
+    from heartfelt.predictors.spec import PredictorLike
     from heartfelt.publishing.publish import Published
     from heartfelt.screening import Panel
     from heartfelt.training import Trained
@@ -42,13 +43,13 @@ class Shortcuts:
 
         return analyze(self, **options)
 
-    def bench(self, models: Sequence[str], **options: Any) -> Bench:
+    def bench(self, models: Models, **options: Any) -> Bench:
         """``heartfelt.bench`` of this snapshot."""
         from heartfelt.api import bench
 
         return bench(self, models, **options)
 
-    def predict(self, model: str, **options: Any) -> pl.DataFrame:
+    def predict(self, model: PredictorLike, **options: Any) -> pl.DataFrame:
         """``heartfelt.predict`` of this snapshot's items."""
         from heartfelt.api import predict
 

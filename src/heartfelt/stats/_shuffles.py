@@ -14,7 +14,7 @@ def numbers_below(seed: int, draws: int, sizes: Sequence[int] | Ints) -> Ints:
     """For each draw, a number from 0 to ``size - 1`` for each size, as ``below`` gives them in this order."""
     bounds = np.asarray(sizes, np.uint64)
     steps = np.arange(1, draws * bounds.size + 1, dtype=np.uint64).reshape(draws, bounds.size)
-    bits = mix.function(np.uint64(seed) + steps * _GOLDEN)  # type: ignore[attr-defined]
+    bits = mix.function(np.uint64(seed) + steps * _GOLDEN)  # type: ignore[attr-defined]  # a Kernel, which types take for the function itself
     numbers: Ints = (((bits >> _HALF) * bounds) >> _HALF).astype(np.int64)
     return numbers
 

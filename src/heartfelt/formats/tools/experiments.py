@@ -151,8 +151,8 @@ class JsPsych(ToolExport):
         rater = _rater(table)
         types = rows["trial_type"].cast(pl.String)
         asks = types.str.contains(r"slider|button|survey|likert|rating|multi|form|select")
-        asked = rows.filter(asks.fill_null(False))
-        if not any(asked[name].drop_nulls().len() for name in ("response", *fields) if name in rows.columns):
+        asking = rows.filter(asks.fill_null(False))
+        if not any(asking[name].drop_nulls().len() for name in ("response", *fields) if name in rows.columns):
             asks = types.str.contains("response")  # an experiment that takes keys only
         rows = rows.with_columns(asks.fill_null(False).alias("\0asks"))
         values = table.names_in("value") or [name for name in ("response", *fields) if name in rows.columns]
@@ -160,7 +160,8 @@ class JsPsych(ToolExport):
         parts = [name for name in rows.columns if re.match(_PART_NAMES, name)]
         answered = pl.any_horizontal(filled(name) for name in values)
         reasons = {
-            f"trial of type '{kind}'": ~pl.col("\0asks") & (pl.col("trial_type") == kind)
+            f"trial of type '{kind}'" if kind else "trial without a type": ~pl.col("\0asks")
+            & pl.col("trial_type").cast(pl.String).eq_missing(pl.lit(kind, dtype=pl.String))
             for kind in types.unique(maintain_order=True)
         }
         table = left_out(

@@ -56,11 +56,14 @@ class ToolExport(Format):
     """The tool's name as it writes it."""
     writes: ClassVar[bool] = False
     own_options: ClassVar[Mapping[str, str]] = {}
+    layouts: ClassVar[Sequence[Layout]]
+    """The plain layouts that its files have, whose options it understands."""
 
     def __init_subclass__(cls, *, layouts: Sequence[Layout] = ("long",)) -> None:
         super().__init_subclass__()
         shared = {option: text for layout in layouts for option, text in _OPTIONS[layout].items()}
         cls.options = {**cls.own_options, **shared}
+        cls.layouts = layouts
 
     @abstractmethod
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:

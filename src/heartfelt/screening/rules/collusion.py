@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -124,11 +125,8 @@ class _Comparison:
     def __init__(self, view: RatingsView, sequences: Sequences, pairs: int, options: RuleOptions) -> None:
         self.view, self.sequences, self.pairs, self.options = view, sequences, pairs, options
         self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
-        if view.is_small:
-            from heartfelt.screening import _alignment as alignment
-        else:
-            from heartfelt.screening import _kernels_alignment as alignment
-        self.alignment: Any = alignment
+        name = "_alignment" if view.is_small else "_kernels_alignment"
+        self.alignment: Any = import_module(f"heartfelt.screening.{name}")
 
     def examine(self, i: int, j: int) -> dict[str, object]:
         """Calibrate one pair and describe its alignment."""

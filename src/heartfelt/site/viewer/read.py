@@ -14,9 +14,9 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.benchmark.bench import RUNS
+from heartfelt.benchmark.earlier import RUNS
+from heartfelt.benchmark.earlier import SCORES as FILE
 from heartfelt.errors import InputError
-from heartfelt.report.bench.write import FILE
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import ModelInfo
 from heartfelt.site.boards import display_names
