@@ -15,9 +15,15 @@ from heartfelt.finetuning import FINE_TUNE_RECIPES
 from heartfelt.generation import GENERATORS
 from heartfelt.publishing.deposits import DEPOSITS
 from heartfelt.publishing.layouts import LAYOUTS
+from heartfelt.scoring import METRICS
 from heartfelt.screening import RULES
 from heartfelt.study import SCALES, parse_study
+from heartfelt.study.design import Design
+from heartfelt.study.model import Question
 from heartfelt.study.recipes import RECIPES
+from heartfelt.study.sets import Sets
+from heartfelt.tables import ADJUDICATIONS, FIELDS, LEDGER, RATINGS, STIMULI
+from tests.docs.reference import meanings, sections, settings_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -94,17 +100,35 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With its meaning, also those of models within models."""
-    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "docs_site"))
-    pages = importlib.import_module("settings_reference").pages()
+    pages = settings_pages(monkeypatch)
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)
     assert [name for name, _, meaning in rows if not meaning.strip()] == []
     for registry, page in ((FINE_TUNE_RECIPES, "training.md"), (GENERATORS, "generators.md")):
-        sections = dict(part.split("\n", 1) for part in pages[page].split("\n## ")[1:])
-        shared = sections.get("Every generator", "")
+        parts = sections(pages[page])
+        shared = parts.get("Every generator", "")
         for name, entry in registry.items():
             for field, info in entry.settings.model_fields.items():
                 key = info.alias or field
-                assert re.search(rf"^\| `{key}[`.]", shared + sections[name], re.MULTILINE), f"{name}: {key}"
+                assert re.search(rf"^\| `{key}[`.]", shared + parts[name], re.MULTILINE), f"{name}: {key}"
+
+
+def test_every_table_key_and_metric_is_in_the_generated_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also tables that somebody adds: every contract in the sources, with the meaning of every column."""
+    pages = settings_pages(monkeypatch)
+    for path in (ROOT / "src").rglob("*.py"):
+        module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        for name in re.findall(r"^([A-Z_]+) = Contract\(", path.read_text(encoding="utf-8"), re.MULTILINE):
+            each = getattr(importlib.import_module(module), name)
+            head = f"## {each.name}\n\n{each.about[0].upper()}{each.about[1:].replace('``', '`')}."
+            assert name == "PREDICTIONS" or head in pages["tables.md"], name
+    for contract in (STIMULI, RATINGS, FIELDS, ADJUDICATIONS, LEDGER):
+        columns = meanings(sections(pages["tables.md"])[contract.name])
+        assert list(columns) == list(contract.names)
+        assert all(len(meaning) > 3 for meaning in columns.values())
+    assert set(METRICS) == meanings(pages["scoring.md"]).keys()
+    for part in (Design, Question, Sets):
+        for field, info in part.model_fields.items():
+            assert f"| `{info.alias or field}` |" in pages["study.md"], field
 
 
 def test_every_rule_has_its_section() -> None:
@@ -116,8 +140,7 @@ def test_every_generator_has_its_section() -> None:
 
 
 def test_every_release_layout_and_deposit_has_its_section() -> None:
-    sections = headings((ROOT / "docs" / "layouts.md").read_text(encoding="utf-8"))
-    assert {*LAYOUTS, *DEPOSITS} <= sections
+    assert {*LAYOUTS, *DEPOSITS} <= headings((ROOT / "docs" / "layouts.md").read_text(encoding="utf-8"))
 
 
 def test_the_study_in_the_docs_is_valid() -> None:

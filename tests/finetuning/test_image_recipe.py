@@ -27,6 +27,7 @@ from heartfelt.predictors import cases, predictor_from
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
+from tests.docs.reference import settings_pages
 from tests.finetuning.painted import painted
 from tests.finetuning.tiny_images import CONFIGS, SIDE
 
@@ -170,11 +171,17 @@ def test_settings_in_text() -> None:
     assert read["attributes"] == ("scene", "objects")
 
 
-def test_every_architecture_and_recipe_has_its_section() -> None:
+def test_every_architecture_and_recipe_has_its_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recipes on the page, architectures in the generated reference with their source and details."""
     page = (Path(heartfelt.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
     assert isinstance(recipe_named("attributes"), ImageRecipe)
-    for name in (*ARCHITECTURES, "image-emotion", "attributes"):
-        assert f"### `{name}`" in page or f"## `{name}`" in page, name
+    for name in ("image-emotion", "attributes"):
+        assert f"### `{name}`" in page, name
+    reference = settings_pages(monkeypatch)["training.md"]
+    for name in ARCHITECTURES:
+        each = ARCHITECTURES[name]
+        assert len(each.details) > 40
+        assert f"| `{name}` | {each.about} | {each.source} | {each.details} |" in reference
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from heartfelt.formats import FORMATS
 from heartfelt.formats.tools.export import ToolExport
 from heartfelt.snapshot import Snapshot
 from heartfelt.tables import RATINGS, STIMULI
+from tests.docs import reference
 
 every_format = pytest.mark.parametrize("name", FORMATS.names())
 
@@ -193,22 +194,22 @@ def _damaged(content: bytes, damage: str) -> bytes:
 
 
 @every_format
-def test_it_has_a_section_in_the_docs(name: str) -> None:
+def test_it_has_a_section_in_the_docs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a page, and in the generated reference with the meaning of every option."""
     docs = Path(__file__).resolve().parents[2] / "docs"
     format = FORMATS[name]
     if isinstance(format, ToolExport):
         assert (docs / "how-to" / f"{name}.md").is_file()
-        page, options = docs / "formats" / "tools.md", format.own_options
-        text = page.read_text(encoding="utf-8")
-        assert f"| `{name}` |" in text
+        assert f"| `{name}` |" in (docs / "formats" / "tools.md").read_text(encoding="utf-8")
     else:
         (page,) = [
             p for p in (docs / "formats" / f"{name}.md", docs / "datasets" / f"{name}.md") if p.is_file()
         ]
-        text, options = page.read_text(encoding="utf-8"), format.options
-        assert text.startswith(f"# {name}\n")
-    for option in options:
-        assert f"`{option}`" in text, f"{page} does not explain the option '{option}'"
+        assert page.read_text(encoding="utf-8").startswith(f"# {name}\n")
+    explained = reference.meanings(reference.sections(reference.format_page(monkeypatch))[name])
+    own = format.own_options if isinstance(format, ToolExport) else format.options
+    assert explained.keys() == set(own)
+    assert all(len(meaning) > 8 for meaning in explained.values())
 
 
 def test_guessing_only_when_unmistakable(tmp_path: Path) -> None:

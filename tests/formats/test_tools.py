@@ -1,11 +1,29 @@
 """Other tools' files as they are: every tool's example is recognised and read without options.
 
-The layouts of the examples come from the tools' own documentation and source:
-PsychoPy (docs, "Data outputs"), jsPsych 8 (docs, "Data storage"; plugin pages), Gorilla (support pages on data columns),
-PsyToolkit (download of a study: data.csv, experiment_data), Qualtrics ("Understanding your dataset"), LimeSurvey (manual,
-"Exporting results"), REDCap (export of raw data with repeating instruments), Google Forms (responses in Google Sheets),
-Label Studio (docs, "Export annotations", raw JSON), Potato (source: user_state_management), BeaqleJS (source: js/beaqle.js,
-web_service), Go Listen (source: download_csv handlers), Prolific (export of demographic data).
+Where the layouts of the examples and of the tables below come from:
+
+- PsychoPy: psychopy/psychopy ``psychopy/data/experiment.py`` (saveAsWideText: order of columns, byte order mark, comma at the end
+  of a line, ``None``), ``psychopy/data/trial.py`` (TrialHandler2: thisN, thisTrialN, thisRepN) and
+  ``experiment/components/slider`` (response, rt); psychopy/psychojs ``src/data/ExperimentHandler.js`` for Pavlovia.
+- jsPsych: jspsych/jsPsych ``packages/jspsych/src/modules/data/utils.ts`` (JSON2CSV: all cells quoted, ``null``),
+  ``src/timeline/Trial.ts`` (trial_type, trial_index, plugin_version) and ``docs/plugins/audio-slider-response.md``. JATOS (a list
+  of trials per line): documentation of the R package jspsychread. Version 6 (button_pressed, responses): general knowledge.
+- Gorilla: its own page on data columns could not be read. Task Builder 1: data dictionary in the read-me of
+  jgeller112/L2_VWP_Webcam. Task Builder 2: columns in public analyses of such data (Response Type, Object Name, Spreadsheet: …).
+- PsyToolkit: a third-party reader of its downloads (data.csv, experiment_data).
+- Qualtrics: support page "Understanding Your Dataset"; ropensci/qualtRics ``tests/testthat/files/sample.csv``. Previews: the R
+  package excluder (Status), public analyses (DistributionChannel).
+- LimeSurvey: LimeSurvey/LimeSurvey ``application/helpers/admin/export/Writer.php``, ``CsvWriter.php``; ``common_helper.php``
+  (createFieldMap: texts of its own columns). Codes of answers (AO01, A1): general knowledge.
+- REDCap: OuhscBbmc/REDCapR ``inst/test-data/projects`` (vignette-repeating, longitudinal-with-repeating-instrument) and
+  ``inst/test-data/specific-redcapr/read-oneshot/label-header.R``; labels of the repeat columns: R scripts that REDCap writes.
+- Google Forms: lesmana/google-sheet-format-form-grid-responses ``DEMONSTRATION.md`` (columns of a grid). The time stamp's name in
+  other languages: general knowledge; no source was at hand.
+- Label Studio: documentation "Label Studio Task Format"; HumanSignal/label-studio-sdk ``src/label_studio_sdk/converter``
+  (converter.py, utils.py prettify_result, exports/csv2.py).
+- Potato: source (user_state_management). BeaqleJS: source (js/beaqle.js, web_service). Go Listen: source (download_csv).
+- Prolific: prolific-oss/cli ``cmd/study`` (tests of demographic-export) and headers in public analyses of such exports. Its older
+  layout (session_id, entered_code): general knowledge; no source was at hand.
 """
 
 from __future__ import annotations
@@ -48,7 +66,7 @@ EXPECTED = {
     "psychopy": Expected(
         stimuli=[f"clips/{clip}.wav" for clip in CLIPS],
         questions=BOTH,
-        ratings=48,
+        ratings=47,
         one={"rater": "s01", "stimulus": "clips/clip05.wav", "question": "arousal", "value": 7},
         left_out={"practice trial": 4, "no answer in the row (instructions, fixation, breaks)": 4},
     ),
@@ -239,6 +257,56 @@ def test_jspsych_as_json_with_forms_whose_fields_are_questions(tmp_path: Path) -
     assert left_out(snapshot) == {"trial of type 'instructions'": 2}
 
 
+def test_jspsych_6_writes_buttons_and_forms_in_columns_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(
+        '"rt","stimulus","button_pressed","trial_type","trial_index","time_elapsed","internal_node_id","subject","responses"\r\n'
+        '"900","a.wav","3","audio-button-response","0","1000","0.0-0.0","p1",""\r\n'
+        '"800","b.wav","1","audio-button-response","1","2000","0.0-1.0","p1",""\r\n'
+        '"null","c.wav","null","audio-button-response","2","3000","0.0-2.0","p1",""\r\n'
+        '"950","","","survey-text","3","4000","0.0-3.0","p1","{""Q0"":""31""}"\r\n',
+        encoding="utf-8",
+    )
+    snapshot = heartfelt.read(path)
+    assert answer(snapshot, rater="p1", stimulus="a.wav", question="rating") == 3
+    assert left_out(snapshot) == {
+        "no answer in the row": 1,
+        "answer without a stimulus (questions about the participant)": 1,
+    }
+
+
+def test_jspsych_on_jatos_has_a_list_of_trials_per_line(tmp_path: Path) -> None:
+    def line(*ratings: int) -> str:
+        trial = {"trial_type": "audio-slider-response", "time_elapsed": 1000}
+        return json.dumps(
+            [
+                {**trial, "trial_index": at, "stimulus": f"{CLIPS[at]}.wav", "response": value}
+                for at, value in enumerate(ratings)
+            ]
+        )
+
+    for name in ("results.txt", "results.json"):
+        (tmp_path / name).write_text(f"{line(1, 2)}\n{line(3, 4)}\n", encoding="utf-8")
+        snapshot = heartfelt.read(tmp_path / name)
+        assert snapshot.source.format == "jspsych"
+        assert answer(snapshot, rater="line2", stimulus="clip01.wav") == 3
+
+
+def test_psychopys_numbers_of_trials_do_not_name_the_stimulus(tmp_path: Path) -> None:
+    path = tmp_path / "p1.csv"
+    path.write_text(
+        "sentence,trials.thisN,thisRow.t,notes,thisN,thisTrialN,slider.response,slider.rt,participant,psychopyVersion,\n"
+        "It rains,0,.4,,0,0,3,1.2,p1,2024.2.4,\nSnow,1,5.4,,1,1,5,.9,p1,2024.2.4,\nHail,2,9.4,,2,2,None,None,p1,2024.2.4,\n",
+        encoding="utf-8-sig",
+    )
+    snapshot = heartfelt.read(path)
+    assert snapshot.ratings.select("stimulus", "value", "seconds").rows() == [
+        ("It rains", 3, 1.2),
+        ("Snow", 5, 0.9),
+    ]
+    assert left_out(snapshot) == {"no answer in the row (instructions, fixation, breaks)": 1}
+
+
 def test_jspsych_shows_html_and_the_file_in_it_is_the_stimulus(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     rows = [
@@ -267,6 +335,21 @@ def test_gorillas_task_builder_2_names_objects_and_spreadsheet_columns(tmp_path:
     assert sum(left_out(snapshot).values()) == 2
 
 
+def test_gorillas_own_columns_do_not_name_the_stimulus(tmp_path: Path) -> None:
+    path = tmp_path / "task.csv"
+    path.write_text(
+        "Event Index,Participant Private ID,Trial Number,Screen Name,Zone Name,Zone Type,Reaction Time,Reaction Onset,"
+        "Response Type,Response,Attempt,Timed Out,randomise_trials,display,sentence\n"
+        "1,77,1,Rate,scale,response_slider_endValue,900,1,,4,1,,1,Trials,It rains\n"
+        "2,77,2,Rate,scale,response_slider_endValue,800,1,,2,2,1,2,Trials,Snow\n"
+        "3,77,2,Rate,next,continue_button,100,1,continue_button,,1,,2,Trials,Snow\n",
+        encoding="utf-8",
+    )
+    snapshot = heartfelt.read(path)
+    assert answer(snapshot, stimulus="Snow", question="scale") == 2
+    assert sum(left_out(snapshot).values()) == 1
+
+
 def test_psytoolkit_says_which_columns_to_name_and_takes_them(tmp_path: Path) -> None:
     folder = tmp_path / "download" / "experiment_data"
     folder.mkdir(parents=True)
@@ -279,6 +362,61 @@ def test_psytoolkit_says_which_columns_to_name_and_takes_them(tmp_path: Path) ->
     options = {"columns": "trial_number,valence,arousal,stimulus", "value": "valence,arousal"}
     snapshot = heartfelt.read(tmp_path / "download", **options)
     assert answer(snapshot, rater="b", stimulus="clip02.wav", question="arousal") == 4
+
+
+def test_qualtrics_in_another_language_with_choice_texts(tmp_path: Path) -> None:
+    path = tmp_path / "umfrage.csv"
+    names = [
+        "StartDate",
+        "Status",
+        "Finished",
+        "ResponseId",
+        "DistributionChannel",
+        "valence_c1",
+        "valence_c2",
+    ]
+    texts = [
+        "Anfangsdatum",
+        "Antworttyp",
+        "Beendet",
+        "Antwort-ID",
+        "Verteilungskanal",
+        "Wie angenehm?",
+        "Wie angenehm?",
+    ]
+    ids = ["startDate", "status", "finished", "_recordId", "distributionChannel", "QID1", "QID2"]
+    rows = [
+        ["2026-10-01 10:00:00", "Umfragevorschau", "True", "R_0", "preview", "9", "9"],
+        ["2026-10-01 10:05:00", "IP-Adresse", "True", "R_1", "anonymous", "3", "4"],
+        ["2026-10-01 10:06:00", "IP-Adresse", "False", "R_2", "anonymous", "5", "1"],
+    ]
+    header = [names, texts, [json.dumps({"ImportId": name}) for name in ids]]
+    pl.DataFrame([*header, *rows], orient="row").write_csv(path, include_header=False)
+    snapshot = heartfelt.read(path)
+    assert snapshot.source.format == "qualtrics"
+    assert left_out(snapshot) == {"preview of the survey": 1}
+    assert answer(snapshot, rater="R_2", stimulus="c1", question="valence") == 5
+
+
+def test_limesurvey_with_codes_and_texts_as_headings(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    own = [
+        "id. Response ID",
+        "submitdate. Date submitted",
+        "lastpage. Last page",
+        "startlanguage. Start language",
+    ]
+    asked = [f"{clip}[V]. Listen to {clip}. [How pleasant?]" for clip in CLIPS[:3]]
+    lines = [
+        [*own, *asked],
+        ["1", "2026-10-01", "3", "en", "A4", "A2", "A1"],
+        ["2", "", "3", "en", "A5", "A3", ""],
+    ]
+    text = "\r\n".join(",".join(f'"{cell}"' for cell in line) for line in lines)
+    path.write_text(f"{text}\r\n\r\n", encoding="utf-8-sig", newline="")
+    snapshot = heartfelt.read(path)
+    assert snapshot.source.format == "limesurvey"
+    assert answer(snapshot, rater="2", stimulus="clip02", question="V") == 3
 
 
 def test_limesurvey_with_texts_as_headings_and_clips_as_rows_of_an_array(tmp_path: Path) -> None:
@@ -300,6 +438,38 @@ def test_redcap_with_a_column_per_clip(tmp_path: Path) -> None:
     assert snapshot.source.format == "redcap"
     assert answer(snapshot, rater="2", stimulus="1", question="valence") == 5
     assert snapshot.raters["ratings_complete"].to_list() == [2, 2]
+
+
+def test_redcap_with_events_and_another_repeating_instrument(tmp_path: Path) -> None:
+    path = tmp_path / "redcap.csv"
+    path.write_text(
+        "record_id,redcap_event_name,redcap_repeat_instrument,redcap_repeat_instance,age,intake_complete,clip,valence,"
+        "rating_complete,med,dose,medication_complete\n"
+        "1,visit_1_arm_1,,,21,2,,,,,,\n1,visit_1_arm_1,rating,1,,,a.wav,3,2,,,\n1,visit_1_arm_1,rating,2,,,b.wav,4,2,,,\n"
+        "1,visit_1_arm_1,medication,1,,,,,,Aspirin,100,2\n1,visit_2_arm_1,,,,2,,,,,,\n1,visit_2_arm_1,rating,1,,,c.wav,5,2,,,\n"
+        "2,visit_1_arm_1,,,35,2,,,,,,\n2,visit_1_arm_1,rating,1,,,a.wav,1,2,,,\n",
+        encoding="utf-8",
+    )
+    snapshot = heartfelt.read(path)
+    assert snapshot.ratings.select("rater", "stimulus", "question", "value").rows() == [
+        ("1", "a.wav", "valence", 3), ("1", "b.wav", "valence", 4), ("1", "c.wav", "valence", 5), ("2", "a.wav", "valence", 1),
+    ]  # fmt: skip
+    assert snapshot.raters.sort("rater")["age"].to_list() == [21, 35]
+    assert left_out(snapshot) == {"row of the instrument 'medication', which has no stimulus": 1}
+
+
+def test_redcap_with_labels_whose_states_have_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        '"Record ID","Repeat Instrument","Repeat Instance","Age (years)","Complete?","Clip","How pleasant?","Complete?"\n'
+        '1,,,21,Complete,,,\n1,Rating,1,,,a.wav,"5 - very",Complete\n1,Rating,2,,,b.wav,2,Complete\n'
+        "2,,,35,Complete,,,\n2,Rating,1,,,a.wav,4,Complete\n",
+        encoding="utf-8",
+    )
+    snapshot = heartfelt.read(path)
+    assert snapshot.source.format == "redcap"
+    assert answer(snapshot, rater="1", stimulus="a.wav", question="How pleasant?") == 5
+    assert snapshot.raters.sort("rater")["Age (years)"].to_list() == [21, 35]
 
 
 def test_google_forms_with_one_text_for_several_questions(tmp_path: Path) -> None:
@@ -324,21 +494,31 @@ def test_google_forms_with_the_clip_before_a_colon_from_a_spreadsheet(tmp_path: 
 
 
 def test_label_studios_small_export_as_json_and_csv(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "audio": f"/data/local-files/?d=audio/{clip}.wav", "id": at, "quality": at + by, "annotator": by,
-            "annotation_id": 10 * at + by, "created_at": "2026-10-01T10:00:00Z", "updated_at": "2026-10-01T10:00:00Z",
-            "lead_time": 3.5,
+            "annotation_id": 10 * at + by, "annotator": by, "audio": f"/data/local-files/?d=audio/{clip}.wav",
+            "created_at": "2026-10-01T10:00:00Z", "emotion": "calm" if by == 1 else {"choices": ["calm", "sad"]}, "id": at,
+            "lead_time": 3.5, "part": [{"start": 0.5, "end": 1.0, "labels": ["noise"]}], "quality": [{"rating": at + by}],
+            "said": [{"author": "A", "text": "Hello"}], "system": "A", "updated_at": "2026-10-01T10:00:00Z",
         }
         for at, clip in enumerate(CLIPS[:3], 1)
         for by in (1, 2)
     ]  # fmt: skip
     (tmp_path / "min.json").write_text(json.dumps(rows), encoding="utf-8")
-    pl.DataFrame(rows).write_csv(tmp_path / "min.csv")
-    for path in (tmp_path / "min.json", tmp_path / "min.csv"):
+    flat = [{k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in row.items()} for row in rows]
+    people: dict[Any, str] = {1: "ann@example.org", 2: "bob@example.org"}
+    pl.DataFrame([{**row, "annotator": people[row["annotator"]]} for row in flat]).write_csv(
+        tmp_path / "min.csv"
+    )
+    for path, rater in ((tmp_path / "min.json", "2"), (tmp_path / "min.csv", "annotator2")):
         snapshot = heartfelt.read(path)
         assert snapshot.source.format == "label-studio"
-        assert answer(snapshot, rater="2", stimulus="audio/clip03.wav", question="quality") == 5
+        assert answer(snapshot, rater=rater, stimulus="audio/clip03.wav", question="quality") == 5
+        assert isinstance(snapshot.study.scale_of("emotion"), Tags)
+        assert set(snapshot.survey.questions) == {"quality", "emotion"}
+        assert set(snapshot.stimuli["system"]) == {"A"}
+        assert left_out(snapshot) == {"annotation 'part', which is about a part of the item": 6}
+        assert "example.org" not in str(snapshot.raters.to_dicts()) + str(snapshot.ratings.to_dicts())
 
 
 def test_potato_as_one_table_with_several_labels(tmp_path: Path) -> None:
@@ -368,10 +548,12 @@ def test_go_listens_acr_test_is_ratings_of_single_clips(tmp_path: Path) -> None:
     assert "Ann" not in str(snapshot.raters.to_dicts())
 
 
-PROLIFIC = """Submission id,Participant id,Status,Started at,Completed at,Time taken,Completion code,Total approvals,Age,Sex
-61,5f0000000000000000000001,APPROVED,2026-10-01,2026-10-01,601,C1,12,34,Female
-62,5f0000000000000000000002,APPROVED,2026-10-01,2026-10-01,544,C1,9,DATA_EXPIRED,Male
-63,5f0000000000000000000009,RETURNED,2026-10-01,,,,3,51,Female
+_TIMES = "2026-10-01T12:27:09.179000Z,2026-10-01T12:46:18.540000Z,2026-10-01T23:35:53.040000Z,2026-10-01T12:46:19.217499Z"
+PROLIFIC = f"""Submission id,Participant id,Status,Custom study tncs accepted at,Started at,Completed at,Reviewed at,Archived at,\
+Time taken,Completion code,Total approvals,Age,Sex,Ethnicity simplified,Country of birth,Language,Student status
+61,5f0000000000000000000001,APPROVED,Not Applicable,{_TIMES},601,C1,12,34,Female,White,Spain,Spanish,No
+62,5f0000000000000000000002,APPROVED,Not Applicable,{_TIMES},544,C1,9,DATA_EXPIRED,Male,CONSENT_REVOKED,Spain,Spanish,Yes
+63,5f0000000000000000000009,RETURNED,Not Applicable,2026-10-01T12:27:09.179000Z,,,,,,3,51,Female,Black,Kenya,Swahili,No
 """
 
 
@@ -382,7 +564,8 @@ def test_prolifics_demographics_join_by_whichever_column_holds_its_ids(tmp_path:
     people = snapshot.raters.sort("rater")
     assert people["Age_prolific"].to_list() == [34, None, None, None]
     assert people["Sex"].to_list() == ["Female", "Male", None, None]
-    assert not {"PROLIFIC_PID", "Submission id", "Completion code"} & set(people.columns)
+    assert people["Ethnicity simplified"].to_list() == ["White", None, None, None]
+    assert not {"PROLIFIC_PID", "Submission id", "Completion code", "Reviewed at"} & set(people.columns)
     notes = " ".join(snapshot.source.notes)
     assert "2 of 4 raters are not in prolific.csv" in notes
     assert "1 of 3 people in prolific.csv gave no answers" in notes
@@ -398,3 +581,17 @@ def test_prolifics_demographics_join_ratings_in_a_long_table(tmp_path: Path) -> 
     (tmp_path / "prolific.csv").write_text(PROLIFIC.replace("5f0", "6a0"), encoding="utf-8")
     with pytest.raises(InputError, match=r"No rater of answers\.csv is in prolific\.csv"):
         heartfelt.read(tmp_path / "answers.csv", raters="prolific.csv")
+
+
+def test_prolifics_older_export_adds_nobody_who_did_not_answer(tmp_path: Path) -> None:
+    table = {"rater": ["5f1", "5f2"], "stimulus": ["a", "a"], "question": ["q", "q"], "value": [1, 2]}
+    pl.DataFrame(table).write_csv(tmp_path / "answers.csv")
+    (tmp_path / "old.csv").write_text(
+        "session_id,participant_id,status,started_datetime,time_taken,age,entered_code,Sex\n"
+        "61,5f1,APPROVED,2020-10-01,601,34,C1,Female\n62,5f2,APPROVED,2020-10-01,544,28,C1,Male\n"
+        "63,5f9,RETURNED,2020-10-01,,51,,Female\n",
+        encoding="utf-8",
+    )
+    people = heartfelt.read(tmp_path / "answers.csv", raters="old.csv").raters.sort("rater")
+    assert people.select("rater", "age").rows() == [("5f1", 34), ("5f2", 28)]
+    assert not {"session_id", "entered_code"} & set(people.columns)

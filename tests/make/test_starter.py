@@ -20,7 +20,6 @@ from heartfelt.datasets.musiceval.tunes import TUNES, TunePlayer
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make import Prompt
-from heartfelt.make.generators.speech import VOICE_SYSTEMS
 from heartfelt.make.methods import starters as methods
 from heartfelt.make.starter import (
     STARTERS,
@@ -366,14 +365,3 @@ def test_the_guide_names_what_the_synthesiser_was_told() -> None:
     ]  # fmt: skip
     printed = {(name, recipe): (float(valence), float(arousal)) for recipe, name, valence, arousal in entries}
     assert printed == raised
-    for name, system in VOICE_SYSTEMS.items():
-        convey = system.conveyance
-        numbers = [
-            convey.gain["valence"],
-            convey.shift["valence"],
-            convey.gain["arousal"],
-            convey.shift["arousal"],
-            convey.noise,
-        ]
-        row = next(cells for cells in tables() if cells[0] == name)
-        assert [float(cell) for cell in row[2:]] == numbers

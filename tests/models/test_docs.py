@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 
 from heartfelt.models import MODELS
+from tests.docs.reference import sections, settings_pages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 
 
 @pytest.mark.parametrize("name", MODELS.names())
-def test_every_model_has_its_section(name: str) -> None:
-    sections = PAGE.read_text(encoding="utf-8").split("\n### ")
-    results = [section for section in sections if section.splitlines()[0] == f"`{name}`"]
-    assert len(results) == 1
+def test_every_model_has_its_section(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its licence and authors in the generated reference; the page says how it is used."""
+    assert f"`{name}`" in PAGE.read_text(encoding="utf-8")
+    text = sections(settings_pages(monkeypatch)["models.md"])[name]
     model = MODELS[name]
-    for fact in (model.requirement, model.licence, model.source):
-        assert fact in results[0], fact
+    for fact in (model.about[1:], model.requirement, model.licence, model.source, model.credit):
+        assert fact in text, fact
 
 
 def test_the_page_names_the_switches() -> None:

@@ -25,6 +25,8 @@ from heartfelt.predictors import (
     run,
 )
 from heartfelt.snapshot import Snapshot
+from tests.docs import reference
+from tests.docs.reference import meanings, settings_pages
 from tests.predictors.examples import example
 from tests.predictors.servers import serving
 from tests.predictors.studies import snapshot
@@ -134,11 +136,11 @@ def test_unknown_options_are_refused_with_the_known_ones(name: str) -> None:
 
 
 @every_predictor
-def test_it_has_a_section_in_the_docs(name: str) -> None:
+def test_it_has_a_section_in_the_docs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the page, and in the generated reference with the meaning of every option."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "predictors.md").read_text(encoding="utf-8")
     sections = {part.splitlines()[0].strip().strip("`"): part for part in text.split("\n## ")[1:]}
     assert name in sections, f"docs/predictors.md has no section '{name}'"
-    for option in PREDICTORS[name].options:
-        assert f"`{option}`" in sections[name], (
-            f"docs/predictors.md does not explain the option '{option}' of {name}"
-        )
+    explained = meanings(reference.sections(settings_pages(monkeypatch)["predictors.md"])[name])
+    assert set(PREDICTORS[name].options) == explained.keys()
+    assert all(len(meaning) > 8 for meaning in explained.values())

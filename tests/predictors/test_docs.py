@@ -9,6 +9,7 @@ import pytest
 
 from heartfelt.predictors import ENGINES, PREDICTIONS, Retry, RunOptions
 from heartfelt.predictors.http import LONGEST_ANSWER, is_transient
+from tests.docs.reference import meanings, sections, settings_pages
 from tests.predictors.servers import serving
 from tests.predictors.studies import snapshot
 
@@ -27,8 +28,11 @@ def test_the_first_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (tmp_path / "runs" / "endpoint" / "predictions.parquet").is_file()
 
 
-def test_every_column_and_every_engine_is_explained() -> None:
-    for name in (*PREDICTIONS.names, *ENGINES.names()):
+def test_every_column_and_every_engine_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = meanings(sections(settings_pages(monkeypatch)["predictors.md"])["Columns of predictions"])
+    assert list(columns) == list(PREDICTIONS.names)
+    assert all(len(meaning) > 8 for meaning in columns.values())
+    for name in ENGINES.names():
         assert f"`{name}`" in PAGE, name
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from heartfelt.screening import POLICIES, RULES, parse_policy
+from tests.docs.reference import meanings, settings_pages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "screening.md"
 
@@ -19,9 +21,17 @@ def test_every_rule_has_a_section_and_every_section_a_rule(page: str) -> None:
     assert sections == set(RULES)
 
 
-def test_every_policy_is_described(page: str) -> None:
+def test_every_policy_rule_and_setting_is_described(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in POLICIES:
         assert f"`{name}`" in page
+    reference = settings_pages(monkeypatch)["screening.md"]
+    assert {*POLICIES, *RULES} <= meanings(reference).keys()
+    for name in RULES:
+        assert f"| `{name}` | {RULES[name].about} |" in reference
+        for setting, (_, about) in RULES[name].settings.items():
+            assert re.search(
+                rf"^\| `{name}` \| `{setting}` \| \S+ \| {re.escape(about)} \|$", reference, re.MULTILINE
+            ), setting
 
 
 def test_the_policy_in_the_page_is_one(page: str) -> None:

@@ -11,6 +11,8 @@ import pytest
 from heartfelt import simulate
 from heartfelt.make.generators.image import IMAGE_SYSTEMS, ImageSystem
 from heartfelt.make.generators.music import MUSIC_SYSTEMS, MusicSystem
+from heartfelt.make.generators.speech import VOICE_SYSTEMS, VoiceSystem
+from tests.docs.reference import settings_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -32,14 +34,15 @@ def test_every_kind_has_its_words() -> None:
         assert f"`{kind}`" in text
 
 
-@pytest.mark.parametrize("systems", [MUSIC_SYSTEMS, IMAGE_SYSTEMS])
+@pytest.mark.parametrize("systems", [MUSIC_SYSTEMS, IMAGE_SYSTEMS, VOICE_SYSTEMS])
 def test_every_profile_is_printed_as_it_is(
-    systems: Mapping[str, MusicSystem] | Mapping[str, ImageSystem],
+    systems: Mapping[str, MusicSystem] | Mapping[str, ImageSystem] | Mapping[str, VoiceSystem],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = (DOCS / "make.md").read_text()
+    text = settings_pages(monkeypatch)["generators.md"]
     for name, system in systems.items():
         convey = system.conveyance
         parts = [(convey.gain[question], convey.shift[question]) for question in ("valence", "arousal")]
         numbers = [*parts[0], *parts[1], convey.noise]
         row = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
-        assert [float(cell) for cell in row.split("|")[3:8]] == numbers
+        assert [float(cell) for cell in row.split("|")[2:7]] == numbers

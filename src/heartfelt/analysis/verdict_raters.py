@@ -33,8 +33,11 @@ def _counts(summary: Summary) -> Iterator[str]:
             )
         return
     what = noun(summary)
+    # A rating is one answer: two questions about a stimulus are two ratings, given in one trial.
+    total, kept = (c.answers, c.answers_kept) if what == "rating" else (c.ratings, c.ratings_kept)
+    trials = f" in {plural(c.ratings, 'trial')}" if total != c.ratings else ""
     who = (
-        f"{plural(c.raters, 'person', 'people')} gave {plural(c.ratings, what)}"
+        f"{plural(c.raters, 'person', 'people')} gave {plural(total, what)}{trials}"
         if c.raters
         else f"There are {plural(c.answers, 'answer')} of unknown raters"
     )
@@ -44,14 +47,14 @@ def _counts(summary: Summary) -> Iterator[str]:
     text += f"; {plural(c.blank_answers, 'answer')} left blank" if c.blank_answers else ""
     none = c.raters_without_ratings
     yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
-    dropped, lost, name = len(summary.screening.dropped), c.ratings - c.ratings_kept, summary.policy.name
+    dropped, lost, name = len(summary.screening.dropped), total - kept, summary.policy.name
     if dropped:
         yield (
-            f"The policy '{name}' excluded {dropped} of {plural(c.raters, 'rater')} with {lost:,} of {plural(c.ratings, what)};"
+            f"The policy '{name}' excluded {dropped} of {plural(c.raters, 'rater')} with {lost:,} of {plural(total, what)};"
             f" the figures are those of the other {c.raters_kept:,}."
         )
     elif lost:
-        yield f"The policy '{name}' excluded {lost:,} of {plural(c.ratings, what)}."
+        yield f"The policy '{name}' excluded {lost:,} of {plural(total, what)}."
 
 
 def _flags(summary: Summary) -> Iterator[str]:

@@ -211,6 +211,7 @@ def _records(text: str, path: Path) -> list[Any]:
                 raise InputError(
                     f"{path}, line {number}: this is not valid JSON ({error}).", "Correct the line."
                 ) from error
+        content = _listed_by_line(content)
     if isinstance(content, dict):
         lists = [value for value in content.values() if isinstance(value, list)]
         by_column = len(lists) == len(content) and len({len(column) for column in lists}) == 1
@@ -219,6 +220,13 @@ def _records(text: str, path: Path) -> list[Any]:
         records = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
         return records[0] if len(records) == 1 else [content]
     return content if isinstance(content, list) else []
+
+
+def _listed_by_line(lines: list[Any]) -> list[Any]:
+    """The records where every line is a list of them, as JATOS exports results: each line is a participant."""
+    if not all(isinstance(line, list) and all(isinstance(row, dict) for row in line) for line in lines):
+        return lines
+    return [{"participant": f"line{at}", **row} for at, line in enumerate(lines, 1) for row in line]
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

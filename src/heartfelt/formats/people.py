@@ -15,8 +15,12 @@ from heartfelt.errors import InputError, as_option
 from heartfelt.formats.source_table import side_table
 from heartfelt.tables import RATERS, number_types
 
-PROLIFIC_COLUMNS = {"Submission id", "Participant id"}
-_PROLIFIC_BOOKKEEPING = {"Submission id", "Completion code", "Custom study tncs accepted at", "Archived at"}
+_PROLIFIC_MARKS = ({"Submission id"}, {"session_id", "entered_code"})
+"""Columns that only Prolific's export has, in its present and in its older layout."""
+_PROLIFIC_BOOKKEEPING = {
+    "Submission id", "Completion code", "Custom study tncs accepted at", "Reviewed at", "Archived at", "session_id",
+    "entered_code", "reviewed_at_datetime",
+}  # fmt: skip
 _PROLIFIC_GAPS = ("DATA_EXPIRED", "CONSENT_REVOKED")
 _MOST_NAMED = 3
 
@@ -30,7 +34,7 @@ def with_people(
     one called ``same_as``, or by a usual name.
     """
     people = side_table(path, "rater", id_column, same_as)
-    prolific = PROLIFIC_COLUMNS - {"Participant id"} <= set(people.columns)
+    prolific = any(marks <= set(people.columns) for marks in _PROLIFIC_MARKS)
     if prolific:
         texts = pl.col(pl.String).replace(dict.fromkeys(_PROLIFIC_GAPS))
         people = people.drop(_PROLIFIC_BOOKKEEPING, strict=False).with_columns(texts)

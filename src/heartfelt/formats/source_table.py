@@ -294,7 +294,7 @@ def _opened(path: Path, options: Mapping[str, str], *, records: bool) -> SourceT
         return SourceTable(path, flat_columns(rows) if records else rows, options)
     if records and (kind in JSON or looks_like_json(path)):
         return SourceTable(path, json_records(path, options.get("encoding")).lazy(), options)
-    if kind in JSON:
+    if kind in JSON or (kind == ".txt" and looks_like_json(path)):
         return SourceTable(path, json_table(path, options.get("encoding")).lazy(), options)
     if kind in WORKBOOKS:
         return _in_memory(path, read_workbook(path, options.get("sheet"), options.get("header")), options)

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.progress import Progress
@@ -175,16 +176,28 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
     return sections
 
 
+def _sizes(analysis: Analysis) -> list[tuple[str, str]]:
+    """How many ratings there are, and trials where one trial has several; of sets, what raters did with them."""
+    counts, what = analysis.summary.counts, noun(analysis.summary)
+    if what != "rating":
+        return [(f"{what}s", kept_of(counts.ratings_kept, counts.ratings))]
+    ratings = ("ratings", kept_of(counts.answers_kept, counts.answers))
+    trials = ("trials", kept_of(counts.ratings_kept, counts.ratings))
+    return [ratings] if counts.answers == counts.ratings else [ratings, trials]
+
+
+def kept_of(part: int, whole: int) -> str:
+    """A count, or ``5 of 7`` where some were left out."""
+    return number(whole) if part == whole else f"{number(part)} of {number(whole)}"
+
+
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
     summary, counts = analysis.summary, analysis.summary.counts
 
-    def of(part: int, whole: int) -> str:
-        return number(whole) if part == whole else f"{number(part)} of {number(whole)}"
-
     sizes = (("systems", counts.systems), ("intents", counts.intents), ("questions", counts.questions))
     return [
-        ("ratings", of(counts.ratings_kept, counts.ratings)),
-        ("raters", of(counts.raters_kept, counts.raters)),
+        *_sizes(analysis),
+        ("raters", kept_of(counts.raters_kept, counts.raters)),
         ("stimuli rated", f"{number(counts.rated)} of {number(counts.stimuli)}"),
         *((name, number(count)) for name, count in sizes if count),
         ("policy", summary.policy.name),

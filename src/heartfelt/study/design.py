@@ -36,7 +36,9 @@ class Design(Part):
     ] = None
     batch: Annotated[int | None, Field(ge=1, description="trials between two breaks")] = None
     practice: Annotated[int, Field(ge=0, description="trials at the start that are not recorded")] = 1
-    practice_stimuli: list[Id] = []
+    practice_stimuli: Annotated[
+        list[Id], Field(description="stimuli set aside for practice; any stimulus if left out")
+    ] = []
     questions_per_page: Annotated[
         Literal["all", "one"], Field(description="all questions at once, or one by one")
     ] = "all"
@@ -63,9 +65,12 @@ class Design(Part):
         int, Field(ge=1, description="items with fewer ratings are left out of labels, and listed")
     ] = 1
     expected_seconds: Annotated[float, Field(gt=0, description="time one trial is expected to take")] = 20.0
-    adaptive: Annotated[bool, Field(description="spend the next rating where the label is least certain")] = (
-        False
-    )
+    adaptive: Annotated[
+        bool,
+        Field(
+            description="spend the next rating where the label is least certain; of pairs, on the most telling one"
+        ),
+    ] = False
 
     hidden_drafts: Annotated[
         float,
@@ -85,7 +90,8 @@ class Design(Part):
         Field(
             ge=2,
             le=MOST_DRAFTS,
-            description="verify one field of so many images at once; one at a time if left out",
+            description="verify one field of so many images at once, with questions_per_page: one and only "
+            "machine_first questions (in blocks by question if there are several); one at a time if left out",
         ),
     ] = None
 
@@ -159,7 +165,7 @@ class Codes(Part):
 class Recruiting(Part):
     """How raters are taken and sent back. No part of what is asked: neither in the study's hash nor in a snapshot."""
 
-    codes: Codes = Codes()
+    codes: Annotated[Codes, Field(description="what raters hand to the recruiter, by how it ended")] = Codes()
     return_url: Annotated[
         str | None,
         Field(

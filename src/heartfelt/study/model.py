@@ -128,20 +128,30 @@ class Condition(Part):
     equals: Annotated[
         list[bool | int | float | str] | None,
         BeforeValidator(lambda value: None if value is None else _listed(value)),
-        Field(alias="is", min_length=1, description="one of these answers"),
+        Field(
+            alias="is",
+            min_length=1,
+            description="the answer is this, or one of a list; tags must be the same set",
+        ),
     ] = None
-    above: float | None = None
-    below: float | None = None
+    above: Annotated[
+        float | None, Field(description="the number, or the code of an ordered category, is greater")
+    ] = None
+    below: Annotated[
+        float | None, Field(description="the number, or the code of an ordered category, is smaller")
+    ] = None
     includes: Annotated[
         list[str] | None,
         BeforeValidator(lambda value: None if value is None else _listed(value)),
         Field(min_length=1, description="one of these tags is in the answer"),
     ] = None
-    answered: bool | None = None
+    answered: Annotated[bool | None, Field(description="there is an answer; false: none was given")] = None
     none: Annotated[
         bool | None, Field(description="'none' was the answer; false: there was another answer")
     ] = None
-    negated: Annotated[bool, Field(alias="not")] = False
+    negated: Annotated[bool, Field(alias="not", description="turns the result of the condition round")] = (
+        False
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Condition:
@@ -178,7 +188,7 @@ class Question(Part):
     """One question. With ``for_each`` it stands for one question per combination of values."""
 
     id: Annotated[Id, Field(description="the name its ratings carry; may hold {names} of for_each")]
-    text: Text
+    text: Annotated[Text, Field(description="what raters read; one text, or one per language")]
     scale: Annotated[Id, Field(description="the name of a scale")]
     emotion: Annotated[
         Literal["perceived", "felt"] | None,
@@ -187,8 +197,10 @@ class Question(Part):
     axis: Annotated[Id | None, Field(description="the coordinate of the intents this question measures")] = (
         None
     )
-    required: bool = True
-    help: Text | None = None
+    required: Annotated[bool, Field(description="whether it must be answered")] = True
+    help: Annotated[
+        Text | None, Field(description="a smaller line below the question; of a grid, above it")
+    ] = None
     shows: Annotated[
         list[Literal["prompt", "rubric"]], Field(description="what is shown beside the stimulus")
     ] = []

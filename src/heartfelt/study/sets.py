@@ -56,17 +56,32 @@ _BY = {"by-prompt": ["prompt"], "across-systems": ["intent"], "within-system": [
 class Sets(Part):
     """Which stimuli are presented together, and what raters do with them."""
 
-    type: SetType
-    rule: Literal["by-prompt", "across-systems", "within-system", "blocks", "table"] = "by-prompt"
+    type: Annotated[SetType, Field(description="what raters do with the members of a set")]
+    rule: Annotated[
+        Literal["by-prompt", "across-systems", "within-system", "blocks", "table"],
+        Field(description="where sets come from"),
+    ] = "by-prompt"
     by: Annotated[
-        list[Id] | None, Field(description="columns of the manifest that the members of a set share")
+        list[Id] | None,
+        Field(
+            description="columns of the manifest that the members of a set share, in place of the rule's own"
+        ),
     ] = None
     size: Annotated[int | None, Field(ge=2, le=20, description="members of a set; needed for blocks")] = None
     rounds: Annotated[int, Field(ge=1, le=1000, description="blocks each stimulus appears in")] = 3
     per_stimulus: Annotated[
-        int | None, Field(ge=1, description="pairs each stimulus appears in; all there are if left out")
+        int | None,
+        Field(
+            ge=1,
+            description="pairs each stimulus appears in, chosen so that they connect all; every pair if left out",
+        ),
     ] = None
-    reference: Annotated[Id | None, Field(description="the system whose stimulus is the reference")] = None
+    reference: Annotated[
+        Id | None,
+        Field(
+            description="the system whose stimulus is the reference; with pairs, only those with it are kept"
+        ),
+    ] = None
     anchors: Annotated[list[Id], Field(description="systems that are poor on purpose (MUSHRA)")] = []
     file: Annotated[
         str | None, Field(description="CSV or Parquet of (set, stimulus, role) for rule: table")

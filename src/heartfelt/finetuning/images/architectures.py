@@ -26,6 +26,8 @@ class Architecture:
     name: str
     about: str
     source: str
+    details: str
+    """Its size and published weights; how it differs from the paper."""
     trunk: str = "Trunk"
     """The class in ``networks.emotion``."""
     backbone: str = ""
@@ -40,46 +42,91 @@ class Architecture:
 ARCHITECTURES: Registry[Architecture] = Registry("image architecture")
 for _architecture in (
     Architecture(
-        "vgg16", "VGG with 16 layers", "Simonyan and Zisserman (2015), ICLR", backbone="vgg16"
+        "vgg16",
+        "VGG with 16 layers",
+        "Simonyan and Zisserman (2015), ICLR",
+        "138,357,544 parameters with 1,000 classes; `weights=vgg16-397923af.pth` reads torchvision's "
+        "checkpoint (.pth or .safetensors); `config` with random weights: `widths`, `linear`, `dropout`",
+        backbone="vgg16",
     ),
-    Architecture("resnet50", "ResNet with 50 layers", "He et al. (2016), CVPR", backbone="resnet50"),
     Architecture(
-        "densenet121", "DenseNet with 121 layers", "Huang et al. (2017), CVPR", backbone="densenet121"
+        "resnet50",
+        "ResNet with 50 layers",
+        "He et al. (2016), CVPR",
+        "25,557,032 parameters; Transformers' `ResNetModel`; published weights: microsoft/resnet-50",
+        backbone="resnet50",
     ),
-    Architecture("convnext-t", "ConvNeXt, tiny", "Liu et al. (2022), CVPR", backbone="convnext-t"),
-    Architecture("swin-t", "Swin transformer, tiny", "Liu et al. (2021), ICCV", backbone="swin-t"),
     Architecture(
-        "vit-b16", "vision transformer, base, patches of 16", "Dosovitskiy et al. (2021), ICLR", backbone="vit-b16"
+        "densenet121",
+        "DenseNet with 121 layers",
+        "Huang et al. (2017), CVPR",
+        "7,978,856 parameters; `weights=densenet121-a639ec97.pth` reads torchvision's checkpoint; "
+        "`config`: `blocks`, `growth`, `first`",
+        backbone="densenet121",
+    ),
+    Architecture(
+        "convnext-t",
+        "ConvNeXt, tiny",
+        "Liu, Mao et al. (2022), CVPR",
+        "28,589,128 parameters; `ConvNextModel`; facebook/convnext-tiny-224",
+        backbone="convnext-t",
+    ),
+    Architecture(
+        "swin-t",
+        "Swin transformer, tiny",
+        "Liu, Lin et al. (2021), ICCV",
+        "28,288,354 parameters; `SwinModel`; microsoft/swin-tiny-patch4-window7-224",
+        backbone="swin-t",
+    ),
+    Architecture(
+        "vit-b16",
+        "vision transformer, base, patches of 16",
+        "Dosovitskiy et al. (2021), ICLR",
+        "86,567,656 parameters; `ViTModel`, from the class token; google/vit-base-patch16-224-in21k; "
+        "emotion models on it see the patches' tokens as maps",
+        backbone="vit-b16",
     ),
     Architecture(
         "efficientnet-lite2",
         "EfficientNet-Lite 2, frozen, with a trained layer",
         "Tan and Le (2019), ICML",
+        "the 1,280 numbers of the frozen network are computed once per file; needs no GPU and no hub; "
+        "nothing is cropped or mirrored",
         backbone="efficientnet-lite2",
     ),
     Architecture(
         "stylenet",
         "Gram-matrix style of the earlier layers with the content of the last",
-        "Zhang, He and Lu (2020), IEEE TMM",
+        "Zhang, He and Lu (2020), IEEE Transactions on Multimedia 22, 515-523",
+        "labels are weighted by reliability in place of the paper's quality",
         "StyleTrunk",
     ),
     Architecture(
         "wscnet",
         "a map of where the emotion is, coupled with the features",
-        "Yang et al. (2018), CVPR; She et al. (2020), IEEE TMM",
+        "Yang, She, Lai, Rosin and Yang (2018), CVPR; She et al. (2020), IEEE Transactions on Multimedia "
+        "22, 1358-1371",
+        "needs a question with categories; any backbone and image size in place of ResNet-101 with 448 "
+        "pixels",
         "CoupledTrunk",
         needs_categories=True,
     ),
     Architecture(
         "pdanet",
         "attention to places and channels, with a polarity-consistent loss",
-        "Zhao et al. (2019), ACM Multimedia",
+        "Zhao et al. (2019), ACM Multimedia, 192-201",
+        "an error counts 1 + `penalty` times on the wrong side of the scale's middle, or for a category "
+        "of the other polarity (Zhao et al. 2020, AAAI, 303-311); any backbone, and the study's own "
+        "numbers",
         "AttentionTrunk",
     ),
     Architecture(
         "mdan",
         "polarity, then category, each level guided by the level before",
-        "Xu et al. (2022), CVPR",
+        "Xu, Wang, Wu and Lui (2022), CVPR, 9479-9488",
+        "polarity from the map before the last, categories from the last; needs categories with a "
+        "polarity; two levels in place of up to three, a gate in place of multi-head cross channel "
+        "attention",
         "HierarchyTrunk",
         needs_categories=True,
         needs_groups=True,
@@ -87,11 +134,14 @@ for _architecture in (
     Architecture(
         "stimuli-aware",
         "the whole image with the expressions of its faces and its objects",
-        "Yang et al. (2021), IEEE TIP",
+        "Yang, Li, Wang, Ding and Gao (2021), IEEE Transactions on Image Processing 30, 7432-7445",
+        "the expressions of the four largest faces (MTCNN and fer) and the probabilities of ImageNet's "
+        "classes (EfficientNet-Lite 2) in place of trained parts and detected regions; the loss adds the "
+        "cross-entropy of the polarity",
         "StimuliTrunk",
         needs_stimuli=True,
     ),
-):  # fmt: skip
+):
     ARCHITECTURES.add(_architecture.name, _architecture)
 
 

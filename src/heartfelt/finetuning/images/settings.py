@@ -35,9 +35,9 @@ class ImageSettings(Settings):
     epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 20
     batch: Annotated[int, Field(ge=1, description="stimuli per step")] = 64
     learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 1e-4
-    architecture: Annotated[str, Field(description="one of the architectures in docs/training.md")] = (
-        "convnext-t"
-    )
+    architecture: Annotated[
+        str, Field(description="the name of an architecture, such as vgg16, vit-b16 or pdanet")
+    ] = "convnext-t"
     backbone: Annotated[str, Field(description="what an emotion model stands on; by default resnet50")] = ""
     weights: Annotated[
         str, Field(description="published, random, a folder, a name on the hub, or a file of weights")

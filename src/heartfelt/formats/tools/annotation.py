@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.json_files import read_json, read_jsonl
 from heartfelt.formats.participant_files import open_source
+from heartfelt.formats.set_rows import joined_ledgers
 from heartfelt.formats.source_table import SourceTable, rows_of
 from heartfelt.formats.tools.export import (
     Layout,
@@ -33,7 +35,7 @@ _SINGLE = {"rating": "rating", "number": "number", "datetime": "datetime", "pair
 """Kinds of controls whose value is one answer, and the key it has."""
 _LISTS = {"choices": "choices", "textarea": "text"}
 """Kinds of controls whose value is a list of answers."""
-_OWN = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time"}
+_OWN = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "history"}
 
 
 @dataclass(slots=True)
@@ -75,9 +77,12 @@ class Collected:
         options |= {"at": "at"} if "at" in frame.columns else {}
         options |= {"stimulus_columns": ",".join(facts)} if facts else {}
         options |= {f"scale.{question}": "tags" for question in sorted(self.tags)}
+        return SourceTable(path, frame.lazy(), options, notes=tuple(notes), ledger=self.ledger(path))
+
+    def ledger(self, path: Path) -> pl.DataFrame | None:
+        """What was left out, with the reasons."""
         schema = dict.fromkeys(("what", "rater", "stimulus", "reason", "stage"), pl.String)
-        ledger = LEDGER.check(pl.DataFrame(self.lost, schema=schema), str(path)) if self.lost else None
-        return SourceTable(path, frame.lazy(), options, notes=tuple(notes), ledger=ledger)
+        return LEDGER.check(pl.DataFrame(self.lost, schema=schema), str(path)) if self.lost else None
 
 
 class LabelStudio(ToolExport):
@@ -113,31 +118,118 @@ class LabelStudio(ToolExport):
 
     def _small(self, source: Path, options: Mapping[str, str]) -> SourceTable:
         """JSON-MIN, CSV and TSV: a row per annotation with a column per control, and the task's data."""
-        table = open_source(source, options)
-        rows = without_empty(table.rows.collect())
+        table, rows = _annotations(source, options)
         if not {"annotator", "annotation_id"} <= set(rows.columns):
             raise InputError(
                 f"{source} is not an export of Label Studio.", "Export it as JSON, JSON-MIN, CSV or TSV."
             )
         others = [name for name in rows.columns if name not in _OWN]
+        controls = [n for n in others if any(_is_result(cell) for cell in rows[n].drop_nulls())]
+        given = {name: [_values(cell) for cell in rows[name]] for name in controls}
+        tags = [name for name in controls if any(len(values) > 1 for values in given[name])]
+        collected = Collected()
+        for name in controls:
+            for cell, rater in zip(rows[name], rows["annotator"], strict=True):
+                if any(_is_region(part) for part in _result(cell)):
+                    collected.leave_out(
+                        "rating", f"annotation '{name}', which is about a part of the item", str(rater)
+                    )
+        separator = Tags(type="tags").separator
+        rows = without_empty(
+            rows.with_columns(
+                pl.Series(name, [separator.join(values) or None for values in cells], pl.String)
+                for name, cells in given.items()
+            )
+        )
+        others = [name for name in others if name in rows.columns]
         media = media_columns(rows, others)
-        stimulus = stimulus_column(rows, media or others, table)
+        stimulus = stimulus_column(rows, media or [n for n in others if n not in controls], table)
         shared = rows.group_by("id").agg(pl.col(others).n_unique()) if "id" in rows.columns else rows
         facts = [
             n
             for n in others
-            if n != stimulus
+            if n not in {stimulus, *controls}
             and "id" in rows.columns
             and (shared[n] == 1).all()
             and shared.height < rows.height
         ]
         values = options.get("value") or ",".join(n for n in others if n != stimulus and n not in facts)
         rows = rows.with_columns(pl.col(stimulus).map_elements(_file_name, return_dtype=pl.String))
-        more = {"rater": "annotator", "stimulus": stimulus, "value": values, "seconds": "lead_time"}
+        more = {"rater": "annotator", "stimulus": stimulus, "value": values}
+        more |= {"seconds": "lead_time"} if "lead_time" in rows.columns else {}
         more |= {"stimulus_columns": ",".join(facts)} if facts else {}
         more |= {"at": "created_at"} if "created_at" in rows.columns else {}
-        more = {role: name for role, name in more.items() if role != "seconds" or name in rows.columns}
-        return SourceTable(source, rows.lazy(), more, notes=table.notes, ledger=table.ledger)
+        more |= {f"scale.{name}": "tags" for name in tags if name in rows.columns}
+        ledger = joined_ledgers(table.ledger, collected.ledger(source))
+        return SourceTable(source, rows.lazy(), more, notes=table.notes, ledger=ledger)
+
+
+def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable, pl.DataFrame]:
+    """The rows of a small export as text; annotators named by their e-mail address are numbered."""
+    look = glance(source)
+    if look is not None and look.is_json:
+        content = read_json(source)
+        records = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
+        names = dict.fromkeys(name for record in records for name in record)
+        cells = {name: [_cell_text(record.get(name)) for record in records] for name in names}
+        table = SourceTable(source, pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)).lazy(), {})
+    else:
+        plain = {option: value for option, value in options.items() if option != "where"}
+        table = open_source(source, {**plain, "personal": "keep"})
+    rows = table.rows.collect()
+    if "annotator" in rows.columns:
+        people = rows["annotator"].cast(pl.String).unique(maintain_order=True).drop_nulls()
+        if people.str.contains("@", literal=True).any():
+            numbers = {name: f"annotator{at}" for at, name in enumerate(people, 1)}
+            rows = rows.with_columns(pl.col("annotator").cast(pl.String).replace(numbers))
+            note = "Annotators are named by their e-mail addresses, which are replaced by numbers."
+            table = replace(table, notes=(*table.notes, note))
+    table = selected(replace(table, rows=rows.lazy(), options={}), options)
+    return table, without_empty(table.rows.collect())
+
+
+def _is_result(cell: Any) -> bool:
+    """Whether a cell of a small export is a result of a control: ``[{"rating": 4}]``, ``{"choices": ["a", "b"]}``."""
+    parts = _result(cell)
+    return bool(parts) and all(_is_answer(part) or _is_region(part) for part in parts)
+
+
+def _is_answer(part: Any) -> bool:
+    """Whether this is an answer about the whole item; texts are a list, unlike those of a dialogue in the task's data."""
+    keys = set(part) - {"original_width", "original_height"} if isinstance(part, dict) else set()
+    if len(keys) != 1:
+        return False
+    key = keys.pop()
+    return key in _SINGLE.values() or (key in _LISTS.values() and isinstance(part[key], list))
+
+
+def _is_region(part: Any) -> bool:
+    return isinstance(part, dict) and any(key.endswith("labels") for key in part)
+
+
+def _result(cell: Any) -> list[Any]:
+    text = str(cell).strip()
+    if not text.startswith(("[", "{")):
+        return []
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return []
+    return content if isinstance(content, list) else [content]
+
+
+def _values(cell: Any) -> list[str]:
+    """The answers in a cell; none where it is empty or about parts of the item."""
+    if cell is None or not _is_result(cell):
+        return [] if cell is None else [str(cell)]
+    given = [value for part in _result(cell) if _is_answer(part) for value in part.values()]
+    return [str(value) for answer in given for value in (answer if isinstance(answer, list) else [answer])]
+
+
+def _cell_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _label_studio_tasks(path: Path, content: Any) -> SourceTable:

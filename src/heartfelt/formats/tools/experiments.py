@@ -43,6 +43,13 @@ from heartfelt.formats.tools.export import (
 
 _FILE = "participant_file"
 """The column of a participant's file while the survey's answers are joined."""
+_RESPONSES = ("response", "responses", "button_pressed")
+"""Columns of jsPsych's answers; the last two are of version 6, which wrote forms and buttons apart."""
+_EVENT_COLUMNS = {
+    "Attempt", "Correct", "Incorrect", "Dishonest", "X Coordinate", "Y Coordinate", "Timed Out", "randomise_blocks",
+    "randomise_trials",
+}  # fmt: skip
+"""Columns of Gorilla that stand between the response and the spreadsheet's own columns, or among these."""
 _PART_NAMES = (
     r"(?i)^(?:task|phase|part|block|stage|section|test_part|trial_part|trial_name|condition_type|screen)$"
 )
@@ -69,6 +76,7 @@ class PsychoPy(ToolExport):
     example_data: ClassVar[str] = "example/psychopy"
     _INFO: ClassVar[set[str]] = {
         "participant", "session", "date", "expName", "expVersion", "psychopyVersion", "frameRate", "expStart", "OS", "notes",
+        "thisN", "thisTrialN", "thisRepN",
     }  # fmt: skip
 
     def recognises(self, source: Path) -> bool:
@@ -194,7 +202,11 @@ def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """The rows with the fields of a form's response (``{"Q0": 3}``) as columns of their own, and these columns."""
     old = [name for name in rows.columns if name.startswith("responses.")]
     rows = rows.rename({name: f"response.{name.partition('.')[2]}" for name in old}, strict=False)
-    source = next((name for name in ("response", "responses") if name in rows.columns), None)
+    given = [name for name in _RESPONSES if name in rows.columns]
+    if given:
+        cells = [pl.when(filled(name)).then(pl.col(name).cast(pl.String)) for name in given]
+        rows = rows.with_columns(pl.coalesce(cells).alias("response")).drop(set(given) - {"response"})
+    source = "response" if given else None
     records = [_form(cell) for cell in rows[source].cast(pl.String)] if source else []
     names = list(dict.fromkeys(name for record in records for name in record))
     if names and source:
@@ -207,8 +219,6 @@ def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             for record, cell in zip(records, rows[source].cast(pl.String), strict=True)
         ]
         rows = rows.with_columns(*columns, pl.Series(source, plain, pl.String))
-    if source == "responses":
-        rows = rows.rename({"responses": "response"})
     fields = [name for name in rows.columns if name.startswith("response.")]
     short = {name: name.partition(".")[2] for name in fields}
     short = {old: new for old, new in short.items() if new not in rows.columns}
@@ -271,7 +281,7 @@ class Gorilla(ToolExport):
                 f"{table.where} is not the data of a task in Gorilla.",
                 "Download the data of the task node: it has the columns Event Index, Participant Private ID and Response.",
             )
-        second = "Response Type" in rows.columns
+        second = "Object Name" in rows.columns  # both builders have a column 'Response Type'
         kind, zone = ("Response Type", "Object Name") if second else ("Zone Type", "Zone Name")
         answer = (
             pl.col(kind)
@@ -285,11 +295,10 @@ class Gorilla(ToolExport):
         marks = [
             name
             for name in rows.columns
-            if name.lower() in {"display", "screen name", "spreadsheet: display"}
+            if name.lower() in {"display", "screen", "screen name", "spreadsheet: display"}
         ]
-        stimulus = stimulus_column(
-            rows.filter(answer.fill_null(False)), [n for n in own if n not in marks], table
-        )
+        named = [name for name in own if name not in {*marks, *_EVENT_COLUMNS}]
+        stimulus = stimulus_column(rows.filter(answer.fill_null(False)), named, table)
         table = left_out(
             replace(table, rows=rows.lazy()),
             {

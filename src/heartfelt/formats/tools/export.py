@@ -16,6 +16,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from heartfelt.errors import InputError, as_option
+from heartfelt.formats.columns import MISSING
 from heartfelt.formats.delimited import DELIMITERS
 from heartfelt.formats.format import Format
 from heartfelt.formats.json_files import JSON
@@ -173,9 +174,9 @@ def selected(table: SourceTable, options: Mapping[str, str]) -> SourceTable:
 
 
 def filled(name: str) -> pl.Expr:
-    """Whether a cell holds something."""
+    """Whether a cell holds something: PsychoPy writes ``None`` where nothing was answered, jsPsych ``null``."""
     text = pl.col(name).cast(pl.String).str.strip_chars()
-    return text.is_not_null() & (text != "")
+    return text.is_not_null() & ~text.is_in(MISSING)
 
 
 def matches(names: Iterable[str], pattern: str) -> pl.Expr:

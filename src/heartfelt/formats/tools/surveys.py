@@ -88,6 +88,10 @@ def _coded(rows: pl.DataFrame, columns: Sequence[str], shape: str) -> pl.DataFra
     return rows.with_columns(out)
 
 
+_PREVIEWS = {"Status": ["1", "Survey Preview"], "DistributionChannel": ["preview"]}
+"""How Qualtrics marks a preview; the channel is the same in every language, the status as choice text is not."""
+
+
 class Qualtrics(ToolExport, layouts=("wide",)):
     """A CSV or Excel export of Qualtrics."""
 
@@ -107,8 +111,12 @@ class Qualtrics(ToolExport, layouts=("wide",)):
         """One row per response; previews are left out."""
         table = open_source(source, options)
         rows = table.rows.collect()
-        state = "Status" if "Status" in rows.columns else None
-        preview = pl.col("Status").cast(pl.String).is_in(["1", "Survey Preview"]) if state else pl.lit(False)
+        tests = [
+            pl.col(name).cast(pl.String).str.strip_chars().is_in(cells).fill_null(False)
+            for name, cells in _PREVIEWS.items()
+            if name in rows.columns
+        ]
+        preview = pl.any_horizontal(tests) if tests else pl.lit(False)
         table = left_out(replace(table, rows=rows.lazy()), {"preview of the survey": preview}, "ResponseId")
         notes = list(table.notes)
         if "Finished" in rows.columns and "where" not in options:
@@ -150,10 +158,10 @@ class LimeSurvey(ToolExport, layouts=("wide",)):
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per response; ``clip01[valence]`` is a question and a stimulus, whichever way round."""
-        table = open_source(source, options)
+        table, repeated = _with_repeated_names(source, options)
         own = self._own(table.columns)
         rows = table.rows.collect()
-        cells = {} if "pattern" in options else _split_columns(rows.columns, _BRACKETS)
+        cells = {} if "pattern" in options else {**_split_columns(rows.columns, _BRACKETS), **repeated}
         rows = _coded(rows, list(cells), r"^A[OA]?0*(\d+)$")
         table = replace(table, rows=rows.lazy(), options={"id": own["id"]} if "id" in own else {})
         if "submitdate" in own and (
@@ -164,60 +172,107 @@ class LimeSurvey(ToolExport, layouts=("wide",)):
         return "wide", _renamed(table, cells) if cells else table
 
 
+_REDCAP_LABELS = {
+    "Event Name": "redcap_event_name",
+    "Repeat Instrument": "redcap_repeat_instrument",
+    "Repeat Instance": "redcap_repeat_instance",
+    "Survey Identifier": "redcap_survey_identifier",
+    "Data Access Group": "redcap_data_access_group",
+}
+"""REDCap's own columns where labels are exported, and their names in raw data."""
+_REDCAP_STATE = re.compile(r".+_(?:complete|timestamp)|(?:Complete\?|Survey Timestamp)(?: \[\d+\])?")
+
+
 class RedCap(ToolExport, layouts=("wide", "long")):
     """An export of REDCap's records."""
 
     name: ClassVar[str] = "redcap"
     title: ClassVar[str] = "REDCap"
-    about: ClassVar[str] = "REDCap: records exported as CSV (raw data), with or without repeating instruments"
+    about: ClassVar[str] = (
+        "REDCap: records exported as CSV (raw data or labels), with or without repeating instruments"
+    )
     example_data: ClassVar[str] = "example/redcap.csv"
     _INSTRUMENT: ClassVar[str] = "redcap_repeat_instrument"
     _INSTANCE: ClassVar[str] = "redcap_repeat_instance"
 
     def recognises(self, source: Path) -> bool:
-        """Columns that begin with ``redcap_``, or ``record_id`` with the state of an instrument."""
+        """Columns that begin with ``redcap_``, or a record's id with the state of an instrument; or their labels."""
         look = glance(source)
         if look is None or not look.rows:
             return False
-        complete = any(name.endswith("_complete") for name in look.columns)
+        complete = any(name.endswith("_complete") or name == "Complete?" for name in look.columns)
         return complete and (
-            look.rows[0][0] == "record_id" or any(name.startswith("redcap_") for name in look.columns)
+            look.rows[0][0] in {"record_id", "Record ID"}
+            or any(name.startswith("redcap_") for name in look.columns)
+            or "Repeat Instance" in look.columns
         )
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per record, or one per instance of a repeating instrument, which is then one stimulus."""
-        table = open_source(source, options)
+        table, _ = _with_repeated_names(source, options)
         rows = without_empty(table.rows.collect())
+        if "Complete?" in table.columns or "Complete? [1]" in table.columns:
+            rows = rows.rename(_REDCAP_LABELS, strict=False)
         record = rows.columns[0]
-        own = [n for n in rows.columns if n.startswith("redcap_") or n.endswith(("_complete", "_timestamp"))]
+        own = [n for n in rows.columns if n.startswith("redcap_") or _REDCAP_STATE.fullmatch(n)]
         table = replace(table, rows=rows.lazy(), options={"id": record, "rater_columns": ",".join(own)})
         if self._INSTANCE not in rows.columns:
             return "wide", table
-        repeated = filled(self._INSTANCE)
+        return "long", self._instances(table, rows, own, options)
+
+    def _instances(
+        self, table: SourceTable, rows: pl.DataFrame, own: Sequence[str], options: Mapping[str, str]
+    ) -> SourceTable:
+        """The instances of the instrument with the stimulus, each with the facts about its record."""
+        record, repeated = rows.columns[0], filled(self._INSTANCE)
         answers = without_empty(rows.filter(repeated))
+        stimulus = self._stimulus(answers, {record, *own}, table, options)
+        other = ~filled(stimulus)
+        if self._INSTRUMENT in answers.columns:
+            reasons = {
+                f"row of the instrument '{name}', which has no stimulus": other
+                & (pl.col(self._INSTRUMENT) == name)
+                for name in answers[self._INSTRUMENT].drop_nulls().unique(maintain_order=True)
+            }
+        else:
+            reasons = {"row without a stimulus": other}
+        table = left_out(replace(table, rows=answers.lazy()), reasons, record)
+        answers = without_empty(table.rows.collect())
+        fields = [name for name in answers.columns if name not in {record, stimulus, *own}]
+        answers = _coded(answers, fields, r"^(\d+)(?:\s*[-–=:)]?\s+\D.*)?$")
+        numeric = _numeric(answers, fields)
         people = without_empty(rows.filter(~repeated)).drop(own, strict=False)
-        fields = [name for name in answers.columns if name not in {record, *own}]
-        numeric = [
-            n
-            for n in fields
-            if answers[n].cast(pl.Float64, strict=False).null_count() == answers[n].null_count()
-        ]
-        named = [name for name in fields if name not in numeric] or [self._INSTANCE]
-        only = media_columns(answers, named)[:1] or (named if len(named) == 1 else [])
-        stimulus = options.get("stimulus") or (only[0] if only else stimulus_column(answers, named, table))
+        people = people.group_by(record, maintain_order=True).agg(pl.all().drop_nulls().first())
         facts = [name for name in people.columns if name not in answers.columns]
         if people.height:
             answers = answers.join(
                 people.select(record, *facts), on=record, how="left", maintain_order="left"
             )
-        values = options.get("value") or ",".join(name for name in numeric if name != stimulus)
         notes = (
             *table.notes,
             f"Each instance of a repeating instrument is an answer; '{stimulus}' names the stimulus.",
         )
-        more = {"rater": record, "stimulus": stimulus, "value": values}
+        more = {
+            "rater": record,
+            "stimulus": stimulus,
+            "value": options.get("value") or ",".join(numeric or fields),
+        }
         more |= {"rater_columns": ",".join(facts)} if facts else {}
-        return "long", replace(table, rows=answers.lazy(), options=more, notes=notes)
+        return replace(table, rows=answers.lazy(), options=more, notes=notes)
+
+    def _stimulus(
+        self, answers: pl.DataFrame, taken: set[str], table: SourceTable, options: Mapping[str, str]
+    ) -> str:
+        """The field that names the stimulus: of media files, the only text, or the number of the instance."""
+        fields = [name for name in answers.columns if name not in taken]
+        named = [name for name in fields if name not in _numeric(answers, fields)] or [self._INSTANCE]
+        only = media_columns(answers, named)[:1] or (named if len(named) == 1 else [])
+        return options.get("stimulus") or (only[0] if only else stimulus_column(answers, named, table))
+
+
+def _numeric(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Those of the columns that hold numbers only."""
+    return [n for n in names if rows[n].cast(pl.Float64, strict=False).null_count() == rows[n].null_count()]
 
 
 class GoogleForms(ToolExport, layouts=("wide",)):

@@ -1,0 +1,43 @@
+"""The references that are generated for the site, for tests that everything registered is in them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "docs_site"
+
+
+def settings_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The pages below ``settings/`` by name."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    pages: dict[str, str] = importlib.import_module("settings_reference").pages()
+    return pages
+
+
+def command_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The pages below ``commands/`` by name."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    pages: dict[str, str] = importlib.import_module("commands").pages()
+    return pages
+
+
+def format_page(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The page of the formats' options."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    page: str = importlib.import_module("formats").pages()["index.md"]
+    return page
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text of each section of a page by its heading."""
+    return dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+
+
+def meanings(text: str) -> dict[str, str]:
+    """What the last cell says of each name in the first cell of a table's rows."""
+    rows = [re.split(r"(?<!\\)\|", line.strip("| ")) for line in text.splitlines() if line.startswith("| `")]
+    return {cells[0].strip().strip("`"): cells[-1].strip() for cells in rows}
