@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +75,48 @@ def kernels_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dispatcher, "compile", compile_or_wait)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stores_migrated_once() -> Iterator[None]:
+    """Every further empty store is given the statements that the migrations ran on the first of its kind.
+
+    Running the migrations takes longer than most tests of a store. Tests about migrations unwrap them.
+    """
+    database: Any = sys.modules.get("heartfelt.collect.store.database")
+    if database is None:
+        yield  # no test that was collected uses a store
+        return
+    from sqlalchemy import event
+
+    run_migrations = database.migrate
+    ran: dict[str, list[tuple[str, Any]]] = {}
+
+    @functools.wraps(run_migrations)
+    def migrate(connection: Any) -> None:
+        kind = connection.dialect.name
+        if database.revision(connection) is not None:
+            run_migrations(connection)
+        elif kind in ran:
+            for statement, values in ran[kind]:
+                connection.exec_driver_sql(statement, values)
+        else:
+            made: list[tuple[str, Any]] = []
+
+            def note(_: Any, __: Any, statement: str, values: Any, ___: Any, ____: Any) -> None:
+                if statement.split(maxsplit=1)[0] in {"CREATE", "ALTER", "INSERT", "UPDATE", "DROP"}:
+                    made.append((statement, values))
+
+            event.listen(connection, "before_cursor_execute", note)
+            try:
+                run_migrations(connection)
+            finally:
+                event.remove(connection, "before_cursor_execute", note)
+            ran[kind] = made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "migrate", migrate)
         yield
 
 

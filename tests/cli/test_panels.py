@@ -13,7 +13,7 @@ import typer
 
 import heartfelt
 from heartfelt.cli import main
-from heartfelt.cli.app import app
+from heartfelt.cli.app import app, command_tree
 from heartfelt.cli.panels import PANELS, REMOVED_IN, RENAMED
 
 PACKAGE = Path(heartfelt.__file__).parent
@@ -128,3 +128,21 @@ def test_every_command_that_is_named_exists_under_that_name() -> None:
 @pytest.mark.parametrize("words", ["token", "study tokens", "new-study"])
 def test_a_command_that_does_not_exist_is_noticed(words: str) -> None:
     assert problem(True, words.split()) is not None
+
+
+def test_a_command_that_is_read_alone_is_the_one_of_the_whole_tree() -> None:
+    """Only the command that is named is read; it must parse and describe itself as it would among all the others."""
+    whole = command_tree(None)
+    for name, command in whole.commands.items():
+        alone = command_tree(name)
+        assert list(alone.commands) == [name]
+        assert alone.params[0].opts == whole.params[0].opts
+        assert _described(alone.commands[name]) == _described(command)
+    assert command_tree("nonsense").commands.keys() == whole.commands.keys()
+
+
+def _described(command: Any) -> Any:
+    """The help, the panel and the parameters of a command, and of those in it."""
+    inner = {name: _described(each) for name, each in getattr(command, "commands", {}).items()}
+    parameters = [(each.name, each.opts, each.required, each.nargs) for each in command.params]
+    return command.name, command.help, command.hidden, command.rich_help_panel, parameters, inner

@@ -37,7 +37,8 @@ def run(
         encoding="utf-8",
         errors="replace",
         timeout=240,
-        env={**os.environ, **(settings or {})},
+        # A full disk would cut the compiled modules too, for everyone who imports them afterwards.
+        env={**os.environ, **(settings or {}), **({"PYTHONDONTWRITEBYTECODE": "1"} if full_disk else {})},
         preexec_fn=limit if full_disk else None,
     )
 

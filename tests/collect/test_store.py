@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import sqlite3
 import subprocess
@@ -39,13 +40,23 @@ def store_of(folder: Path, database: str | None) -> Database:
 
 
 @pytest.mark.slow
-def test_migrations_make_the_tables_the_code_works_with(make_study: Make, database: str | None) -> None:
+@pytest.mark.parametrize("run", ["migrated", "given what the migrations ran"])
+def test_migrations_make_the_tables_the_code_works_with(
+    make_study: Make, database: str | None, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
     from alembic.script import ScriptDirectory
 
     import heartfelt.collect.store.migrations as migrations
+    from heartfelt.collect.store import database as code
 
+    if run == "migrated":
+        monkeypatch.setattr(code, "migrate", inspect.unwrap(code.migrate))
+    else:
+        first = store_of(make_study(), database)
+        first.prepare()
+        first.close()
     store = store_of(make_study(), database)
     store.prepare()
     with store.connect() as connection:

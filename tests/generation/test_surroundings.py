@@ -40,8 +40,15 @@ def started(folder: Path, limit: int | None = None) -> subprocess.Popen[str]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     command = [sys.executable, "-m", "heartfelt", "make", str(folder)]
+    # A full disk would cut the compiled modules too, for everyone who imports them afterwards.
+    settings = {**os.environ, **({"PYTHONDONTWRITEBYTECODE": "1"} if limit is not None else {})}
     return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=few_bytes
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=few_bytes,
+        env=settings,
     )
 
 

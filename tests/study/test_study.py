@@ -12,6 +12,7 @@ from heartfelt.study.model import say
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 from heartfelt.study.scale import Numeric, Tag, Tags
 from heartfelt.study.set_scale import SetScale, Trace
+from heartfelt.study.yaml_lines import read_yaml
 
 GOOD = """\
 name: small
@@ -204,6 +205,21 @@ def test_a_yaml_bomb_does_not_go_off(text: str) -> None:
 )
 def test_odd_files_are_refused_in_words(text: str) -> None:
     with pytest.raises(StudyError):
+        parse_study(text)
+
+
+@pytest.mark.parametrize(
+    "text", [GOOD, "a: &x [1, 'true', true, yes]\nb: *x\nc: |\n  two\n  lines\n", "é: 높음 😀\n"]
+)
+def test_both_parsers_read_the_same_on_the_same_lines(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = read_yaml(text, "study.yaml")
+    monkeypatch.setattr("yaml.__with_libyaml__", False)
+    assert read_yaml(text, "study.yaml") == fast
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "- " * 100_000], ids=["flow", "block"])
+def test_what_nests_too_deep_is_refused_and_ends_no_process(text: str) -> None:
+    with pytest.raises(StudyError, match="not valid YAML"):
         parse_study(text)
 
 

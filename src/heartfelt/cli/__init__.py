@@ -56,14 +56,16 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str] | None) -> int:
     from typer import Abort, Exit
 
-    from heartfelt.cli.app import app
+    from heartfelt.cli.app import command_tree
     from heartfelt.errors import HeartfeltError
     from heartfelt.extras import names_the_extra
 
     streams = sys.stdout, sys.stderr
     try:
         try:
-            result = names_the_extra(app)(args=arguments, prog_name="heartfelt", standalone_mode=False)
+            words = sys.argv[1:] if arguments is None else arguments
+            tree = command_tree(words[0] if words else None)
+            result = names_the_extra(tree)(args=arguments, prog_name="heartfelt", standalone_mode=False)
         finally:
             # A progress bar puts its own in their place, and leaves them there if Ctrl-C comes as it ends.
             sys.stdout, sys.stderr = streams

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import cache
 from importlib import import_module
+from typing import Any
+
+from typer.main import get_command, get_command_name, solve_typer_info_defaults
 
 from heartfelt.cli.command import app
 from heartfelt.cli.needs import check_extras_first
 
-__all__ = ["app"]
+__all__ = ["app", "command_tree"]
 
 for family in (
     "study",
@@ -35,3 +40,23 @@ for family in (
     import_module(f"heartfelt.cli.{family}")
 
 check_extras_first(app)
+
+
+@cache
+def command_tree(first: str | None) -> Any:
+    """What parses and runs a command line that begins with the word ``first``.
+
+    Typer reads the signatures of all commands for each command line, which takes longer than many of them run. Here only the
+    command that is named is read, and once; where none is named, all are.
+    """
+    commands = [each for each in app.registered_commands if _name(each) == first]
+    groups = [each for each in app.registered_groups if solve_typer_info_defaults(each).name == first]
+    if len(commands) + len(groups) != 1:
+        return get_command(app)
+    only = copy(app)
+    only.registered_commands, only.registered_groups = commands, groups
+    return get_command(only)
+
+
+def _name(command: Any) -> str:
+    return command.name or get_command_name(command.callback.__name__)
