@@ -32,7 +32,8 @@ CONNECT_SECONDS = 5.0
 """Seconds to wait for a server to answer."""
 _TRUST_SECONDS = 60.0
 """Seconds for which the result of trying a server is used again."""
-_PYPI = "https://pypi.org/simple"
+_DEFAULT_INDEX = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
+"""Prints the index that pip uses where none is configured."""
 _HUB_SWITCHES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 OTHER_LIBRARIES = ["*.h5", "*.msgpack", "*.ot", "*.tflite", "onnx/*", "openvino/*", "coreml/*"]
 """Files of the hub with the same weights for libraries that are not used here."""
@@ -127,7 +128,12 @@ def package_index() -> PackageIndex:
     settings = {**sections.get("global", {}), **sections.get("download", {}), **sections.get(":env:", {})}
     places = settings.get("find-links", "").split()
     if settings.get("no-index", "").lower() not in ("1", "true", "yes", "on"):
-        places = [settings.get("index-url", _PYPI), *settings.get("extra-index-url", "").split(), *places]
+        if "index-url" not in settings:
+            default = subprocess.run(
+                [sys.executable, "-c", _DEFAULT_INDEX], capture_output=True, text=True, check=False
+            )
+            settings["index-url"] = default.stdout.strip()
+        places = [*settings["index-url"].split(), *settings.get("extra-index-url", "").split(), *places]
     remote = tuple(place for place in places if place.startswith(("http://", "https://")))
     local = tuple(place for place in places if place not in remote)
     return PackageIndex(remote=remote, local=local, proxy=settings.get("proxy", ""))
