@@ -21,6 +21,10 @@ PATIENCE = 60_000
 """Milliseconds that a test with a browser waits for anything: a busy machine is slow, not wrong."""
 REQUIRE_ALL = bool(os.environ.get("REQUIRE_ALL"))
 
+# Small inputs are interpreted at first, which pays for one study; thousands of tests pay less if every loop is compiled once, for
+# all workers. tests/stats/test_small_and_compiled.py compares the two.
+os.environ.setdefault("HEARTFELT_COMPILE", "1")
+
 # CI tries the same examples every time and is not hurried by a busy machine; elsewhere each run looks for new ones.
 settings.register_profile(
     "heartfelt", derandomize=REQUIRE_ALL, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +19,13 @@ from heartfelt import stats
 from heartfelt.media.duplicates import duplicate_groups
 from heartfelt.screening import _alignment, _change, _kernels_alignment, _kernels_change, dependence
 from heartfelt.screening._kernels_dependence import count_as_strong
-from heartfelt.stats import _kernels_aggregate, _kernels_agreement, _kernels_leaving_out, _kernels_reliability
+from heartfelt.stats import (
+    _compiled,
+    _kernels_aggregate,
+    _kernels_agreement,
+    _kernels_leaving_out,
+    _kernels_reliability,
+)
 from heartfelt.stats._compiled import SMALL, Kernel, compiled
 from heartfelt.stats._kernels_resample import below
 from heartfelt.stats._shuffles import numbers_below, successive_shuffles
@@ -54,6 +61,36 @@ def grouped(seed: int) -> tuple[Ints, Ints, Ints, Floats]:
     item, rater, value = ratings(seed)
     starts, _ = _kernels_reliability.group(item, 12)
     return starts, item, rater, value
+
+
+@pytest.fixture(autouse=True)
+def as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small calls are interpreted, however many there were in earlier tests."""
+    monkeypatch.setattr(_compiled, "ALWAYS", False)
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("heartfelt."):
+            for part in list(vars(module).values()):
+                if isinstance(part, Kernel):
+                    monkeypatch.setattr(part, "_interpreted_so_far", 0)
+
+
+def test_a_loop_that_is_called_again_and_again_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    @compiled(interpret_below=10, interpret_in_all=20)
+    def total(values: Any) -> Any:
+        out = np.uint8(250)
+        for value in values:
+            out += np.uint8(value)
+        return out
+
+    nine = np.full(9, 1, np.uint8)
+    assert [total(nine) for _ in range(5)] == [3, 3, 3, 259, 259], "interpreted until 20 numbers are reached"
+
+    @compiled(interpret_below=10)
+    def other(values: Any) -> Any:
+        return np.uint8(255) + np.uint8(values.size)
+
+    monkeypatch.setattr(_compiled, "ALWAYS", True)
+    assert other(nine) == 264
 
 
 def test_a_kernel_is_interpreted_below_its_limit_and_compiled_from_there() -> None:
@@ -370,5 +407,8 @@ print("numba" in sys.modules)
 
 @pytest.mark.slow
 def test_a_small_study_is_analysed_without_the_compiler() -> None:
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    variables = {name: value for name, value in os.environ.items() if name != "HEARTFELT_COMPILE"}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env=variables
+    )
     assert done.stdout.split() == ["False"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.stats._compiled import SMALL, compiled
+from heartfelt.stats._compiled import IN_ALL, SMALL, compiled
 
 Array = Any
 
@@ -121,7 +121,7 @@ def add_ones(codes: Array, out: Array) -> None:
                 out[codes[i, a], codes[i, b]] += 1.0
 
 
-@compiled(interpret_below=SMALL)
+@compiled(interpret_below=SMALL, interpret_in_all=4 * IN_ALL)
 def gather(codes: Array, f: Array, size: int) -> Array:
     """Sums of f per code."""
     out = np.zeros(size)
@@ -143,7 +143,7 @@ def group_sums(starts: Array, f: Array) -> Array:
     return out
 
 
-@compiled(interpret_below=SMALL)
+@compiled(interpret_below=SMALL, interpret_in_all=4 * IN_ALL)
 def shrink(starts: Array, f: Array, factor: Array) -> Array:
     """``Wf``: f less ``factor[g]`` times its group sum."""
     out = np.empty(f.size)
