@@ -374,6 +374,8 @@ def main() -> int:
         "--keep", type=Path, help="where environments are made, and those of an earlier run are used"
     )
     given = parser.parse_args()
+    # A shell's background jobs ignore Ctrl-C, and so would the servers that are stopped with it here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     scratch = (
         Path(tempfile.mkdtemp(prefix="heartfelt-installs-")) if given.keep is None else given.keep.resolve()
     )
