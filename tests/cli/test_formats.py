@@ -15,8 +15,9 @@ def test_the_table_is_short(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["formats"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1 : len(FORMATS) + 1]] == FORMATS.names()
-    assert len(lines) < 2 * len(FORMATS) + 5
+    named = [line.split()[0] for line in lines[1:] if line[:1].strip()]
+    assert named[: len(FORMATS)] == FORMATS.names()
+    assert len(lines) < 3 * len(FORMATS) + 5
     assert not any("--map" in line for line in lines)
 
 

@@ -76,7 +76,8 @@ def present(presence: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Rep
 
 def test_facts_are_the_counts(felt: Report) -> None:
     counts = felt.summary["counts"]
-    assert felt.page.facts["ratings"] == number(counts["ratings"])
+    assert felt.page.facts["ratings"] == number(counts["answers"])
+    assert felt.page.facts["trials"] == number(counts["ratings"])
     assert felt.page.facts["raters"] == number(counts["raters"])
     assert felt.page.facts["stimuli rated"] == f"{counts['rated']} of {counts['stimuli']}"
     assert felt.page.facts["systems"] == "3"
@@ -98,7 +99,8 @@ def test_facts_say_how_many_were_retained_of_how_many(conveyance: Analysis, tmp_
     counts = report.summary["counts"]
     assert counts["raters_kept"] < counts["raters"]
     assert report.page.facts["raters"] == f"{counts['raters_kept']} of {counts['raters']}"
-    assert report.page.facts["ratings"] == f"{counts['ratings_kept']} of {counts['ratings']}"
+    assert report.page.facts["ratings"] == f"{counts['answers_kept']} of {counts['answers']}"
+    assert report.page.facts["trials"] == f"{counts['ratings_kept']} of {counts['ratings']}"
     left = report.summary["screening"]["dropped_by_default"]
     assert f"The default policy excludes {len(left)}: {', '.join(left)}." in report.page.sections["raters"]
 

@@ -189,7 +189,7 @@ def loaded(weights: Weights, load: Callable[[str], T]) -> T:
     except ImportError as error:
         raise MissingPartError(
             f"{weights.name} needs a package that is not installed: {_first_line(error)}.",
-            "Install it in the same environment; 'heartfelt[generate]' has what most models need.",
+            f"Install it in the same environment; {install_command('generate')} brings what most models need.",
         ) from error
     except Exception as error:  # the libraries raise errors of many kinds for a model they cannot load
         raise CannotGenerate(f"The model {weights.name} does not load: {_first_line(error)}.", fix) from error

@@ -98,7 +98,7 @@ def test_a_missing_library_names_the_extra() -> None:
         raise ImportError(f"a tokenizer in {place} needs the sentencepiece library")
 
     with pytest.raises(MissingPartError, match="sentencepiece"):
-        loaded(Weights("x", Path("x")), needs_more)
+        loaded(Weights("x", Path("/nowhere/x")), needs_more)
 
 
 def test_licences_of_known_models_are_known() -> None:

@@ -214,7 +214,7 @@ def test_croissant_is_valid_and_its_records_can_be_read_offline(written: Written
     assert have <= {each.id for each in dataset.metadata.record_sets}
     for name in have - {"media", "benchmark-items"}:
         records = list(dataset.records(name))
-        assert len(records) == written.release.snapshot.survey.ratings
+        assert len(records) == written.release.snapshot.survey.rows
         assert {record[f"{name}/question"] for record in records} == {b"arousal", b"mood", b"energy", b"why"}
         values = sorted(
             record[f"{name}/value"] for record in records if record[f"{name}/question"] == b"arousal"
@@ -341,7 +341,7 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
     assert json.loads(dumps(croissant(release, tmp_path)))
     mlcroissant = pytest.importorskip("mlcroissant")
     dataset = mlcroissant.Dataset(jsonld=str(tmp_path / "croissant.json"))
-    assert len(list(dataset.records("csv-ratings"))) == snapshot.survey.ratings
+    assert len(list(dataset.records("csv-ratings"))) == snapshot.survey.rows
 
 
 def test_a_release_without_analysis_labels_or_raters(tmp_path: Path) -> None:

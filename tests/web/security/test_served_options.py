@@ -17,10 +17,8 @@ from tests.web.conftest import SECRET
 def test_the_server_trusts_the_proxies_it_was_told_of(
     folder: Path, proxy: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import uvicorn
-
     started: list[dict[str, object]] = []
-    monkeypatch.setattr(uvicorn, "run", lambda _, **options: started.append(options))
+    monkeypatch.setattr(serving, "run_server", lambda *_, **options: started.append(options))
     monkeypatch.delenv("HEARTFELT_SERVE", raising=False)
     monkeypatch.setenv("HEARTFELT_SERVE", "")
     serving.serve(folder, ServeOptions(proxy=proxy))

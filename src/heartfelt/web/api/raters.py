@@ -56,7 +56,7 @@ def _ranked(collection: Collection, board: Board) -> list[dict[str, Any]]:
 
 @router.get("/raters/{rater}", response_model=RaterInfo)
 def rater(rater: Rater, collection: CollectionDep, board: BoardDep) -> Any:
-    """One rater."""
+    """What is known of one rater."""
     for row in _ranked(collection, board):
         if row["rater"] == rater:
             return row
