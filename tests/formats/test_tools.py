@@ -356,7 +356,9 @@ def test_psytoolkit_says_which_columns_to_name_and_takes_them(tmp_path: Path) ->
     for rater in ("a", "b"):
         lines = [f"{at} {at % 5 + 1} {5 - at % 5} {CLIPS[at]}.wav" for at in range(5)]
         (folder / f"{rater}.txt").write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(InputError, match=r"cannot be told from the first row: 0 1 5 clip01\.wav") as problem:
+    with pytest.raises(
+        InputError, match=r"cannot be identified from the first row: 0 1 5 clip01\.wav"
+    ) as problem:
         heartfelt.read(tmp_path / "download")
     assert 'columns="block,stimulus,rating,rt"' in problem.value.fix
     options = {"columns": "trial_number,valence,arousal,stimulus", "value": "valence,arousal"}

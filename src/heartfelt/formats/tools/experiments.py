@@ -403,7 +403,7 @@ def _named_columns(
     if len(media) != 1 or len(scales) != 1 or len(times) > 1:
         first = " ".join(str(cell) for cell in rows.row(0)[: len(plain)])
         raise InputError(
-            f"{folder}: the files have no header, and which column is which cannot be told from the first row: {first}",
+            f"{folder}: the files have no header, and the columns cannot be identified from the first row: {first}",
             "Name the columns in the order in which the experiment's script saves them, such as"
             f" {as_option('columns', ','.join(['block', 'stimulus', 'rating', 'rt'][: len(plain)]))}.",
         )
