@@ -17,7 +17,7 @@ export REQUIRE_ALL
 unexport PYTHONDONTWRITEBYTECODE
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # More than there are cores: tests with browsers, sound and servers wait more than they work.
-WORKERS := $(shell expr $(CORES) \* 5 / 2)
+WORKERS := $(shell expr $(CORES) \* 2)
 
 # The workers share the cores; threads of a linear-algebra library in each would only wait for one another.
 test check: export OPENBLAS_NUM_THREADS = 1
@@ -73,7 +73,7 @@ mutants: $(VENV)/dev
 lint: $(VENV)/dev
 	@$(BIN)/ruff check src tests benchmarks scripts
 	@$(BIN)/ruff format --check src tests benchmarks scripts
-	@$(BIN)/mypy -n 2
+	@$(BIN)/mypy
 
 # Peers that need an older NumPy live in an environment of their own; without it their rows are left out with a word.
 $(VENV)-peers/done: $(VENV)/base
