@@ -111,7 +111,7 @@ class MixedResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fixed:
+class FixedColumns:
     """Independent columns, their names, the names of those dropped, and per term the rows of its hypothesis."""
 
     matrix: Floats
@@ -121,7 +121,7 @@ class _Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Inference:
+class ContrastInference:
     """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters'
     covariance.
 
@@ -176,11 +176,11 @@ def mixed_model(
         )
     if coding not in ("treatment", "sum"):
         raise InputError(f"No coding is called '{coding}'.", "Choose 'treatment' or 'sum'.")
-    data, groups = _columns(outcome, fixed, random, interactions)
-    why = _why_unfit(data, groups)
+    data, groups = grouped_columns(outcome, fixed, random, interactions)
+    why = why_unfit(data, groups)
     if why:
         return _nothing(data, random, why)
-    columns = _fixed_columns(data, coding)
+    columns = fixed_columns(data, coding)
     if data.rows - columns.matrix.shape[1] < 1:
         return _nothing(data, random, "as many fixed coefficients as rows")
     groups = dict(sorted(groups.items(), key=lambda group: -group[1][1]))
@@ -203,7 +203,7 @@ def mixed_model(
     return _report(data, columns, system, fit, groups, confidence)
 
 
-def _columns(
+def grouped_columns(
     outcome: Column, fixed: Mapping[str, Column], random: Mapping[str, Column], interactions: Interactions
 ) -> tuple[ModelData, Groups]:
     ids = {name: id_array(column) for name, column in random.items()}
@@ -225,7 +225,7 @@ def _columns(
     return data, groups
 
 
-def _why_unfit(data: ModelData, groups: Groups) -> str | None:
+def why_unfit(data: ModelData, groups: Groups) -> str | None:
     if data.rows < 3:
         return f"{data.rows} rows; at least 3 are needed"
     if float(np.ptp(data.outcome)) == 0:
@@ -244,17 +244,17 @@ def _why_unfit(data: ModelData, groups: Groups) -> str | None:
     return None
 
 
-def _fixed_columns(data: ModelData, coding: Coding) -> _Fixed:
+def fixed_columns(data: ModelData, coding: Coding) -> FixedColumns:
     """Build the columns, leaving out each one that those before it span."""
     matrix, names, owners, aliased = _independent(data, coding)
     own = {term.name: np.eye(len(names))[[o == term.name for o in owners]] for term in data.terms}
     if coding == "sum" or all(len(term.parts) == 1 for term in data.terms):
-        return _Fixed(matrix, names, aliased, own)
+        return FixedColumns(matrix, names, aliased, own)
     summed, _, sum_owners, _ = _independent(data, "sum")
     # Sum-to-zero coefficients are this linear map of the fitted ones.
     change = np.linalg.lstsq(summed.T @ summed, summed.T @ matrix, rcond=None)[0]
     rows = {t.name: np.asarray(change[[o == t.name for o in sum_owners]], np.float64) for t in data.terms}
-    return _Fixed(matrix, names, aliased, rows)
+    return FixedColumns(matrix, names, aliased, rows)
 
 
 def _independent(data: ModelData, coding: Coding) -> tuple[Floats, list[str], list[str], list[str]]:
@@ -293,7 +293,7 @@ def _first_independent(matrix: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _report(
-    data: ModelData, columns: _Fixed, system: CrossedSystem, fit: Fit, groups: Groups, confidence: float
+    data: ModelData, columns: FixedColumns, system: CrossedSystem, fit: Fit, groups: Groups, confidence: float
 ) -> MixedResult:
     step = fit.step
     fewest = max(min(size for _, size in groups.values()) - columns.matrix.shape[1], 1)
@@ -332,7 +332,7 @@ def _report(
     )
 
 
-def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inference, dict[int, float]]:
+def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[ContrastInference, dict[int, float]]:
     """Covariance of the coefficients with its derivatives, and the variance of each log variance by its
     place.
 
@@ -353,21 +353,21 @@ def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inferen
             by_ratio.append((plus - minus)[live] / (2 * h))
             tilt.append((ends[0].fixed_covariance - ends[1].fixed_covariance) / (2 * h))
     except np.linalg.LinAlgError:
-        return _Inference(step.fixed_covariance, fewest), {}
+        return ContrastInference(step.fixed_covariance, fewest), {}
     # A log ratio is a log variance less the residual's; the score also depends on the residual variance itself.
     slopes = np.array(by_ratio).reshape(-1, len(live))
     hessian = np.vstack([slopes, -slopes.sum(axis=0) - 0.5 * step.squares[live] / step.residual])
     information = -0.5 * (hessian + hessian.T)
     if float(np.linalg.eigvalsh(information).min()) <= 0:
-        return _Inference(step.fixed_covariance, fewest), {}
+        return ContrastInference(step.fixed_covariance, fewest), {}
     spread = np.linalg.inv(information)
     whole = step.fixed_covariance - sum(tilt, np.zeros_like(step.fixed_covariance))
     variances = {place: float(spread[k, k]) for k, place in enumerate(live)}
-    return _Inference(step.fixed_covariance, float(system.df), (*tilt, whole), spread), variances
+    return ContrastInference(step.fixed_covariance, float(system.df), (*tilt, whole), spread), variances
 
 
 def _coefficient(
-    name: str, index: int, beta: Floats, inference: _Inference, data: ModelData, confidence: float
+    name: str, index: int, beta: Floats, inference: ContrastInference, data: ModelData, confidence: float
 ) -> Coefficient:
     from scipy.special import stdtr
 
@@ -414,7 +414,7 @@ def _jackknifed(
 
 
 def _effects(
-    data: ModelData, columns: _Fixed, beta: Floats, inference: _Inference
+    data: ModelData, columns: FixedColumns, beta: Floats, inference: ContrastInference
 ) -> tuple[MixedEffect, ...]:
     from scipy.special import fdtrc
 
