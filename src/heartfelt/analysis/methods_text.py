@@ -133,6 +133,11 @@ def tests(summary: Summary) -> Iterator[str]:
         yield "intervals of means took stimuli and raters as samples (two-way jackknife)"
     if any(row.f is not None for row in summary.mixed or ()):
         yield "a linear mixed model with crossed random intercepts of raters and stimuli tested systems on the ratings themselves"
+    if any(check.p is not None for check in summary.ordinal or ()):
+        yield (
+            "as a check, cumulative logit models with the same factors and random effects (maximum likelihood, Laplace"
+            " approximation) took the ratings for ordered categories"
+        )
 
 
 def comparison_methods(summary: Summary) -> Iterator[str]:

@@ -29,6 +29,7 @@ from heartfelt.analysis.results import (
     IntentMeans,
     Kind,
     MixedEffect,
+    OrdinalCheck,
     Outcome,
     Overlap,
     Pair,
@@ -291,6 +292,7 @@ class Summary:
     anova: tuple[Effect, ...] | None
     pairwise: tuple[Pair, ...] | None
     mixed: tuple[MixedEffect, ...] | None
+    ordinal: tuple[OrdinalCheck, ...] | None = None
     questions: tuple[QuestionMeans, ...] | None
     systems: tuple[SystemMeans, ...] | None
     intents: tuple[IntentMeans, ...] | None

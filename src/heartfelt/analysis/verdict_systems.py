@@ -13,6 +13,7 @@ from heartfelt.analysis.highlights import (
     main_effects,
     system_effects,
 )
+from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
 from heartfelt.analysis.results import ALL, Chance, Effect
 from heartfelt.analysis.summary import Summary
 from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
@@ -22,7 +23,7 @@ MOST_SHOWN = 4
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on systems and intents."""
-    for part in (_differences, _models, _distance, _shrinkage, _hits, _tests):
+    for part in (_differences, _models, _ordinal, _distance, _shrinkage, _hits, _tests):
         yield from part(summary)
 
 
@@ -113,6 +114,14 @@ def _models(summary: Summary) -> Iterator[str]:
                 f"With {listed(held_constant(row, summary))} held constant, effect of system on {row.outcome}:"
                 f" {f_test(row)}; without, on the same {row.n:,} stimuli, eta squared = {bare}. {_pairs(summary, row)}"
             ).strip()
+
+
+def _ordinal(summary: Summary) -> Iterator[str]:
+    """Whether the conclusions hold where scales are taken for ordered categories."""
+    chosen = set(covered(summary)[0])
+    text = ordinal_sentence(check for check in summary.ordinal or () if check.outcome in chosen)
+    if text:
+        yield text
 
 
 def _distance(summary: Summary) -> Iterator[str]:

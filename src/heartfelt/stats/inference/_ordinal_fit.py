@@ -38,6 +38,7 @@ _OUTER_PRECISION = 1e-9
 _SMALLEST_SD = 1e-3
 _LARGEST_EFFECT = 15.0
 _SMALL_PART = 64
+_DENSE_SHARE = 0.15
 
 
 class NoMaximumError(ArithmeticError):
@@ -61,6 +62,7 @@ class _Part:
     rows: Ints
     indptr: Ints
     indices: Ints
+    row_of: Ints
     entries: Ints
     local: tuple[Ints, Ints, Ints]
     cross: Ints
@@ -131,9 +133,11 @@ class RandomEffects:
                 )
 
     @property
-    def largest_block(self) -> int:
-        """Order of the largest dense block, which a step's cost is cubic in."""
-        return max((part.middle.stop - part.middle.start + self.n[2] for part in self.parts), default=0)
+    def work(self) -> float:
+        """Multiplications of one factorisation in its dense blocks."""
+        border = float(self.n[2])
+        sizes = np.array([part.middle.stop - part.middle.start for part in self.parts], np.float64)
+        return float(np.sum(sizes**3 / 3 + sizes**2 * border + sizes * border**2) + border**3 / 3)
 
     def _part(self, rows: Ints, first: slice, middle: slice) -> _Part:
         a = self.codes[0][rows] - first.start
@@ -142,7 +146,9 @@ class RandomEffects:
         width, n_middle = middle.stop - middle.start + self.n[2], middle.stop - middle.start
         keys = [a * width + b] if n_middle else []
         keys += [a * width + n_middle + c] if self.n[2] else []
-        distinct, entries = np.unique(np.concatenate(keys) if keys else np.zeros(0, np.int64), return_inverse=True)
+        distinct, entries = np.unique(
+            np.concatenate(keys) if keys else np.zeros(0, np.int64), return_inverse=True
+        )
         levels = first.stop - first.start
         owner = distinct // max(width, 1)
         return _Part(
@@ -151,6 +157,7 @@ class RandomEffects:
             rows=rows,
             indptr=np.append(0, np.cumsum(np.bincount(owner, minlength=levels))).astype(np.int64),
             indices=distinct % max(width, 1),
+            row_of=owner,
             entries=entries.reshape(len(keys), rows.size) if keys else np.zeros((0, rows.size), np.int64),
             local=(a, b, c),
             cross=b * self.n[2] + c if n_middle and self.n[2] else np.zeros(0, np.int64),
@@ -249,10 +256,15 @@ class RandomEffects:
         values = np.bincount(part.entries.ravel(), repeated, minlength=part.indices.size)
         values = values * np.where(part.indices < m, sd[0] * sd[1], sd[0] * sd[2])
         shape = (levels, m + self.n[2])
+        shrunk = values / np.repeat(diagonal[part.first], np.diff(part.indptr))
+        if part.indices.size > _DENSE_SHARE * levels * shape[1]:
+            dense, dense_shrunk = np.zeros(shape), np.zeros(shape)
+            dense[part.row_of, part.indices] = values
+            dense_shrunk[part.row_of, part.indices] = shrunk
+            return dense, dense.T @ dense_shrunk
         coupling = csr_array((values, part.indices, part.indptr), shape=shape)
         if not shape[1]:
             return coupling, np.zeros((0, 0))
-        shrunk = values / np.repeat(diagonal[part.first], np.diff(part.indptr))
         products = coupling.T @ csr_array((shrunk, part.indices, part.indptr), shape=shape)
         return coupling, products.toarray()
 
@@ -303,10 +315,9 @@ class RandomEffects:
                 traces[1] += float(np.trace(inverse[:m, :m]))
             levels = factor.diagonal[part.first]
             between = (coupling @ inverse) / levels[:, None]
-            rows = np.repeat(np.arange(levels.size), np.diff(part.indptr))
-            explained = np.bincount(
-                rows, coupling.data * between[rows, part.indices], minlength=levels.size
-            )
+            explained = coupling.multiply(between).sum(axis=1) if hasattr(coupling, "multiply") else None
+            if explained is None:
+                explained = np.einsum("ij,ij->i", coupling, between)
             own = (1.0 + explained) / levels
             traces[0] += float(own.sum())
             h = sd[0] ** 2 * own[a]
@@ -542,7 +553,9 @@ class OrdinalLikelihood:
         if reach.size and float(reach.max()) > _LARGEST_EFFECT * self._scale:
             raise NoMaximumError("", column=int(reach.argmax()))
         if np.any(step.parameters[self.fixed :] > math.log(_LARGEST_EFFECT * self._scale)):
-            raise NoMaximumError("a random effect grows without bound: its levels hardly mix their categories")
+            raise NoMaximumError(
+                "a random effect grows without bound: its levels hardly mix their categories"
+            )
 
     def vanished(self, step: LaplaceStep) -> int | None:
         """The grouping (in the order of ``effects.sizes``) whose variance is on its way to 0."""

@@ -13,8 +13,8 @@ covariates, centred at their mean, so thresholds hold there.
 Tests of terms are each given all others, under sum-to-zero coding. ``p`` is from the chi-square distribution
 (Wald, or twice the difference of log likelihoods), which assumes many levels of every grouping; with few raters
 it is too small. ``p_f`` takes the Wald statistic over its degrees of freedom for an F with Satterthwaite's
-denominator, whose gradient is that of the coefficients' covariance at the mode; so do ``differences`` between
-levels, with Holm's correction.
+denominator, whose gradient is that of the coefficients' covariance at the mode; so do the ``differences`` between
+levels, with Tukey's correction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Literal
 
 import numpy as np
@@ -44,12 +44,16 @@ from heartfelt.stats.inference.mixed import (
     grouped_columns,
     why_unfit,
 )
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, holm
+from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.wording import listed
 
 OrdinalTest = Literal["wald", "likelihood-ratio"]
+TUKEY = "Tukey, cumulative link model"
+TOO_LARGE = "too large to fit"
 MOST_CATEGORIES = 50
-LARGEST_BLOCK = 3000
+MOST_WORK = 1e10
+"""Multiplications a factorisation may take: those of 3,000 levels that cannot be eliminated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +110,7 @@ class CumulativeLinkResult:
         return {row.name: row for row in (*self.thresholds, *self.coefficients)}[name]
 
     def differences(self, factor: str, *, confidence: float = 0.95) -> Pairwise:
-        """All pairs of a factor's levels, ``a`` minus ``b``, with Holm's correction over the pairs.
-
-        Intervals are each at ``confidence``, not simultaneous.
-        """
+        """All pairs of a factor's levels, ``a`` minus ``b``, simultaneous by the studentized range (Tukey)."""
         _bounds.check_confidence(confidence)
         if self.model is None:
             return Pairwise((), self.method, confidence, self.counts, self.why_missing)
@@ -128,8 +129,6 @@ class _Fitted:
 
     def differences(self, factor: str, method: str, confidence: float) -> Pairwise:
         """See ``CumulativeLinkResult.differences``."""
-        from scipy.special import stdtr
-
         if factor not in self.data.factors or any(
             factor in term.parts and len(term.parts) > 1 for term in self.data.terms
         ):
@@ -146,28 +145,18 @@ class _Fitted:
                 rows[index, place[name]] = 1.0
             elif self.coding == "sum" and index == len(levels) - 1:
                 rows[index, [place[f"{factor}[{other}]"] for other in levels[:-1]]] = -1.0
+        compare = Comparison(TUKEY, len(levels), confidence)
         pairs = []
         for a, b in combinations(range(len(levels)), 2):
             row = rows[a] - rows[b]
-            value, variance = float(row @ self.beta), float(row @ self.inference.covariance @ row)
-            plain = Estimate(value, method=method, confidence=confidence, counts=self.data.counts)
-            if not variance > 0:
+            variance = float(row @ self.inference.covariance @ row)
+            plain = Estimate(float(row @ self.beta), method=method, counts=self.data.counts)
+            if variance > 0:
+                scale, df = math.sqrt(variance / 2), self.inference.df(row)
+                pairs.append(compare.pair(levels[a], levels[b], plain, scale, df))
+            else:
                 pairs.append(Pair(levels[a], levels[b], plain.without_interval(NO_ERROR)))
-                continue
-            error, df = math.sqrt(variance), self.inference.df(row)
-            bounded = _bounds.with_t(plain, error, df, "Satterthwaite t", confidence)
-            p = float(2 * stdtr(df, -abs(value / error)))
-            pairs.append(Pair(levels[a], levels[b], bounded, value / error, df, p))
-        corrected = holm([pair.p for pair in pairs])
-        return Pairwise(
-            tuple(
-                Pair(pair.a, pair.b, pair.estimate, pair.statistic, pair.df, p, significant)
-                for pair, p, significant in zip(pairs, corrected.adjusted, corrected.significant, strict=True)
-            ),
-            f"{method}, Holm",
-            confidence,
-            self.data.counts,
-        )
+        return Pairwise(tuple(pairs), TUKEY, confidence, self.data.counts)
 
 
 def cumulative_link_model(
@@ -180,8 +169,13 @@ def cumulative_link_model(
     coding: Coding = "treatment",
     test: OrdinalTest = "wald",
     confidence: float = 0.95,
+    most_work: float = MOST_WORK,
 ) -> CumulativeLinkResult:
-    """Fit ordered categories by fixed effects and up to three crossed random intercepts."""
+    """Fit ordered categories by fixed effects and up to three random intercepts, crossed or nested.
+
+    ``most_work`` bounds the multiplications of one factorisation, of which a fit takes about a hundred; beyond it the
+    model is refused.
+    """
     _bounds.check_confidence(confidence)
     random = random or {}
     _check_arguments(len(random), link, coding, test)
@@ -198,6 +192,7 @@ def cumulative_link_model(
         categories=tuple(categories.tolist()),
         category=codes.astype(np.int64),
         random=tuple(random),
+        most_work=most_work,
     )
     why = _why_unfit(task)
     if why:
@@ -241,6 +236,7 @@ class _Task:
     categories: tuple[float, ...]
     category: Ints
     random: tuple[str, ...]
+    most_work: float
 
     def nothing(self, why: str) -> CumulativeLinkResult:
         """No fit, and why."""
@@ -287,8 +283,9 @@ def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceSt
         likelihood = OrdinalLikelihood(
             task.category, len(task.categories), columns, list(groups.values()), task.link
         )
-        if likelihood.effects.largest_block > LARGEST_BLOCK:
-            raise NoMaximumError(f"more than {LARGEST_BLOCK:,} levels belong together: too many to fit")
+        if likelihood.effects.work > task.most_work:
+            sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
+            raise NoMaximumError(f"{TOO_LARGE}: {sizes}")
         best, _ = likelihood.maximise(start)
         vanished = likelihood.vanished(best)
         if vanished is None:
@@ -337,7 +334,10 @@ def _report(
             place = end + sizes[name]
             value, spread = math.exp(2 * fit.parameters[place]), 4 * float(fit.covariance[place, place])
         plain = Estimate(
-            value, method=f"variance of {name} ({task.method})", confidence=task.confidence, counts=data.counts
+            value,
+            method=f"variance of {name} ({task.method})",
+            confidence=task.confidence,
+            counts=data.counts,
         )
         variances[name] = chi_square_interval(plain, spread, task.confidence)
     fitted = _Fitted(
@@ -361,7 +361,7 @@ def _report(
 
 def _threshold_names(categories: Iterable[float]) -> list[str]:
     names = [f"{value:g}" for value in categories]
-    return [f"{below}|{above}" for below, above in zip(names, names[1:], strict=False)]
+    return [f"{below}|{above}" for below, above in pairwise(names)]
 
 
 def _coefficient(name: str, value: float, variance: float, task: _Task) -> OrdinalCoefficient:
@@ -380,7 +380,12 @@ def _coefficient(name: str, value: float, variance: float, task: _Task) -> Ordin
 
 
 def _effects(
-    task: _Task, columns: FixedColumns, scale: Floats, fitted: _Fitted, log_likelihood: float, test: OrdinalTest
+    task: _Task,
+    columns: FixedColumns,
+    scale: Floats,
+    fitted: _Fitted,
+    log_likelihood: float,
+    test: OrdinalTest,
 ) -> Iterable[OrdinalEffect]:
     from scipy.special import chdtrc, fdtrc
 

@@ -206,6 +206,7 @@ def mixed_model(
 def grouped_columns(
     outcome: Column, fixed: Mapping[str, Column], random: Mapping[str, Column], interactions: Interactions
 ) -> tuple[ModelData, Groups]:
+    """Clean and code the columns: text and yes/no ones are factors, numbers covariates; with the random groupings."""
     ids = {name: id_array(column) for name, column in random.items()}
     values = as_floats(outcome, "outcome")
     for name, column in ids.items():
@@ -226,6 +227,7 @@ def grouped_columns(
 
 
 def why_unfit(data: ModelData, groups: Groups) -> str | None:
+    """Why no model with these groupings can be fitted, as far as the table tells."""
     if data.rows < 3:
         return f"{data.rows} rows; at least 3 are needed"
     if float(np.ptp(data.outcome)) == 0:
