@@ -19,11 +19,11 @@ import polars as pl
 from heartfelt.analysis.effects import models
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.rating_models import TASTE, tastes
 from heartfelt.analysis.results import MixedEffect, OrdinalCheck, Pair
 from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
 from heartfelt.wording import listed, p_value, plural
 
-TASTE = "rater x system"
 MOST_VALUES = 11
 MOST_RATINGS = 50_000
 MOST_WORK = 1e8
@@ -85,8 +85,9 @@ def _check(question: QuestionData, row: MixedEffect, values: int, pairs: list[Pa
         known = question.items.drop_nulls("reference").select("item")
         frame = frame.join(known, on="item", how="semi", maintain_order="left")
     random: dict[str, pl.Series] = {"rater": frame["rater"], "stimulus": frame["item"]}
-    if TASTE in row.variances:
-        random[TASTE] = frame.select(pl.struct("rater", "system").rank("dense")).to_series()
+    taste = tastes(frame) if TASTE in row.variances else None
+    if isinstance(taste, pl.Series):
+        random[TASTE] = taste
     fitted = cumulative_link_model(
         frame["value"],
         {name: frame[name] for name in models(question)[0].factors},

@@ -38,6 +38,7 @@ from heartfelt.analysis.results import (
     QuestionMeans,
     Reliability,
     Slope,
+    SystemEquivalence,
     SystemMeans,
 )
 from heartfelt.analysis.verification_results import Verification
@@ -293,6 +294,7 @@ class Summary:
     pairwise: tuple[Pair, ...] | None
     mixed: tuple[MixedEffect, ...] | None
     ordinal: tuple[OrdinalCheck, ...] | None = None
+    equivalence: tuple[SystemEquivalence, ...] | None = field(default=None, metadata=OMIT)
     questions: tuple[QuestionMeans, ...] | None
     systems: tuple[SystemMeans, ...] | None
     intents: tuple[IntentMeans, ...] | None

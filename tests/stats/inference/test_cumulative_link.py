@@ -214,14 +214,14 @@ def test_the_likelihood_and_its_gradient_are_those_of_whole_matrices(
 ) -> None:
     study = _study(3)
     columns = np.column_stack([study["fixed"]["system"] == "b", study["fixed"]["loud"]]).astype(float)
-    codes = [(study["random"][name], int(study["random"][name].max()) + 1) for name in groupings]
+    codes = {name: (study["random"][name], int(study["random"][name].max()) + 1) for name in groupings}
     likelihood = OrdinalLikelihood(study["rating"], 5, columns, codes, link)
     sds = {"rater": -0.3, "item": -0.8, "taste": -0.5}
-    names = [groupings[place] for place in likelihood.effects.order]
+    names = likelihood.effects.names
     parameters = np.array([-1.2, -0.4, 0.3, 1.4, 0.5, 0.3, *(sds[name] for name in names)])
     step = likelihood.at(parameters)
     assert step is not None
-    matrices = [np.eye(codes[place][1])[codes[place][0]] for place in likelihood.effects.order]
+    matrices = [np.eye(codes[name][1])[codes[name][0]] for name in names]
     dense = _dense_likelihood(study["rating"], parameters.tolist(), [columns, *matrices], link)
     assert step.log_likelihood == pytest.approx(dense, abs=1e-5)
     for index in range(parameters.size):
@@ -241,7 +241,7 @@ def test_standard_errors_are_those_of_the_observed_information() -> None:
     result = cumulative_link_model(study["rating"], study["fixed"], {"taste": taste})
     loud = study["fixed"]["loud"]
     columns = np.column_stack([loud - loud.mean(), *(study["fixed"]["system"] == name for name in "bc")])
-    likelihood = OrdinalLikelihood(study["rating"], 5, columns.astype(float), [(taste, 21)], "logit")
+    likelihood = OrdinalLikelihood(study["rating"], 5, columns.astype(float), {"taste": (taste, 21)}, "logit")
     rows = (*result.thresholds, *result.coefficients)
     sd = 0.5 * math.log(float(result.variances["taste"]))
     best = np.array([*(float(row.estimate) for row in rows), sd])

@@ -9,10 +9,9 @@ S the standard deviations and W the ratings' weights; the log likelihood is that
 Its gradient is exact: by the implicit function theorem it takes one more solution of H and, per rating, one
 element of its inverse.
 
-Order of elimination: the grouping with the most levels first (its block of H is diagonal); of three groupings, the
-second then falls apart into the connected parts of the first two (stimuli and rater x system: one part per system),
-and only the third, the smallest, is dense. Cost per step: linear in the ratings for fixed group sizes, cubic in the
-largest part together with the smallest grouping.
+Order of elimination as in ``stats.reml_blocks``: one grouping first, whose block of H is diagonal; of three, the second
+then falls into parts that share no level of the first (stimuli and rater x system: one part per system), and the
+third borders them. Cost per step: linear in the ratings for fixed group sizes, cubic in each part and in the border.
 
 The outer maximum is found by quasi-Newton steps (BFGS), which start from the information of the fixed parameters.
 The observed information is the forward difference of the exact gradient.
@@ -21,13 +20,13 @@ The observed information is the forward difference of the exact gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, LINKS, CategoryDerivatives, Link
+from heartfelt.stats.reml_blocks import Groups, arranged
 from heartfelt.stats.triples import Floats, Ints
 
 _INNER_STEPS = 60
@@ -82,62 +81,38 @@ class _Factor:
 
 
 class RandomEffects:
-    """Zero to three crossed groupings of the ratings, sorted for elimination; ``sizes`` are their levels in that
-    order.
+    """Zero to three groupings of the ratings, crossed or nested, in their order of elimination (``names``).
 
-    ``codes`` are the levels per rating, most levels first.
+    They fill three slots: first (eliminated), middle (in parts) and last (dense). One grouping is in the first, two are
+    in the first and the last.
     """
 
-    def __init__(self, groups: Sequence[tuple[Ints, int]], rows: int) -> None:
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        self.order = sorted(range(len(groups)), key=lambda index: -groups[index][1])
-        chosen = [groups[index] for index in self.order]
-        self.sizes = [size for _, size in chosen]
-        self.given = len(chosen)
+    def __init__(self, groups: Groups, rows: int) -> None:
+        order = arranged(groups, 0)
+        self.names, self.work = list(order.groups), order.work if len(groups) > 1 else 0.0
+        self.sizes = [size for _, size in order.groups.values()]
         none: tuple[Ints, int] = (np.zeros(rows, np.int64), 0)
-        if self.given == 3:
-            first, middle, last = chosen
-        else:
-            first, middle, last = chosen[0] if chosen else none, none, chosen[1] if self.given > 1 else none
-        labels = np.zeros(first[1], np.int64)
-        middle_labels = np.zeros(middle[1], np.int64)
-        if middle[1]:
-            edges = coo_array(
-                (np.ones(rows, np.int8), (first[0], first[1] + middle[0])),
-                shape=(first[1] + middle[1],) * 2,
-            )
-            _, both = connected_components(edges, directed=False)
-            both = _merged(both, first[1])
-            labels, middle_labels = both[: first[1]], both[first[1] :]
-        self._rank_first, first_bounds = _sorted_by(labels)
-        self._rank_middle, middle_bounds = _sorted_by(middle_labels)
+        slots = [*order.groups.values(), none, none]
+        first, middle, last = slots[:3] if len(groups) == 3 else (slots[0], none, slots[1])
         self.n = (first[1], middle[1], last[1])
-        self.codes = (
-            self._rank_first[first[0]] if first[1] else first[0],
-            self._rank_middle[middle[0]] if middle[1] else middle[0],
-            last[0],
-        )
-        self.present = tuple(size > 0 for size in self.n)
+        ends = _part_ends(middle[1], order.blocks)
+        part_of_middle = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        part_of_first = np.zeros(first[1], np.int64)
+        if middle[1]:
+            part_of_first[first[0]] = part_of_middle[middle[0]]
+        rank, first_ends = _sorted_by(part_of_first)
+        self.codes = (rank[first[0]] if first[1] else first[0], middle[0], last[0])
         self.parts: list[_Part] = []
         if first[1]:
-            of_rating = labels[first[0]]
-            for part in range(int(labels.max()) + 1):
-                self.parts.append(
-                    self._part(
-                        np.flatnonzero(of_rating == part),
-                        slice(*first_bounds[part : part + 2]),
-                        slice(*middle_bounds[part : part + 2]) if middle[1] else slice(0, 0),
-                    )
+            part_of_rating = part_of_first[first[0]]
+            for part in range(len(ends) - 1):
+                first_levels, middle_levels = (
+                    slice(*first_ends[part : part + 2]),
+                    slice(*ends[part : part + 2]),
                 )
-
-    @property
-    def work(self) -> float:
-        """Multiplications of one factorisation in its dense blocks."""
-        border = float(self.n[2])
-        sizes = np.array([part.middle.stop - part.middle.start for part in self.parts], np.float64)
-        return float(np.sum(sizes**3 / 3 + sizes**2 * border + sizes * border**2) + border**3 / 3)
+                self.parts.append(
+                    self._part(np.flatnonzero(part_of_rating == part), first_levels, middle_levels)
+                )
 
     def _part(self, rows: Ints, first: slice, middle: slice) -> _Part:
         a = self.codes[0][rows] - first.start
@@ -164,16 +139,16 @@ class RandomEffects:
         )
 
     def standard_deviations(self, by_group: Floats) -> Floats:
-        """Of the first, the middle and the last grouping from those in the order of ``sizes``; 0 where absent."""
-        if self.given == 3:
+        """Of the three slots from those in the order of ``names``; 0 where a slot is empty."""
+        if len(self.names) == 3:
             return by_group
         out = np.zeros(3)
-        out[0 : 2 * self.given : 2] = by_group
+        out[0 : 2 * len(self.names) : 2] = by_group
         return out
 
     def by_group(self, of_slots: Floats) -> Floats:
-        """Back from first, middle and last to the order of ``sizes``."""
-        return of_slots if self.given == 3 else of_slots[0 : 2 * self.given : 2]
+        """Back from the three slots to the order of ``names``."""
+        return of_slots if len(self.names) == 3 else of_slots[0 : 2 * len(self.names) : 2]
 
     def split(self, u: Floats) -> tuple[Floats, Floats, Floats]:
         """The effects of the first, the middle and the last grouping."""
@@ -336,25 +311,23 @@ def _require_positive(failed: int) -> None:
         raise NoMaximumError("the random effects cannot be told apart")
 
 
-def _merged(labels: Ints, n_first: int) -> Ints:
-    """Put small connected parts together, so that there are few: each up to the size of the largest, or of 64."""
-    middle = np.bincount(labels[n_first:], minlength=int(labels.max()) + 1)
-    limit = max(int(middle.max()), _SMALL_PART)
-    new, filled, current = np.zeros(middle.size, np.int64), 0, 0
-    for part, size in enumerate(middle.tolist()):
-        if filled and filled + size > limit:
-            filled, current = 0, current + 1
-        filled += size
-        new[part] = current
-    return new[labels]
+def _part_ends(levels: int, blocks: Ints | None) -> list[int]:
+    """Where the middle grouping's parts begin and end: its blocks, small ones together up to the largest or to 64."""
+    if blocks is None or not levels:
+        return [0, levels]
+    limit = max(int(blocks.max()), _SMALL_PART)
+    ends = [0]
+    for end, size in zip(np.cumsum(blocks).tolist(), blocks.tolist(), strict=True):
+        if end - ends[-1] > limit:
+            ends.append(end - size)
+    return [*ends, levels]
 
 
-def _sorted_by(labels: Ints) -> tuple[Ints, list[int]]:
+def _sorted_by(part: Ints) -> tuple[Ints, list[int]]:
     """Each level's place when sorted by part, and where the parts begin."""
-    rank = np.empty(labels.size, np.int64)
-    rank[np.argsort(labels, kind="stable")] = np.arange(labels.size)
-    counts = np.bincount(labels) if labels.size else np.zeros(1, np.int64)
-    return rank, np.append(0, np.cumsum(counts)).tolist()
+    rank = np.empty(part.size, np.int64)
+    rank[np.argsort(part, kind="stable")] = np.arange(part.size)
+    return rank, np.append(0, np.cumsum(np.bincount(part))).tolist()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,14 +359,12 @@ class OrdinalFit:
 class OrdinalLikelihood:
     """Ratings in coded categories, columns of fixed effects and groupings, with their Laplace likelihood."""
 
-    def __init__(
-        self, category: Ints, categories: int, columns: Floats, groups: Sequence[tuple[Ints, int]], link: Link
-    ) -> None:
+    def __init__(self, category: Ints, categories: int, columns: Floats, groups: Groups, link: Link) -> None:
         self.category, self.cuts = category, categories - 1
         self.columns, self.link = columns, LINKS[link]
         self.effects = RandomEffects(groups, category.size)
         self.fixed = self.cuts + columns.shape[1]
-        self.size = self.fixed + self.effects.given
+        self.size = self.fixed + len(self.effects.names)
         self._scale = math.sqrt(LATENT_VARIANCE[link])
 
     def start(self) -> Floats:
@@ -402,8 +373,8 @@ class OrdinalLikelihood:
 
         shares = np.cumsum(np.bincount(self.category, minlength=self.cuts + 1))[:-1] / self.category.size
         thresholds = logit(shares) if self._scale > 1 else ndtri(shares)
-        sd = np.full(self.effects.given, math.log(0.4 * self._scale))
-        spread = math.sqrt(1 + 0.16 * self.effects.given)
+        sd = np.full(len(self.effects.names), math.log(0.4 * self._scale))
+        spread = math.sqrt(1 + 0.16 * len(self.effects.names))
         return np.concatenate([thresholds * spread, np.zeros(self.columns.shape[1]), sd])
 
     def _sd(self, parameters: Floats) -> Floats:
@@ -513,12 +484,16 @@ class OrdinalLikelihood:
         moved = self.effects.solve(step.factor, side)
         return information - side.T @ moved, moved
 
-    def maximise(self, start: Floats | None = None) -> tuple[LaplaceStep, Floats]:
+    def maximise(self, fixed: Floats | None = None) -> tuple[LaplaceStep, Floats]:
         """Quasi-Newton steps to the maximum, and the inverse information they end with.
 
-        They end early where a standard deviation vanishes (``vanished`` names its grouping).
+        ``fixed`` are thresholds and coefficients to start from. Steps end early where a standard deviation vanishes
+        (``vanished`` says which).
         """
-        best = self.at(self.start() if start is None else start)
+        start = self.start()
+        if fixed is not None:
+            start[: self.fixed] = fixed
+        best = self.at(start)
         if best is None:
             raise NoMaximumError("the likelihood is not finite at its start")
         inverse = self._first_inverse(best)
@@ -558,7 +533,7 @@ class OrdinalLikelihood:
             )
 
     def vanished(self, step: LaplaceStep) -> int | None:
-        """The grouping (in the order of ``effects.sizes``) whose variance is on its way to 0."""
+        """The grouping (its place in ``effects.names``) whose variance is on its way to 0."""
         gone = step.parameters[self.fixed :] < math.log(_SMALLEST_SD * self._scale)
         gone &= step.gradient[self.fixed :] < 0
         return int(np.flatnonzero(gone)[0]) if gone.any() else None

@@ -279,10 +279,7 @@ def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceSt
     """The maximum, without the groupings whose variance is estimated as 0, and those groupings."""
     groups, gone, start = dict(task.groups), [], None
     while True:
-        names = list(groups)
-        likelihood = OrdinalLikelihood(
-            task.category, len(task.categories), columns, list(groups.values()), task.link
-        )
+        likelihood = OrdinalLikelihood(task.category, len(task.categories), columns, groups, task.link)
         if likelihood.effects.work > task.most_work:
             sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
             raise NoMaximumError(f"{TOO_LARGE}: {sizes}")
@@ -290,11 +287,10 @@ def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceSt
         vanished = likelihood.vanished(best)
         if vanished is None:
             return likelihood, best, gone
-        name = names[likelihood.effects.order[vanished]]
+        name = likelihood.effects.names[vanished]
         gone.append(name)
         del groups[name]
-        # The order of elimination of the groupings that are left stays the same.
-        start = np.delete(best.parameters, likelihood.fixed + vanished)
+        start = best.parameters[: likelihood.fixed]
 
 
 def _report(
@@ -324,21 +320,14 @@ def _report(
         tuple(tilt[cuts:end, cuts:end] * np.outer(unit, unit)[cuts:, cuts:] for tilt in fit.tilt),
         fit.covariance[end:, end:] if len(fit.tilt) else None,
     )
-    live = [name for name in task.groups if name not in gone]
-    sizes = {live[place]: index for index, place in enumerate(likelihood.effects.order)}
     variances = {}
     for name in task.random:
-        spread = None
-        value = 0.0
-        if name in sizes:
-            place = end + sizes[name]
+        value, spread = 0.0, None
+        if name not in gone:
+            place = end + likelihood.effects.names.index(name)
             value, spread = math.exp(2 * fit.parameters[place]), 4 * float(fit.covariance[place, place])
-        plain = Estimate(
-            value,
-            method=f"variance of {name} ({task.method})",
-            confidence=task.confidence,
-            counts=data.counts,
-        )
+        method = f"variance of {name} ({task.method})"
+        plain = Estimate(value, method=method, confidence=task.confidence, counts=data.counts)
         variances[name] = chi_square_interval(plain, spread, task.confidence)
     fitted = _Fitted(
         data=data, names=columns.names[1:], coding=task.coding, beta=values[cuts:], inference=inference
