@@ -93,6 +93,7 @@ def _check(question: QuestionData, row: MixedEffect, values: int, pairs: list[Pa
         {name: frame[name] for name in models(question)[0].factors},
         random,
         most_work=MOST_WORK,
+        information="mode",
     )
     effect = fitted.effect("system")
     missing = fitted.why_missing or effect.why_missing

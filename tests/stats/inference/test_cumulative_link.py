@@ -136,6 +136,13 @@ AIMOCLIPS: dict[str, dict[str, Any]] = {
         "variances": {"stimulus": 0.423769, "rater": 0.721504, "taste": 0.536010},
         "log_likelihood": -11584.468054,
     },
+    "arousal": {
+        "coefficients": [1.268830, 0.335962, 0.991124, 1.154226, 1.427149],
+        "errors": [0.130703, 0.129101, 0.129382, 0.130510, 0.130435],
+        "thresholds": [-4.507987, 3.260419],
+        "variances": {"stimulus": 0.526043, "rater": 0.967508, "taste": 0.209560},
+        "log_likelihood": -11646.402906,
+    },
 }
 
 
@@ -380,12 +387,46 @@ def test_what_is_too_large_or_wrong_is_refused() -> None:
         ({"link": "cloglog"}, "No link is called 'cloglog'"),
         ({"coding": "helmert"}, "No coding"),
         ({"test": "score"}, "No test"),
+        ({"information": "expected"}, "No information"),
     ):
         with pytest.raises(InputError, match=text):
             cumulative_link_model(MIXED, {"group": GROUP}, **{"random": {"rater": RATER}, **options})  # type: ignore[arg-type]  # on purpose
     fitted = cumulative_link_model(MIXED, {"group": GROUP})
     with pytest.raises(InputError, match="'rater' is not a factor"):
         fitted.differences("rater")
+
+
+@pytest.mark.slow
+def test_any_small_table_gives_numbers_or_a_reason() -> None:
+    """Warnings are errors here: nothing divides by zero, overflows or stays without a reason."""
+    reasons = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = int(rng.integers(4, 40))
+        random = {name: rng.integers(0, int(rng.integers(1, 8)), rows) for name in "abc"[: seed % 4]}
+        fixed: dict[str, Any] = {"s": np.array(list("uvw"))[rng.integers(0, int(rng.integers(1, 4)), rows)]}
+        if seed % 5 == 0:
+            fixed["x"] = rng.normal(size=rows) * 10.0 ** rng.integers(-6, 7)
+        link: Link = "probit" if seed % 2 else "logit"
+        result = cumulative_link_model(rng.integers(0, 5, rows), fixed, random, link=link)
+        known = [row for row in result.coefficients if row.standard_error is not None]
+        assert all(math.isfinite(row.standard_error or math.nan) for row in known)
+        assert result.why_missing or len(result.thresholds) == len(result.categories) - 1
+        reasons.add(result.why_missing is None)
+        dumps(result)
+    assert reasons == {True, False}
+
+
+def test_errors_at_the_mode_are_close_to_the_observed_ones() -> None:
+    study = _study(11)
+    observed, mode = (
+        cumulative_link_model(study["rating"], study["fixed"], study["random"], information=information)
+        for information in ("observed", "mode")
+    )
+    for one, other in zip(observed.coefficients, mode.coefficients, strict=True):
+        assert float(one.estimate) == pytest.approx(float(other.estimate), abs=1e-3)
+        assert one.standard_error == pytest.approx(other.standard_error, rel=0.02)
+    assert observed.effect("system").p_f == pytest.approx(mode.effect("system").p_f, rel=0.05)
 
 
 @pytest.mark.slow

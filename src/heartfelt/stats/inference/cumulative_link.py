@@ -31,7 +31,8 @@ from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference._ordinal_fit import LaplaceStep, NoMaximumError, OrdinalFit, OrdinalLikelihood
+from heartfelt.stats.inference._ordinal_effects import NoMaximumError
+from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, OrdinalFit, OrdinalLikelihood
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
 from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
 from heartfelt.stats.inference.mixed import (
@@ -170,15 +171,17 @@ def cumulative_link_model(
     test: OrdinalTest = "wald",
     confidence: float = 0.95,
     most_work: float = MOST_WORK,
+    information: Information = "observed",
 ) -> CumulativeLinkResult:
     """Fit ordered categories by fixed effects and up to three random intercepts, crossed or nested.
 
     ``most_work`` bounds the multiplications of one factorisation, of which a fit takes about a hundred; beyond it the
-    model is refused.
+    model is refused. ``information="mode"`` saves most of them: standard errors leave out the curvature of the
+    Laplace term in the coefficients, which makes them up to 1.5% too small.
     """
     _bounds.check_confidence(confidence)
     random = random or {}
-    _check_arguments(len(random), link, coding, test)
+    _check_arguments(len(random), link, coding, test, information)
     data, groups = grouped_columns(outcome, fixed, random, interactions)
     method = f"cumulative {link} model, {'Laplace' if random else 'maximum likelihood'}"
     categories, codes = np.unique(data.outcome, return_inverse=True)
@@ -193,6 +196,7 @@ def cumulative_link_model(
         category=codes.astype(np.int64),
         random=tuple(random),
         most_work=most_work,
+        information=information,
     )
     why = _why_unfit(task)
     if why:
@@ -201,7 +205,7 @@ def cumulative_link_model(
     scale = np.maximum(np.abs(columns.matrix[:, 1:]).max(axis=0, initial=0.0), 1e-300)
     try:
         likelihood, best, gone = _maximum(task, columns.matrix[:, 1:] / scale)
-        fit = likelihood.inference(best)
+        fit = likelihood.inference(best, task.information)
         return _report(task, columns, scale, likelihood, fit, gone, test)
     except NoMaximumError as problem:
         if problem.column is None:
@@ -210,13 +214,14 @@ def cumulative_link_model(
         return task.nothing(f"{name} separates the categories: its coefficient grows without bound")
 
 
-def _check_arguments(groupings: int, link: str, coding: str, test: str) -> None:
+def _check_arguments(groupings: int, link: str, coding: str, test: str, information: str) -> None:
     if groupings > 3:
         raise InputError(f"{groupings} random groupings were given.", "Name at most three.")
     for value, what, allowed in (
         (link, "link", tuple(LINKS)),
         (coding, "coding", ("treatment", "sum")),
         (test, "test", ("wald", "likelihood-ratio")),
+        (information, "information", ("observed", "mode")),
     ):
         if value not in allowed:
             choices = " or ".join(f"'{name}'" for name in allowed)
@@ -237,6 +242,7 @@ class _Task:
     category: Ints
     random: tuple[str, ...]
     most_work: float
+    information: Information
 
     def nothing(self, why: str) -> CumulativeLinkResult:
         """No fit, and why."""
@@ -277,20 +283,24 @@ def _why_unfit(task: _Task) -> str | None:
 
 def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceStep, list[str]]:
     """The maximum, without the groupings whose variance is estimated as 0, and those groupings."""
-    groups, gone, start = dict(task.groups), [], None
+    groups, gone = dict(task.groups), []
+    fixed: Floats | None = None
     while True:
         likelihood = OrdinalLikelihood(task.category, len(task.categories), columns, groups, task.link)
         if likelihood.effects.work > task.most_work:
             sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
             raise NoMaximumError(f"{TOO_LARGE}: {sizes}")
-        best, _ = likelihood.maximise(start)
+        start = likelihood.start()
+        if fixed is not None:
+            start[: fixed.size] = fixed
+        best = likelihood.maximise(start, task.information)
         vanished = likelihood.vanished(best)
         if vanished is None:
             return likelihood, best, gone
         name = likelihood.effects.names[vanished]
         gone.append(name)
         del groups[name]
-        start = best.parameters[: likelihood.fixed]
+        fixed = best.parameters[: likelihood.fixed]
 
 
 def _report(
