@@ -11,7 +11,7 @@ from heartfelt.analysis import ordinal_check as module
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.ordinal_check import ordinal_checks, sentence
 from heartfelt.analysis.results import OrdinalCheck
-from heartfelt.serialization import to_json
+from heartfelt.serialization import from_json, to_json
 from heartfelt.stats.inference import cumulative_link_model
 from tests.analysis.made import answers, snapshot
 from tests.analysis.test_rating_models import TABLE, fit, panel, rated
@@ -38,7 +38,7 @@ def test_the_same_model_of_the_same_ratings() -> None:
     by_hand = cumulative_link_model(frame["value"], fixed, {**random, "rater x system": taste})
     assert first.p == pytest.approx(by_hand.effect("system").p_f, rel=0.1)
     assert first.variances["rater"].value == pytest.approx(by_hand.variances["rater"].value, rel=1e-3)
-    assert to_json(first)["F"] == first.f
+    assert from_json(OrdinalCheck, to_json(first)) == first
 
 
 @pytest.mark.slow

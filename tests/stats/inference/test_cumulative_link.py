@@ -425,8 +425,8 @@ def test_errors_at_the_mode_are_close_to_the_observed_ones() -> None:
     )
     for one, other in zip(observed.coefficients, mode.coefficients, strict=True):
         assert float(one.estimate) == pytest.approx(float(other.estimate), abs=1e-3)
-        assert one.standard_error == pytest.approx(other.standard_error, rel=0.02)
-    assert observed.effect("system").p_f == pytest.approx(mode.effect("system").p_f, rel=0.05)
+        assert one.standard_error == pytest.approx(other.standard_error, rel=0.03)
+    assert observed.effect("system").p_f == pytest.approx(mode.effect("system").p_f, rel=0.1)
 
 
 @pytest.mark.slow

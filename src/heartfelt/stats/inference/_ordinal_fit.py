@@ -161,7 +161,7 @@ class OrdinalLikelihood:
     def _by_cut(self, by_a: Floats, by_b: Floats) -> Floats:
         upper = np.bincount(self.category, by_a, minlength=self.cuts + 1)[:-1]
         lower = np.bincount(self.category, by_b, minlength=self.cuts + 1)[1:]
-        return upper + lower
+        return np.asarray(upper + lower, np.float64)
 
     def sensitivity(self, step: LaplaceStep) -> tuple[Floats, Floats]:
         """The fixed parameters' information at the mode with the effects profiled out, and the mode's change per
@@ -293,7 +293,7 @@ class OrdinalLikelihood:
         """
         at_mode, moved = self.sensitivity(best)
         if not best.mode.size:
-            return self._polished(best, np.linalg.inv(at_mode), ())
+            return self._polished(best, np.asarray(np.linalg.inv(at_mode), np.float64), ())
         hessian = np.zeros((self.size, self.size))
         hessian[: self.fixed, : self.fixed] = at_mode
         tilt, base = [], np.linalg.inv(at_mode)
@@ -312,7 +312,7 @@ class OrdinalLikelihood:
         hessian = 0.5 * (hessian + hessian.T)
         if float(np.linalg.eigvalsh(hessian).min()) <= 0:
             raise NoMaximumError("the information matrix is not positive")
-        return self._polished(best, np.linalg.inv(hessian), tuple(tilt))
+        return self._polished(best, np.asarray(np.linalg.inv(hessian), np.float64), tuple(tilt))
 
     def _polished(self, best: LaplaceStep, covariance: Floats, tilt: tuple[Floats, ...]) -> OrdinalFit:
         final = self.at(best.parameters + covariance @ best.gradient, best.mode)

@@ -37,21 +37,21 @@ from heartfelt.stats.inference._ordinal_links import LINKS, Link
 from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
 from heartfelt.stats.inference.mixed import (
     NO_ERROR,
+    TOO_LARGE,
     ContrastInference,
     FixedColumns,
-    Groups,
     chi_square_interval,
     fixed_columns,
     grouped_columns,
     why_unfit,
 )
 from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
+from heartfelt.stats.reml_blocks import Groups
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import listed
 
 OrdinalTest = Literal["wald", "likelihood-ratio"]
 TUKEY = "Tukey, cumulative link model"
-TOO_LARGE = "too large to fit"
 MOST_CATEGORIES = 50
 MOST_WORK = 1e10
 """Multiplications a factorisation may take: those of 3,000 levels that cannot be eliminated."""
@@ -177,7 +177,7 @@ def cumulative_link_model(
 
     ``most_work`` bounds the multiplications of one factorisation, of which a fit takes about a hundred; beyond it the
     model is refused. ``information="mode"`` saves most of them: standard errors leave out the curvature of the
-    Laplace term in the coefficients, which makes them up to 1.5% too small.
+    Laplace term in the coefficients, which makes them 0 to 3% too small.
     """
     _bounds.check_confidence(confidence)
     random = random or {}
@@ -283,7 +283,8 @@ def _why_unfit(task: _Task) -> str | None:
 
 def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceStep, list[str]]:
     """The maximum, without the groupings whose variance is estimated as 0, and those groupings."""
-    groups, gone = dict(task.groups), []
+    groups = dict(task.groups)
+    gone: list[str] = []
     fixed: Floats | None = None
     while True:
         likelihood = OrdinalLikelihood(task.category, len(task.categories), columns, groups, task.link)
