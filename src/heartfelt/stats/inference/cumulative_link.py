@@ -35,17 +35,17 @@ from heartfelt.stats.inference._ordinal_effects import NoMaximumError
 from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, OrdinalFit, OrdinalLikelihood
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
 from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
-from heartfelt.stats.inference.mixed import (
+from heartfelt.stats.inference.mixed import chi_square_interval
+from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
+from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
     ContrastInference,
     FixedColumns,
-    chi_square_interval,
     fixed_columns,
     grouped_columns,
     why_unfit,
 )
-from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
 from heartfelt.stats.reml_blocks import Groups
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import listed
