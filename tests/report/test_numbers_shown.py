@@ -193,7 +193,7 @@ def _check_family(caption: str, table: Table, rows: list[Any]) -> None:
 
 
 def test_mixed_models(felt: Report) -> None:
-    table = felt.table("Mixed models on single ratings")
+    table = felt.table("Mixed models of the single ratings")
     assert len(table.rows) == len(felt.summary["mixed"]) > 0
     for cells, row in zip(table.rows, felt.summary["mixed"], strict=True):
         shown = dict(zip(table.columns, cells, strict=True))
