@@ -207,7 +207,8 @@ def _entrant(sheet: Sheet, rows: pl.DataFrame, marked: Marked, measure: Measure)
     if marked.right is not None:
         answers = answers_to(sheet, measure).table.with_row_index("place")
         answers = answers.select("rater", "first", "second", "place", pl.Series("right", marked.right))
-    return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers)
+    tested = headline.p_chance_over_systems, headline.p_chance.why_missing
+    return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers, *tested)
 
 
 def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
