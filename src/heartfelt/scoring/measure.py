@@ -245,7 +245,8 @@ class Measure:
         elif by_item:
             system, stimulus = sheet.system, sheet.stimulus
         earnings = _earnings(x, y, weight, system, stimulus, rows)
-        plain = no_association(earnings, seed=seed, resamples=self.options.resamples)
+        resamples = self.options.resamples
+        plain = no_association(earnings, confidence=confidence, seed=seed, resamples=resamples)
         if pairing.aggregation == "system":
             return plain, plain
         over = Estimate.missing("cells lie inside systems", "p-value, systems rearranged")
@@ -267,7 +268,7 @@ class Measure:
         """The same over systems; missing where they are too few for a small p-value."""
         known = system >= 0
         count = np.unique(system[known]).size
-        why = too_few_ways(count, 2**count, self.options.confidence) if count else NO_SYSTEMS
+        why = too_few_ways(count, 2 ** min(count, 60), self.options.confidence) if count else NO_SYSTEMS
         if why:
             return Estimate.missing(why, "p-value, signs of systems flipped")
         return self.flipped(gained[known], system[known])

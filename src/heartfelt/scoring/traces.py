@@ -187,9 +187,12 @@ def _score(
     chance = chance_of(METRIC, np.zeros(1)).estimate(METRIC)
     turn: dict[str, Any] = {"lagged": lag is not None, "seed": options.seed}
     p = no_concordance(courses, **turn)
+    too_few = too_few_ways(len(courses), 2 ** min(len(courses), 60), options.confidence, "course")
+    if too_few:
+        p = Estimate.missing(too_few, p.method)
     known = sheet.system >= 0
     systems = np.unique(sheet.system[known]).size
-    why = too_few_ways(systems, 2**systems, options.confidence) if systems else NO_SYSTEMS
+    why = too_few_ways(systems, 2 ** min(systems, 60), options.confidence) if systems else NO_SYSTEMS
     over_p = Estimate.missing(why or "", p.method)
     if why is None:
         named = [each for each, system in zip(courses, known.tolist(), strict=True) if system]

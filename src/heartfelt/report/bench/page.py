@@ -10,14 +10,14 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.predictors.sets import SEPARATOR
-from heartfelt.report.bench.figures import bench_charts, rank_text
+from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices, usage
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
+from heartfelt.scoring.scores import UNTESTED, Rank, Score, SystemRank, Task
 from heartfelt.wording import interval, listed, number, plural, spaced
 
 MOST_MISSES = 10
@@ -119,7 +119,8 @@ def sentences(scores: Scores, task: Task) -> list[str]:
             f"{name}: no model beats chance. {blind[0]} comes closest with a {title} of {best}; chance is {chance}."
         )
     else:
-        out.append(f"{name}: no model has a {title}.")
+        untested = next((rank.why_none for rank in ranks if (rank.why_none or "").startswith(UNTESTED)), None)
+        out.append(f"{name}: no model {f'is ranked; {untested}' if untested else f'has a {title}'}.")
     if ranked and blind:
         do, have = ("does", "has") if len(blind) == 1 else ("do", "have")
         out.append(f"{name}: {listed(blind)} {do} not beat chance ({chance}) and {have} no rank.")
@@ -164,7 +165,7 @@ def _reach(best: Rank) -> str:
 def _range(rank: SystemRank) -> str:
     """The ranks that comparisons over systems leave open."""
     if rank.best is None:
-        return "–"
+        return NO_CHANCE if rank.beats_chance is False else "–"
     return str(rank.best) if rank.best == rank.worst else f"{rank.best}–{rank.worst}"
 
 

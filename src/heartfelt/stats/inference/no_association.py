@@ -138,8 +138,13 @@ def _counted(first: Ints, second: Ints, rows: int, columns: int) -> Floats:
     return flat.reshape(rows, columns).astype(np.float64)
 
 
-def no_association(earnings: Earnings, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """The p-value of no association for other stimuli: neither within systems nor between them."""
+def no_association(
+    earnings: Earnings, *, confidence: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+) -> Estimate:
+    """The p-value of no association for other stimuli: neither within systems nor between them.
+
+    Missing where so few items could never give one below 1 - confidence.
+    """
     rows = earnings.label.size
     if rows < 2:
         return Estimate.missing("fewer than two predictions", NO_SYSTEMS)
@@ -151,6 +156,9 @@ def no_association(earnings: Earnings, *, seed: int = 0, resamples: int = RESAMP
     counts = {"pairs": rows, **({} if earnings.systems == 1 else {"systems": earnings.systems})}
     own = float(earnings.within_rows.sum())
     if earnings.systems == 1 and earnings.stimulus is None and rows <= ENUMERATED:
+        why = too_few_ways(rows, math.factorial(rows), confidence, "item")
+        if why:
+            return Estimate.missing(why, name, counts)
         single = replace(earnings, system=np.arange(rows))
         values = single.shuffled_between(RESAMPLES, seed) - earnings.between
         return _p_value(own, values, name, counts, exact=True)
@@ -210,13 +218,13 @@ def no_association_over_systems(earnings: Earnings, *, confidence: float = 0.95,
     return _p_value(total, flips + between, SYSTEMS, counts)
 
 
-def too_few_ways(systems: int, ways: int, confidence: float) -> str | None:
+def too_few_ways(units: int, ways: int, confidence: float, unit: str = "system") -> str | None:
     """Why no p-value of so few rearrangements can fall below 1 - confidence; None where one can."""
     if 2 / ways <= (1 - confidence) * (1 + 1e-12):
         return None
-    named = "1 system" if systems == 1 else f"{systems} systems"
+    named = unit if units == 1 else f"{unit}s"
     level = f"{1 - confidence:.3g}".removeprefix("0")
-    return f"{named} can be rearranged in only {ways} ways, too few for a p-value below {level}"
+    return f"{units} {named} can be rearranged in only {ways} ways, too few for a p-value below {level}"
 
 
 def _p_value(
