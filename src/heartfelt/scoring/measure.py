@@ -26,6 +26,8 @@ from heartfelt.stats.comparison.prediction import ChoiceScores
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import permutation_paired
 from heartfelt.stats.inference.no_association import (
+    FEWEST,
+    RESAMPLES,
     Earnings,
     no_association,
     no_association_over_systems,
@@ -262,7 +264,8 @@ class Measure:
     def flipped(self, gained: Floats, group: Any) -> Estimate:
         """The p-value of a mean gain of 0, by flipping the signs of rows, or of the sums of groups."""
         sums = gained if group is None else np.bincount(np.unique(group, return_inverse=True)[1], gained)
-        return permutation_paired(sums, np.zeros(sums.size), seed=self.options.seed).p
+        resamples = min(max(30_000_000 // max(sums.size, 1), FEWEST), RESAMPLES)
+        return permutation_paired(sums, np.zeros(sums.size), resamples=resamples, seed=self.options.seed).p
 
     def flipped_over_systems(self, gained: Floats, system: Any) -> Estimate:
         """The same over systems; missing where they are too few for a small p-value."""
