@@ -92,7 +92,7 @@ def bench(
         list[str] | None, _scoring("--slice", help="Slice by this column. May be repeated.")
     ] = None,
     resamples: Annotated[
-        int, _scoring(help="Resamples of BLEU and calibration intervals; others draw none.")
+        int, _scoring(help="Resamples of BLEU and calibration intervals, and of tests against chance.")
     ] = 10_000,
     seed: Annotated[int, _scoring(help="Seed of all resampling.")] = 0,
     interval_confidence: Annotated[
