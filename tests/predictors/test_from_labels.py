@@ -155,7 +155,8 @@ def test_baselines_do_not_correlate_with_noise() -> None:
                 for case in asked
                 for ask in case.asks
             ]
-            sample.append(float(np.corrcoef(np.array(given, np.float64).T)[0, 1]))
+            columns = np.array(given, np.float64).T
+            sample.append(float(np.corrcoef(columns[0], columns[1])[0, 1]))
     for name, sample in found.items():
         assert abs(np.mean(sample)) < 2.5 * np.std(sample, ddof=1) / np.sqrt(30) < 0.13, name
 

@@ -133,7 +133,7 @@ def _halves(facts: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
     for name, row in facts.items():
         cells.setdefault((str(row.get("system") or ""), str(row.get("intent") or "")), []).append(name)
     systems, intents = (sorted({cell[side] for cell in cells}) for side in (0, 1))
-    out = {}
+    out: dict[str, str] = {}
     for (system, intent), names in cells.items():
         # Neighbouring cells begin with different halves, as on a chessboard.
         first = systems.index(system) + intents.index(intent)
@@ -173,9 +173,9 @@ class FromLabels(Predictor):
         if self.needs and getattr(case, self.needs) is None:
             return Prediction.failed(f"the stimulus has no {self.needs}")
         for kind, values, name in self.groups(case):
-            found = self._labels.of(kind, case, ask, *values)
-            if found is not None:
-                group, half, everything = found
+            labelled = self._labels.of(kind, case, ask, *values)
+            if labelled is not None:
+                group, half, everything = labelled
                 labels = "1 label" if group.n == 1 else f"{group.n} labels"
                 return group.prediction(ask.scale, f"{FROM_LABELS}: {labels} of {name}", half, everything)
         return self.constant(ask)

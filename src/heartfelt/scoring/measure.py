@@ -231,7 +231,9 @@ class Measure:
         return self._tests[key]
 
     def _tested(self, sheet: Sheet, pairing: Pairing, how: str, group: Any) -> tuple[Estimate, Estimate]:
-        x, y, weight = pairing.x, pairing.filled, None
+        x: Any = pairing.x
+        y: Any = pairing.filled
+        weight = None
         if how == "matches":
             names, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
             x, y = codes[: x.size], codes[x.size :]

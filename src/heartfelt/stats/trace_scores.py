@@ -104,22 +104,22 @@ def no_concordance(
     units = int(codes.max()) + 1 if codes.size else 0
     exact = 2**units <= TURNS
     if exact:
-        kept = (np.arange(2**units)[:, None] >> np.arange(units)) & 1 == 0
+        upright = (np.arange(2**units)[:, None] >> np.arange(units)) & 1 == 0
     else:
-        kept = stream(seed, "no concordance").random((TURNS, units)) < 0.5
-        kept[0] = True
-    kept = kept[:, codes]
-    lags = np.zeros(kept.shape[0])
+        upright = stream(seed, "no concordance").random((TURNS, units)) < 0.5
+        upright[0] = True
+    upright = upright[:, codes]
+    lags = np.zeros(upright.shape[0])
     if lagged:
         own, other = (np.array([_lag(each) for each in side], np.float64) for side in both)
-        found = np.where(kept, own, other)
-        some = np.isfinite(found).any(axis=1)
-        lags[some] = np.nanmedian(found[some], axis=1)
-    means = np.empty(kept.shape[0])
+        turned_lags = np.where(upright, own, other)
+        some = np.isfinite(turned_lags).any(axis=1)
+        lags[some] = np.nanmedian(turned_lags[some], axis=1)
+    means = np.empty(upright.shape[0])
     for lag in np.unique(lags):
         rows = lags == lag
         own, other = (np.array([each.concordance(lag) for each in side]) for side in both)
-        means[rows] = np.where(kept[rows], own, other).mean(axis=1)
+        means[rows] = np.where(upright[rows], own, other).mean(axis=1)
     counts = {"pairs": len(courses), **({} if exact else {"resamples": TURNS - 1})}
     if not units or float(np.ptp(means)) <= _CONSTANT:
         return Estimate.missing("no prediction varies", name, counts)

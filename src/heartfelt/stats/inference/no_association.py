@@ -73,7 +73,7 @@ class Earnings:
     def labels_of(self) -> Floats:
         """Systems by categories (one column for numbers): the sum of the labels, weighted."""
         if self.weight is None:
-            return np.bincount(self.system, weights=self.label)[:, None]
+            return _sums(self.system, self.label)[:, None]
         return _counted(self.system, self.label, self.systems, self.weight.size) * self.weight
 
     @cached_property
@@ -110,7 +110,7 @@ class Earnings:
         from heartfelt.stats._kernels_permutation import shuffle_matches, shuffle_products
 
         if self.stimulus is not None:
-            return _flipped(np.bincount(self.stimulus, weights=self.within_rows), resamples, seed, "within")
+            return _flipped(_sums(self.stimulus, self.within_rows), resamples, seed, "within")
         if self.label.size > LARGE:
             return _normal(self._variance_within(), resamples, seed, "within")
         state = np.uint64(derived_seed(seed, "no association", "within"))
@@ -178,6 +178,10 @@ def _normal(variance: float, resamples: int, seed: int, name: str) -> Floats:
     return stream(seed, "no association", name).normal(0.0, math.sqrt(max(variance, 0.0)), resamples)
 
 
+def _sums(codes: Ints, values: Floats) -> Floats:
+    return np.asarray(np.bincount(codes, weights=values), np.float64)
+
+
 def _counted(first: Ints, second: Ints, rows: int, columns: int) -> Floats:
     flat = np.bincount(first * columns + second, minlength=rows * columns)
     return flat.reshape(rows, columns).astype(np.float64)
@@ -236,7 +240,7 @@ def no_association_over_systems(earnings: Earnings, *, confidence: float = 0.95,
     """The p-value of no association for other systems; missing where so few systems could never give a small one."""
     systems = earnings.systems
     counts = {"pairs": int(earnings.label.size), "systems": systems}
-    own = np.bincount(earnings.system, weights=earnings.within_rows)
+    own = _sums(earnings.system, earnings.within_rows)
     scale = max(float(np.abs(earnings.within_rows).max(initial=0.0)), abs(earnings.between), 1e-300)
     own = own[np.abs(own) > _SLACK * scale]
     ways = math.factorial(min(systems, 20)) * 2 ** min(own.size, 60)
