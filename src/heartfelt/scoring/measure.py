@@ -403,6 +403,9 @@ def _match_weight(metric: str, x: Any, y: Any, names: int) -> Floats:
 
 
 def _earnings(x: Any, y: Any, weight: Floats | None, system: Any, stimulus: Any, rows: Flags) -> Earnings:
+    if weight is None:
+        # Products of large numbers would be rounded; means do not matter.
+        x, y = (column - column.mean() for column in (x, y))
     return Earnings(
         label=x[rows],
         predicted=y[rows],

@@ -105,6 +105,19 @@ def test_too_few_to_tell_is_said() -> None:
     assert same.why_missing == "rearranging the predictions changes nothing"
 
 
+def test_one_prediction_for_each_system_is_as_good_as_the_order_of_the_systems() -> None:
+    """Nothing varies within systems but rounding errors, which are not evidence."""
+    draw = stream(9, "tests", "no association")
+    system = np.repeat(np.arange(3), 16)
+    x = draw.normal(size=48) + np.array([0.0, 1.0, 2.0])[system]
+    for scale in (1.0, 1e-3, 1e3):
+        y = scale * np.array([0.1, 0.2, 0.3])[system] / 3
+        given = numbers(x - x.mean(), y - y.mean(), system)
+        assert float(no_association(given)) > 0.3
+        why = no_association_over_systems(given).why_missing or ""
+        assert why.startswith("3 systems can be rearranged in only 6 ways")
+
+
 def test_two_clips_that_carry_a_correlation_do_not_hide_it() -> None:
     """The jackknife's degrees of freedom fall to three or so where two items carry most of the variance."""
     draw = stream(4, "tests", "no association")
@@ -182,8 +195,8 @@ def test_courses_turned_upside_down_by_hand() -> None:
 @pytest.mark.slow
 def test_a_lag_found_in_noise_is_not_evidence() -> None:
     draw = stream(7, "tests", "no association")
-    found = [float(no_concordance(traces(draw, 0.0), lagged=True)) for _ in range(20)]
-    assert sum(p <= 0.05 for p in found) <= 3
+    found = [float(no_concordance(traces(draw, 0.0), lagged=True)) for _ in range(12)]
+    assert sum(p <= 0.05 for p in found) <= 2
     assert float(no_concordance(traces(draw, 0.8), lagged=True)) < 0.01
 
 

@@ -36,9 +36,11 @@ from heartfelt.streams import derived_seed, stream
 
 RESAMPLES = 9999
 FEWEST = 999
+"""The most and the fewest rearrangements that are drawn."""
 ENUMERATED = 7
 """Units of which all rearrangements are taken."""
 LARGE = 3000
+"""Units beyond which sums are drawn from a normal distribution."""
 _SLACK = 1e-9
 STIMULI = "p-value, predictions rearranged within and between systems"
 NO_SYSTEMS = "p-value, predictions rearranged"
@@ -197,8 +199,7 @@ def no_association(
     rows = earnings.label.size
     if rows < 2:
         return Estimate.missing("fewer than two predictions", NO_SYSTEMS)
-    one_each = earnings.systems == rows
-    if one_each:
+    if earnings.systems == rows:
         # A single item of every system: items and systems are the same.
         earnings = replace(earnings, system=np.zeros(rows, np.int64))
     name = NO_SYSTEMS if earnings.systems == 1 else STIMULI
@@ -220,13 +221,16 @@ def no_association(
         drawn = stream(seed, "no association", "drawn").choice(drawn, resamples)
     centre = float(drawn.mean())
     whole = within + drawn - centre
+    total = own + earnings.between - centre
+    # Predictions that do not vary within systems leave rounding errors there.
+    least = _SLACK * max(abs(own), abs(earnings.between), float(whole.std()), 1e-300)
     parts = [
         (observed / spread, values / spread)
         for observed, values, spread in (
             (own, within, float(within.std())),
-            (own + earnings.between - centre, whole, float(whole.std())),
+            (total, whole, float(whole.std())),
         )
-        if spread > _SLACK * max(abs(observed), 1e-300)
+        if spread > least
     ]
     if not parts:
         return Estimate.missing("rearranging the predictions changes nothing", name, counts)
