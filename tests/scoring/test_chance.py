@@ -221,6 +221,11 @@ def test_noise_shared_within_systems_is_not_ranked_for_other_systems() -> None:
     assert rank.over_systems.best is None
     assert rank.over_systems.beats_chance is not True
     assert rank.place is None
+    headline = result.find("valence", "m")
+    assert headline is not None
+    assert float(headline.beyond_chance.low or 0) > 0
+    _, why = sentences(result, result.tasks[0])
+    assert "the interval of m leaves chance out because it is over single clips" in why
 
 
 @pytest.mark.slow

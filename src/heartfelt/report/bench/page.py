@@ -18,7 +18,7 @@ from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_b
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import UNTESTED, Rank, Score, SystemRank, Task
-from heartfelt.wording import interval, listed, number, plural, spaced
+from heartfelt.wording import interval, listed, number, p_value, plural, spaced
 
 MOST_MISSES = 10
 SHARE = "share of the way from chance to the ceiling"
@@ -124,6 +124,7 @@ def sentences(scores: Scores, task: Task) -> list[str]:
     if ranked and blind:
         do, have = ("does", "has") if len(blind) == 1 else ("do", "have")
         out.append(f"{name}: {listed(blind)} {do} not beat chance ({chance}) and {have} no rank.")
+    out += [sentence for model in blind if (sentence := _clips_only(scores, task, model))]
     for rank in ranked:
         if (scores.headline(task.id, rank.model, "of_ceiling").low or 0.0) > 1:
             why = "has it seen them?"
@@ -131,6 +132,17 @@ def sentences(scores: Scores, task: Task) -> list[str]:
                 why = "it has seen them, or raters agree more than the ceiling's model assumes."
             out.append(f"{name}: {rank.model} scores above the ceiling these labels should set: {why}")
     return out + _failed(scores, task)
+
+
+def _clips_only(scores: Scores, task: Task, model: str) -> str | None:
+    """Why a model does not beat chance although its interval leaves chance out; None where it does not."""
+    score = scores.find(task.id, model)
+    if score is None or score.p_chance.value is None or (score.beyond_chance.low or 0.0) <= 0:
+        return None
+    return (
+        f"{spaced(task.id)}: the interval of {model} leaves chance out because it is over single clips; its predictions assigned"
+        f" to other systems and clips do as well often enough ({p_value(score.p_chance.value)})."
+    )
 
 
 def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
