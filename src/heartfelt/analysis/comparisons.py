@@ -37,6 +37,7 @@ from heartfelt.labels.strengths import (
     ranks,
     rater_of,
     unit_of,
+    why_no_order,
 )
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_questions
@@ -131,7 +132,7 @@ def _compared(
         _contestants(made) if len(result.names) <= MOST_LISTED else (),
         missing[0] if missing and not result.core else None,
         _pairs(made) if len(result.names) <= MOST_PAIRED else (),
-        _order(pairs, result.order_effect) if paired else None,
+        _order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
         result.tie if result.model == "Davidson" else None,
         stats.transitivity(pairs["first"], pairs["second"], pairs["value"])
         if paired and len(result.names) <= MOST_TRANSITIVE
@@ -242,7 +243,8 @@ def _consistency(made: Contest, raters: int) -> tuple[Any, ...]:
     few = len(made.result.names) <= TRIADS_AT_MOST
     if not table.height or raters < 2 or not few or raters * table.height > WORK_AT_MOST:
         return ()
-    return tuple(stats.rater_consistency(table["rater"], table["first"], table["second"], table["value"]))
+    columns = (table["rater"], table["first"], table["second"], table["value"])
+    return tuple(stats.rater_consistency(*columns, ordered=why_no_order(made.pairs) is None))
 
 
 def _ceilings(by_stimulus: Contest, made: Contest) -> dict[str, Estimate]:

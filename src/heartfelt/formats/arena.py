@@ -176,7 +176,7 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     table = table.join(second, on="second", how="left", maintain_order="left")
     extras = [name for name in ratings.columns if name not in RATINGS.names or name == "answer"]
     if extras:
-        own = ratings.filter((pl.col("question") == question) & (pl.col("place") == 1))
+        own = ratings.filter(pl.col("question") == question)
         own = own.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
         own = own.rename(free_names([name for name in extras if name != "answer"], *NAMES))
         table = table.join(own, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")

@@ -38,7 +38,7 @@ from heartfelt.screening.norm import Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.rules.informativeness import RESCUE, Effects, judged_as_two_kinds
 from heartfelt.screening.view import RatingsView, remembered
-from heartfelt.snapshot.comparisons import choices, contests, members
+from heartfelt.snapshot.comparisons import choices, contests, in_both_orders, members
 from heartfelt.stats.comparison.consistency import count_triads, strengths_without_each
 from heartfelt.stats.comparison.mushra import LIMIT, MOST_ITEMS
 from heartfelt.stats.comparison.pairs import Comparisons, as_comparisons
@@ -68,6 +68,12 @@ class Compared:
     """``first, second, value`` of systems or stimuli, and the stimuli themselves."""
     ties: bool
     """Whether raters could answer that there is no difference."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the first was presented first, and pairs came in both orders."""
+        table = self.table
+        return bool(table["ordered"].all()) and in_both_orders(table["first"], table["second"])
 
     def count(self, raters: int, rows: npt.NDArray[np.bool_] | None = None) -> Ints:
         """How many comparisons each rater has, of all or of some."""
@@ -110,6 +116,9 @@ def _side_bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     every = [each for each in compared(view) if _paired(view, each.question)]
     if not every:
         return "no question asks for a choice between two"
+    every = [each for each in every if each.ordered]
+    if not every:
+        return "the order of presentation was not recorded, or pairs came in one order only"
     size = len(view.raters)
     decided = [each.count(size, each.value != 0.5) for each in every]
     judged = sum(int((n >= LEAST).sum()) for n in decided)

@@ -55,7 +55,7 @@ class RaterConsistency:
     p_guessing: float | None
     """Probability of so few circular triads, or fewer, by guessing."""
     first_share: float | None
-    """Share of first choices among decided comparisons."""
+    """Share of first choices among decided comparisons; None where the order of presentation is not known."""
     p_side: float | None
     """Of the hypothesis that the rater prefers the first as often as the others do."""
     agreement: float | None
@@ -65,9 +65,9 @@ class RaterConsistency:
 
 
 def rater_consistency(
-    rater: Ids, first: Ids, second: Ids, value: Values, *, seed: int = 0
+    rater: Ids, first: Ids, second: Ids, value: Values, *, ordered: bool = True, seed: int = 0
 ) -> list[RaterConsistency]:
-    """The consistency of every rater."""
+    """The consistency of every rater; ``ordered`` says whether the first of two was presented first."""
     from heartfelt.stats._kernels_reliability import group
 
     data = as_comparisons(rater, first, second, value)
@@ -82,7 +82,7 @@ def rater_consistency(
         rows = order[starts[number] : starts[number + 1]]
         own = rows[decided[rows]]
         triads, circular, p_guessing = circular_triads(data, own, seed + number)
-        share = float(firsts[number] / decisions[number]) if decisions[number] else None
+        share = float(firsts[number] / decisions[number]) if ordered and decisions[number] else None
         agreement, p_chance = _with_others(data, strengths, own)
         out.append(
             RaterConsistency(
@@ -94,7 +94,7 @@ def rater_consistency(
                 zeta(data, own, circular),
                 p_guessing,
                 share,
-                _side(firsts, decisions, number),
+                _side(firsts, decisions, number) if ordered else None,
                 agreement,
                 p_chance,
             )
