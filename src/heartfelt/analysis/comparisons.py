@@ -267,26 +267,26 @@ def _ceilings(by_stimulus: Contest, made: Contest) -> dict[str, Estimate]:
 
 
 def oriented(pairs: pl.DataFrame) -> pl.DataFrame:
-    """``rater, item, value``: each answer to a pair of stimuli in favour of the one that sorts first, one per rater."""
+    """``rater, item, value``: each answer to a pair of stimuli in favour of the one that sorts first."""
     turned = pl.col("first") > pl.col("second")
-    table = pairs.select(
+    return pairs.select(
         "rater",
         pl.concat_str(
             pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="\x1f"
         ).alias("item"),
         pl.when(turned).then(1.0 - pl.col("value")).otherwise(pl.col("value")).alias("value"),
     )
-    if table["rater"].null_count() == table.height:
-        return table
-    return table.unique(["rater", "item"], keep="first", maintain_order=True)
 
 
 def _agreement(made: Contest) -> PairAgreement:
-    table = oriented(made.pairs)
-    known = None if table["rater"].null_count() else table["rater"]
-    votes = table.group_by("item", "value").len().group_by("item")
+    answers = oriented(made.pairs)
+    votes = answers.group_by("item", "value").len().group_by("item")
     per_pair = votes.agg(pl.sum("len").alias("n"), (pl.col("len") == pl.max("len")).sum().alias("leading"))
     twice = per_pair.filter(pl.col("n") > 1)
+    table, known = answers, None
+    if not answers["rater"].null_count():
+        table = answers.unique(["rater", "item"], keep="first", maintain_order=True)
+        known = table["rater"]
     exact = stats.exact_agreement(known, table["item"], table["value"])
     return PairAgreement(
         per_pair.height,
@@ -296,6 +296,7 @@ def _agreement(made: Contest) -> PairAgreement:
         exact.pairwise,
         stats.leave_one_out(known, table["item"], table["value"]).accuracy,
         stats.alpha(known, table["item"], table["value"], "nominal"),
+        answers.height - table.height,
     )
 
 

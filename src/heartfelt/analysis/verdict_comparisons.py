@@ -145,7 +145,8 @@ def _single_pairs(each: Comparison) -> Iterator[str]:
             f" {each.question} have a majority"
         )
         if not own.two_answers.is_missing:
-            text += f"; two answers agree {percent_interval(own.two_answers)} of the time"
+            which = "two raters' first answers to a pair" if own.further else "two answers"
+            text += f"; {which} agree {percent_interval(own.two_answers)} of the time"
         yield f"{text}."
     best = each.ceilings.get("accuracy")
     if best is not None and not best.is_missing:

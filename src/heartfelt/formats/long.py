@@ -63,6 +63,7 @@ from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Spooled, spool
+from heartfelt.snapshot.survey import raise_doubled
 from heartfelt.study import Study, study_text
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.tables import RATINGS, number_schema
@@ -228,14 +229,11 @@ def _further_answers(spooled: Spooled, table: SourceTable, roles: Roles, known: 
     further, differ = further_answers(rows, ("stimulus", "question"))
     if not further:
         return []
-    text = f"{further:,} of {rows.height:,} answers are a rater's further answers to the same stimulus and question"
     more = apart_by(differ, as_option("stimulus", f"{roles.stimulus}+{{column}}"))
-    if numbered:
-        return [f"{text}; they are averaged (of categories the first counts).{more}"]
-    if not spooled.survey.doubled:
-        return []
-    fix = f"To use all of them: {as_option('repeat', ORDER)}.{more}"
-    raise InputError(f"{table.where}: {text}.", fix)
+    if spooled.survey.doubled:
+        raise_doubled(spooled.lazy(), table.where, f"To use all of them: {as_option('repeat', ORDER)}.{more}")
+    text = f"{further:,} of {rows.height:,} answers are a rater's further answers to the same stimulus and question"
+    return [f"{text}; they are averaged (of categories the first counts).{more}"]
 
 
 def _numbered(table: SourceTable) -> SourceTable:

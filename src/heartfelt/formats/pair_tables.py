@@ -86,6 +86,8 @@ class PairColumns:
     votes: tuple[str, ...] = ()
     """How many raters chose the first, the second and, where there is a third column, neither."""
     rater_columns: tuple[str, ...] = ()
+    ordered: bool = False
+    """Whether the format itself says that the first was presented first."""
 
     @property
     def taken(self) -> set[str]:
@@ -203,8 +205,8 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
     stated, roles = options.get("order"), columns.roles
     if stated not in {None, *ORDERS}:
         raise InputError(f"order={stated} is not understood.", suggestion(str(stated), ORDERS, "Choose from"))
-    if stated is not None:
-        return stated == "known", []
+    if stated is not None or columns.ordered:
+        return stated != "unknown", []
     named = [(f"first{end}", f"second{end}") for end in ("", "_system") if f"first{end}" in pairs.columns]
     decided = pairs["value"].filter(~pairs["value"].is_in([0.0 if (pairs["value"] < 0).any() else 0.5]))
     if columns.votes:
