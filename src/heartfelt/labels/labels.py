@@ -421,8 +421,13 @@ def _notes(snapshot: Snapshot, answers: pl.DataFrame) -> tuple[str, ...]:
     table = snapshot.scan_ratings()
     if "repeat" in table.collect_schema():
         again = table.filter(pl.col("repeat").fill_null(0) > 0)
-        used = int(counted_presentations(again, snapshot.study).select(pl.len()).collect().item())
-        unused = int(again.select(pl.len()).collect().item()) - used
+        # A comparison has a row for every stimulus of its trial.
+        answer = ["rater", "question", "repeat", "trial" if "trial" in table.collect_schema() else "stimulus"]
+        every, used = (
+            int(rows.select(pl.struct(answer).n_unique()).collect().item())
+            for rows in (again, counted_presentations(again, snapshot.study))
+        )
+        unused = every - used
         if unused:
             notes.append(f"{unused:,} answers to repeated presentations are not used.")
         if used:
