@@ -211,7 +211,9 @@ def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, st
     decided = pairs["value"].filter(~pairs["value"].is_in([0.0 if (pairs["value"] < 0).any() else 0.5]))
     if columns.votes:
         reason = "votes are counted whichever came first"
-    elif roles.get("winner") in {roles.get("first"), roles.get("first_system")} or decided.n_unique() == 1:
+    elif (
+        roles.get("winner", "") in {roles.get("first"), roles.get("first_system")} or decided.n_unique() == 1
+    ):
         reason = "the winner is always on the same side"
     elif not any(in_both_orders(*(pairs[side] for side in sides)) for sides in named):
         reason = "pairs do not come in both orders"
@@ -372,7 +374,7 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
 
 
 def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFrame:
-    """One row per vote, from counts."""
+    """One row per vote, from counts; a row without any count stays as one without an answer."""
     sheet = Sheet(pairs.rename({f"\0votes{place}": name for place, name in enumerate(votes)}), where)
     fix = "Counts are whole numbers from 0."
     parts = []
@@ -382,7 +384,9 @@ def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFram
         rows = pairs.drop([f"\0votes{place}" for place in range(len(votes))])
         repeated = pl.int_range(pl.len()).repeat_by(count.cast(pl.Int64)).explode()
         parts.append(rows[rows.select(repeated).to_series().drop_nulls()].with_columns(value=pl.lit(value)))
-    return pl.concat(parts).with_columns(pl.lit(False).alias("\0empty"))
+    blank = pairs.filter(pl.all_horizontal(sheet.numbers(name).is_null() for name in votes))
+    parts.append(blank.select(parts[0].columns[:-1]).with_columns(value=pl.lit(None, pl.Float64)))
+    return pl.concat(parts).with_columns(pl.col("value").is_null().alias("\0empty"))
 
 
 def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:

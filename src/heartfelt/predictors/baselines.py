@@ -364,9 +364,9 @@ class Human(Predictor):
             return Prediction.failed("the other raters are tied" if n else "only one person rated this item")
         note = f"one rater against {n} others"
         if case.members:
-            one, other = sorted(member.stimulus for member in case.members)
+            first, second = sorted(member.stimulus for member in case.members)
             return Prediction(
-                members={one: value or 0.0, other: 1.0 - (value or 0.0)}, against=against, note=note
+                members={first: value or 0.0, second: 1.0 - (value or 0.0)}, against=against, note=note
             )
         return Prediction(value=value, against=against, note=note)
 

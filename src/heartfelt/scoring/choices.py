@@ -181,9 +181,9 @@ def _left_out_rater(sheet: Sheet, measure: Measure, answers: Answers) -> Marked:
     others = _floats(sheet.rows["against"])
     right = np.where(sheet.answered, chosen * others + (1.0 - chosen) * (1.0 - others), np.nan)
     scored = sheet.rows.filter(pl.Series(np.isfinite(right)))
-    kept = right[np.isfinite(right)]
+    shares = right[np.isfinite(right)]
     ends = (scored["one"], scored["other"])
-    accuracy = mean_hits(None, *ends, kept, np.zeros(kept.size), confidence=answers.confidence).estimate
+    accuracy = mean_hits(None, *ends, shares, np.zeros(shares.size), confidence=answers.confidence).estimate
     return _without_answers(sheet, measure, answers, accuracy, right)
 
 
@@ -197,7 +197,7 @@ def _without_answers(
         metric: accuracy if metric == sheet.task.headline else missing
         for metric in (*OF_SIDES, *OF_PROBABILITIES)
     }
-    scores = [_score(sheet, metric, (one, one), tops, answers) for metric, one in of.items()]
+    scores = [_score(sheet, metric, (estimate, estimate), tops, answers) for metric, estimate in of.items()]
     none = NoCalibration(why_missing=NO_PROBABILITIES)
     by_pair = np.full(sheet.rows.height, np.nan) if right is None else right
     return Marked(
