@@ -95,7 +95,8 @@ def _clause(each: Comparison, several: bool) -> str:
 
 def _strengths(each: Comparison) -> Iterator[str]:
     ranked = each.ranked
-    what = f"{plural(each.trials, NOUNS[each.scale])} by {plural(each.raters, 'rater')}"
+    who = f" by {plural(each.raters, 'rater')}" if each.raters else ""
+    what = f"{plural(each.trials, NOUNS[each.scale])}{who}"
     if not ranked:
         why = each.why_no_strengths or "the comparisons give no strengths"
         yield f"{what} on {each.question} give no strengths: {why}."
