@@ -200,7 +200,8 @@ def trace_means(traces: pl.DataFrame) -> pl.DataFrame:
 def further_answers(rows: pl.DataFrame, item: Sequence[str]) -> tuple[int, list[str]]:
     """How many rows are a known rater's further answers to the same ``item``, and the columns that differ between these answers.
 
-    Columns that follow from the answer, such as a second spelling of the winner, are left out.
+    Columns that follow from the answer, such as a second spelling of the winner, or that number the rows, such as the time, are
+    left out.
     """
     key = ["rater", *item]
     named = rows.filter(pl.col("rater").is_not_null())
@@ -208,7 +209,11 @@ def further_answers(rows: pl.DataFrame, item: Sequence[str]) -> tuple[int, list[
     if not again.height:
         return 0, []
     ours = {*RATINGS.names, *key, "first", "second", ROW}
-    extras = [name for name in again.columns if name not in ours and not name.startswith("\0")]
+    extras = [
+        name
+        for name in again.columns
+        if name not in ours and not name.startswith("\0") and 2 * again[name].n_unique() <= again.height
+    ]
     by_rater, by_answer = (
         again.group_by(group).agg(pl.col(name).n_unique() for name in extras)
         for group in (key, [*item, "value"])
