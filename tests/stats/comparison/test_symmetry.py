@@ -134,9 +134,8 @@ def _sets(trials: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
 
 def _ends(ranks: np.ndarray) -> np.ndarray:
     places = ranks.reshape(-1, 4) + np.arange(4) / 10
-    return (
-        (places == places.min(axis=1, keepdims=True)) * 1.0 - (places == places.max(axis=1, keepdims=True))
-    ).ravel()
+    best, worst = (places == end(axis=1, keepdims=True) for end in (places.min, places.max))
+    return np.asarray(best * 1.0 - worst).ravel()
 
 
 @pytest.mark.parametrize("model", [plackett_luce, best_worst])
