@@ -134,7 +134,7 @@ def _compared(
         _pairs(made) if len(result.names) <= MOST_PAIRED else (),
         _order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
         result.tie if result.model == "Davidson" else None,
-        stats.transitivity(pairs["first"], pairs["second"], pairs["value"])
+        stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
         if paired and len(result.names) <= MOST_TRANSITIVE
         else None,
         _consistency(made, raters),

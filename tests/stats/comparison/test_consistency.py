@@ -94,6 +94,11 @@ def test_transitive_comparisons_pass_and_a_circle_does_not() -> None:
     assert good.df == 21 - 7 + 1
     assert good.p_value is not None
     assert good.p_value > 0.05
+    # The same answers of thirty raters, four times each: no more evidence than once.
+    raters = np.arange(len(first)) % 30
+    again = transitivity(first * 4, second * 4, value * 4, rater=np.tile(raters, 4), draws=199)
+    assert again.deviance == pytest.approx(4 * (good.deviance or 0))
+    assert again.p_value == pytest.approx(good.p_value or 0, abs=0.25)
     circle = transitivity(list("abc") * 30, list("bca") * 30, ([1.0] * 9 + [0.0]) * 9, draws=199)
     assert circle.p_value == pytest.approx(1 / 200)
 

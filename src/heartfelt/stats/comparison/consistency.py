@@ -32,6 +32,7 @@ from heartfelt.stats.comparison.pairs import (
     as_comparisons,
     check_choices,
     connection,
+    judged_sets,
 )
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
@@ -241,9 +242,15 @@ class Transitivity:
     why_missing: str | None = None
 
 
-def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, seed: int = 0) -> Transitivity:
-    """Test Bradley and Terry's model against one probability per pair, ties as half a win."""
-    data = as_comparisons(None, first, second, value)
+def transitivity(
+    first: Ids, second: Ids, value: Values, *, rater: Ids | None = None, draws: int = 999, seed: int = 0
+) -> Transitivity:
+    """Test Bradley and Terry's model against one probability per pair, ties as half a win.
+
+    With ``rater``, a rater's several answers to one pair are not independent: the deviance is divided by their design effect (Rao
+    and Scott 1984).
+    """
+    data = as_comparisons(rater, first, second, value)
     check_choices(data.value)
     size = len(data.names)
     cells = add_up(data) if data.size else None
@@ -259,6 +266,7 @@ def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, se
     total = won + lost
     probability = 1.0 / (1.0 + np.exp(-problem.differences(result.strengths, 0.0)))
     observed = _deviance(won, total, probability)
+    tested = observed / _design_effect(data)
     rng = stream(seed, "comparison", "transitivity")
     larger = 0
     for _ in range(draws):
@@ -269,8 +277,28 @@ def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, se
         )
         refit = fit(again)
         fitted = 1.0 / (1.0 + np.exp(-again.differences(refit.strengths, 0.0)))
-        larger += _deviance(drawn, np.rint(total), fitted) >= observed - 1e-9
+        larger += _deviance(drawn, np.rint(total), fitted) >= tested - 1e-9
     return Transitivity(observed, int(cells.first.size), df, (1 + larger) / (1 + draws))
+
+
+def _design_effect(data: Comparisons) -> float:
+    """How much more the shares of pairs vary than independent answers would make them: 1 where nobody judged a pair twice."""
+    if data.rater is None:
+        return 1.0
+    sets = judged_sets(data)
+    clusters, cluster = np.unique(sets.codes * data.raters + data.rater, return_inverse=True)
+    if clusters.size == data.size:
+        return 1.0
+    share = np.bincount(sets.codes, sets.value) / np.bincount(sets.codes)
+    residual = np.bincount(cluster, sets.value - share[sets.codes])
+    raters = np.bincount(clusters // data.raters)
+    several = raters > 1
+    variance = (
+        np.bincount(clusters // data.raters, residual**2)[several]
+        * (raters / np.maximum(raters - 1.0, 1.0))[several]
+    )
+    independent = np.bincount(sets.codes, share[sets.codes] * (1.0 - share[sets.codes]))[several]
+    return max(float(variance.sum() / independent.sum()), 1.0) if independent.sum() > 0 else 1.0
 
 
 def _deviance(won: Floats, total: Floats, probability: Floats) -> float:
