@@ -230,7 +230,8 @@ def _repeats(pairs: pl.DataFrame, columns: PairColumns) -> list[str]:
     """A note on raters who judged a pair more than once."""
     sides = {side: columns.roles.get(side) or columns.roles[f"{side}_system"] for side in ("first", "second")}
     advice = [as_option(f"{side}_system", column) for side, column in sides.items()]
-    advice.append(as_option("prompt", "{column}"))
+    presented = [columns.roles["prompt"]] if "prompt" in columns.roles else []
+    advice.append(as_option("prompt", "+".join([*presented, "{column}"])))
     further, differ = further_answers(pairs, ("question", "set"))
     if not further:
         return []
