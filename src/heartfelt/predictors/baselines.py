@@ -20,7 +20,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, LabelOptions, first_answers
 from heartfelt.labels import labels as make_labels
 from heartfelt.predictors.predictor import FROM_LABELS, PREDICTORS, Ask, Case, Prediction, Predictor
-from heartfelt.predictors.sets import COMPARED, win_shares
+from heartfelt.predictors.sets import COMPARED, answers_of, win_shares
 from heartfelt.predictors.texts import best_match, stem_of, texts_to_match
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
@@ -273,11 +273,22 @@ class Intent(FromLabels):
         yield "system", (case.system,), f"{case.system}, whatever the intent"
 
 
+def _pair_answers(source: Snapshot, questions: list[str]) -> pl.DataFrame:
+    """``stimulus`` (the pair's name), ``question``, ``rater``, ``value``: each known rater's mean answer in favour of the stimulus
+    whose name comes first.
+    """
+    value = pl.when(pl.col("first") < pl.col("second")).then("value").otherwise(1.0 - pl.col("value"))
+    answers = answers_of(source, questions).drop_nulls("rater").with_columns(value.alias("value"))
+    named = answers.rename({"pair": "stimulus"})
+    return named.group_by(*_PAIR, "rater", maintain_order=True).agg(pl.mean("value"))
+
+
 @PREDICTORS.register("human")
 class Human(Predictor):
     """A left-out rater: one person's answer to each item, compared with the label of the others.
 
-    Which of an item's raters is left out is drawn by name from the seed, so the same seed gives the same people in any order.
+    Of two stimuli, it is the rater's choice, compared with the share of the others who chose the same. Which of an item's raters
+    is left out is drawn by name from the seed, so the same seed gives the same people in any order.
     Where the others are tied between ordered categories, but most of them say present, or most absent, the smaller of that
     side's most frequent categories stands for them.
     """
@@ -287,6 +298,7 @@ class Human(Predictor):
     argument = "a rater's id; by default one drawn for each item"
     options: ClassVar[Mapping[str, str]] = {"seed": "the seed of the draw, by default 0"}
     needs_media = False
+    compares = True
     batch = 64
 
     def __init__(self, rater: str, options: Mapping[str, str]) -> None:
@@ -297,7 +309,6 @@ class Human(Predictor):
             raise InputError(f"The seed '{seed}' is not a whole number.", "Give a seed such as 0.") from error
         self._rater = rater
         self._content = ""
-        self._compared: frozenset[str] = frozenset()
         self._left_out: dict[tuple[str, str], tuple[float | None, float | None, int]] | None = None
 
     @property
@@ -315,8 +326,8 @@ class Human(Predictor):
             )
         compared = [q.id for q in source.study.asked if isinstance(source.study.scale_of(q.id), COMPARED)]
         answers = first_answers(source).filter(~pl.col("question").is_in(compared))
-        self._compared = frozenset(compared)
-        if self._rater and self._rater not in set(answers["rater"]):
+        pairs = _pair_answers(source, compared)
+        if self._rater and self._rater not in {*answers["rater"], *pairs["rater"]}:
             raise InputError(f"No rater in the ratings is called '{self._rater}'.", "Check the rater's id.")
         self._content = source.hash[:16]
         grouped = answers.sort(*_PAIR, "rater").group_by(_PAIR, maintain_order=True)
@@ -331,8 +342,26 @@ class Human(Predictor):
         others = make_labels(source, LabelOptions(minimum_ratings=1, adjudicated="none"), answers=rest).table
         others = _with_sides(others, rest, source)
         both = chosen.join(others.select(*_PAIR, pl.col("value").alias("against"), "n"), on=_PAIR, how="left")
-        columns = both.select(*_PAIR, "value", "against", "n")
+        columns = pl.concat([both.select(*_PAIR, "value", "against", "n"), self._left_out_choices(pairs)])
         self._left_out = {(s, q): (value, against, int(n or 0)) for s, q, value, against, n in columns.rows()}
+
+    def _left_out_choices(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """Of each pair one rater's value, the mean of the others', and how many these are."""
+        rows = []
+        grouped = pairs.sort(*_PAIR, "rater").group_by(_PAIR, maintain_order=True)
+        for name, question, raters, values in grouped.agg(pl.col("rater"), pl.col("value")).rows():
+            chosen = self._chosen(name, question, raters, values)
+            if chosen is not None:
+                others = [value for rater, value in zip(raters, values, strict=True) if rater != chosen[2]]
+                mean = sum(others) / len(others) if others else None
+                rows.append((name, question, chosen[3], mean, len(others)))
+        schema = {
+            **dict.fromkeys(_PAIR, pl.String),
+            "value": pl.Float64,
+            "against": pl.Float64,
+            "n": pl.Int64,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _chosen(
         self, stimulus: str, question: str, raters: list[str], values: list[float]
@@ -349,10 +378,8 @@ class Human(Predictor):
             return Prediction.failed(_NO_LABELS)
         if ask.scale.level == "text":
             return Prediction.failed("a left-out rater answers no questions in words")
-        if ask.question in self._compared:
-            return Prediction.failed(
-                "a left-out rater compares nothing; the scores say what one rater reaches"
-            )
+        if len(case.members) > 2:
+            return Prediction.failed("a left-out rater is scored on pairs, not on larger sets")
         left_out = self._left_out.get((case.stimulus, ask.question))
         if left_out is None:
             who = f"the rater '{self._rater}' did not rate" if self._rater else "nobody rated"
@@ -360,7 +387,13 @@ class Human(Predictor):
         value, against, n = left_out
         if against is None:
             return Prediction.failed("the other raters are tied" if n else "only one person rated this item")
-        return Prediction(value=value, against=against, note=f"one rater against {n} others")
+        note = f"one rater against {n} others"
+        if case.members:
+            first, second = sorted(member.stimulus for member in case.members)
+            return Prediction(
+                members={first: value or 0.0, second: 1.0 - (value or 0.0)}, against=against, note=note
+            )
+        return Prediction(value=value, against=against, note=note)
 
 
 def _with_sides(others: pl.DataFrame, rest: pl.DataFrame, source: Snapshot) -> pl.DataFrame:
