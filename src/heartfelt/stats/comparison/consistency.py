@@ -229,6 +229,8 @@ class Transitivity:
 
 def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, seed: int = 0) -> Transitivity:
     """Test Bradley and Terry's model against one probability per pair, ties as half a win."""
+    from scipy.special import expit
+
     data = as_comparisons(None, first, second, value)
     check_choices(data.value)
     size = len(data.names)
@@ -243,7 +245,7 @@ def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, se
     problem = Problem(cells, BRADLEY_TERRY, size, False, False)
     result = fit(problem)
     total = won + lost
-    probability = 1.0 / (1.0 + np.exp(-problem.differences(result.strengths, 0.0)))
+    probability = expit(problem.differences(result.strengths, 0.0))
     observed = _deviance(won, total, probability)
     rng = stream(seed, "comparison", "transitivity")
     larger = 0
@@ -254,17 +256,16 @@ def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, se
             type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
         )
         refit = fit(again)
-        fitted = 1.0 / (1.0 + np.exp(-again.differences(refit.strengths, 0.0)))
+        fitted = expit(again.differences(refit.strengths, 0.0))
         larger += _deviance(drawn, np.rint(total), fitted) >= observed - 1e-9
     return Transitivity(observed, int(cells.first.size), df, (1 + larger) / (1 + draws))
 
 
 def _deviance(won: Floats, total: Floats, probability: Floats) -> float:
-    from scipy.special import xlogy
+    from scipy.special import rel_entr
 
-    lost = total - won
     expected, missed = total * probability, total * (1 - probability)
-    return 2.0 * float(np.sum(xlogy(won, won / expected) + xlogy(lost, lost / missed)))
+    return 2.0 * float(np.sum(rel_entr(won, expected) + rel_entr(total - won, missed)))
 
 
 def first_choices(value: Values, *, confidence: float = 0.95) -> Estimate:

@@ -110,7 +110,9 @@ def regularised(penalty: float, strengths: Floats, slope: Floats, matrix: Floats
     if not penalty:
         matrix += np.trace(matrix) / size**2
         return slope, matrix
-    matrix = matrix + np.diag(penalty / (4.0 * np.cosh(strengths / 2.0) ** 2))
+    from scipy.special import expit
+
+    matrix = matrix + np.diag(penalty * expit(strengths) * expit(-strengths))
     return slope - penalty * np.tanh(strengths / 2.0) / 2.0, matrix
 
 
@@ -169,11 +171,15 @@ def ascend(
 ) -> tuple[P, bool]:
     """Newton's method on a concave likelihood: the last position, and whether it is the maximum.
 
-    A step is short enough where the slope along it has not turned round; otherwise it is halved.
+    A step is short enough where the slope along it has not turned round; otherwise it is halved. Information that cannot be
+    inverted means that the likelihood is flat in some direction: it rises for ever, and there is no maximum.
     """
     here = look(start)
     for _ in range(STEPS):
-        direction = step(here)
+        try:
+            direction = step(here)
+        except np.linalg.LinAlgError:
+            return here, False
         rise = float(here.slope @ direction)
         length = 1.0
         while length >= 1e-9:
