@@ -62,7 +62,7 @@ def bottom_line(summary: Summary) -> str:
         return "There are no ratings, so nothing can be concluded."
     nothing = _no_information(summary)
     if nothing:
-        return nothing
+        return " ".join([nothing, *(column.warning for column in summary.source.marked_columns)])
     clauses, hits = _systems(summary), summary.quadrants
     if hits is not None and not hits.hit_rate.is_missing:
         by_chance = hits.hit_rate_by_chance
@@ -78,7 +78,8 @@ def bottom_line(summary: Summary) -> str:
     if left_out and answers.share >= LEAST_SHARE:
         text += f" (the policy '{summary.policy.name}' excluded {left_out} of {plural(c.raters, 'rater')})"
     text = f"{text[0].upper()}{text[1:]}."
-    return f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
+    text = f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
+    return " ".join([text, *(column.warning for column in summary.source.marked_columns)])
 
 
 def _no_information(summary: Summary) -> str | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
+from pydantic import ValidationError
 
 from heartfelt.errors import (
     HeartfeltError,
@@ -31,6 +32,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.guided import FRAME, UnclearTableError, proposal_for, read_guided
 from heartfelt.formats.locating import with_lines
 from heartfelt.formats.manifest import is_study, study_snapshot
+from heartfelt.formats.marked_columns import with_marked_columns
 from heartfelt.formats.roles import Proposal
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
@@ -133,7 +135,7 @@ def read_with(
 ) -> Snapshot:
     """The same, reporting to ``progress``."""
     if not isinstance(source, Path | str):
-        return _read_frame(source, format or "long", options, progress)
+        return _with_marks(_read_frame(source, format or "long", options, progress))
     path = Path(source)
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.", "Check the path.")
@@ -146,20 +148,22 @@ def read_with(
         raise InputError(f"{path} could be any of: {', '.join(names)}.", _choice(path, names))
     plain = _flat_options(options)
     if names:
-        return _read_as(names[0], path, plain, progress, str(path))
-    return _read_unnamed(path, plain, progress)
+        return _with_marks(_read_as(names[0], path, plain, progress, str(path)))
+    return _with_marks(_read_unnamed(path, plain, progress))
+
+
+def _with_marks(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with notes on columns that look like marks of anchors, practice or exclusion and are not used."""
+    return with_marked_columns(snapshot, FORMATS[snapshot.source.format].options)
 
 
 def _read_as(
     format: str, path: Path, options: Mapping[str, str], progress: Progress | None, source: str
 ) -> Snapshot:
     """Read ``path`` in a format; where its columns are not clear, as proposed, or an error with the proposal."""
-    chosen = FORMATS[format]
-    chosen.check_options(options)
+    FORMATS[format].check_options(options)
     try:
-        return chosen.read(path, options, progress)
-    except RatingError as error:
-        raise with_lines(error, path, options) from error
+        return _read_in(format, path, options, progress)
     except UnclearColumnError as error:
         proposal = proposal_for(path, options)
         if proposal is None or not _accepts(proposal):
@@ -189,13 +193,21 @@ def _accepts(proposal: Proposal) -> bool:
 
 
 def _reader(path: Path, progress: Progress | None) -> Callable[[Proposal], Snapshot]:
-    def read_as(proposal: Proposal) -> Snapshot:
-        try:
-            return FORMATS[proposal.format].read(path, proposal.options, progress)
-        except RatingError as error:
-            raise with_lines(error, path, proposal.options) from error
+    return lambda proposal: _read_in(proposal.format, path, proposal.options, progress)
 
-    return read_as
+
+def _read_in(format: str, path: Path, options: Mapping[str, str], progress: Progress | None) -> Snapshot:
+    """Read ``path`` in a format; an error names the line of a rating, and the name that a study cannot hold."""
+    try:
+        return FORMATS[format].read(path, options, progress)
+    except RatingError as error:
+        raise with_lines(error, path, options) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(
+            f"{path}: '{str(first['input'])[:60]}' cannot be used: {first['msg'].removeprefix('Value error, ')}.",
+            "Rename it in the table, or map another column.",
+        ) from error
 
 
 def _choice(path: Path, names: Sequence[str]) -> str:

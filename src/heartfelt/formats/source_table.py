@@ -31,6 +31,7 @@ OPTIONS: Mapping[str, str] = {
     "header": "the lines of the header, such as 2 or 1-2; detected if left out",
     "labels": "in an SPSS file, which labelled values are read as words: nominal (of nominal variables), all or none",
     "where": "only rows that meet these conditions, with semicolons between them: status=complete;age>=18;group=a|b",
+    "ordinary": "columns that look like marks of anchors, practice, attention checks or exclusions and are not, with commas",
     "personal": "keep: keep columns with IP addresses, e-mail addresses or coordinates, which are dropped otherwise",
 }
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -383,6 +384,8 @@ def _condition(text: str, rows: pl.LazyFrame, where: str) -> pl.Expr:
     number = number_expr(name)
     if sign in {"=", "!="}:
         cell = pl.col(name).cast(pl.String).str.strip_chars().fill_null("")
+        if rows.collect_schema()[name] == pl.Boolean:  # written true and false by Polars
+            value = value.casefold()
         same = cell.is_in([part.strip() for part in value.split("|")])
         wanted = [float(part) for part in value.split("|") if _is_number(part)]
         same = same | (number.is_in(wanted).fill_null(False) if wanted else pl.lit(False))
