@@ -234,10 +234,12 @@ def _selected(summary: Summary) -> Iterator[str]:
         parts.append(f"raters disagree {more} on stimuli with more ratings ({listed(list(apart), 4)})")
     if parts:
         smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *apart.values()))
+        known = ["raters"] if not summary.counts.answers_of_unknown_raters else []
+        known += ["cells"] if cell_words(summary) else []
+        within = f"within {listed(known)}, " if known else ""
         yield (
-            f"How many ratings a stimulus has depends on its answers: {listed(parts)} (within raters and cells,"
-            f" {p_value(smallest)}, Holm). If ratings were added because of earlier answers, agreement and reliability describe a"
-            " selected sample."
+            f"How many ratings a stimulus has depends on its answers: {listed(parts)} ({within}{p_value(smallest)},"
+            " Holm). If ratings were added because of earlier answers, agreement and reliability describe a selected sample."
         )
 
 
@@ -258,6 +260,8 @@ def _agreement(summary: Summary) -> Iterator[str]:
             text += (
                 f"; {percent(votes.leave_one_out.value)} of single answers match the majority of the others"
             )
+        if votes.n_tied:
+            text += f"; {votes.n_tied:,} of {votes.n_items:,} labels are missing because the most frequent answers are tied"
         yield f"{text}."
 
 

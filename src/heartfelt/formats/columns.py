@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.tables import MOMENT
+from heartfelt.wording import listed
 
 ADJUDICATIONS_FILE = "adjudications.csv"
 """What senior raters decided, beside the files of a format."""
@@ -153,13 +154,15 @@ class Sheet:
         self.refuse(unknown, text, "'{cell}' is not one of its words ({rows} such cells).", fix)
         return out
 
-    def unique(self, *keys: str) -> None:
-        """Raise when two rows share their key."""
+    def unique(self, *keys: str, option: str | None = None, answers: Iterable[str] = ()) -> None:
+        """Raise when two rows share their key; ``option`` is the one that names the key's first column."""
         doubled = self.frame.select(keys).is_duplicated()
+        if not doubled.any():
+            return
         row = int(doubled.arg_max() or 0)
-        named = ", ".join(f"{key} '{self[key][row]}'" for key in keys) if doubled.any() else ""
+        named = ", ".join(f"{key} '{self[key][row]}'" for key in keys)
         problem = f"{named} is there more than once ({{rows}} such rows)."
-        self.refuse(doubled, None, problem, f"Keep one row per {' x '.join(keys)}.")
+        self.refuse(doubled, None, problem, advice_on_doubled(self.frame, keys, option, answers))
 
     def filled(self, *names: str) -> None:
         """Raise for the first empty cell in a column that may have none."""
@@ -240,6 +243,36 @@ def distinct_column(frame: pl.DataFrame) -> str | None:
     distinct = [c.cast(pl.String) for c in frame if not c.null_count() and c.n_unique() == c.len()]
     words = [cells.name for cells in distinct if cells.cast(pl.Float64, strict=False).is_null().all()]
     return next(iter([*words, *(cells.name for cells in distinct if is_unnamed(cells.name))]), None)
+
+
+def advice_on_doubled(
+    frame: pl.DataFrame, keys: Sequence[str], option: str | None, answers: Iterable[str] = ()
+) -> str:
+    """What to do about rows that share a key, without losing any that differ; ``option`` names the key's first column.
+
+    A column tells such rows apart where no two of them share it too; answers and decimals are measurements, not names.
+    """
+    others = [name for name in frame.columns if name not in {*keys, *answers}]
+    rows = frame.filter(frame.select(keys).is_duplicated())
+    if rows.unique(keys).height == rows.unique().height:
+        return f"These rows are equal in every column: keep one row per {' x '.join(keys)}."
+    names = [
+        cells.name
+        for cells in rows.select(others)
+        if not cells.null_count()
+        and not rows.select(*keys, cells.name).is_duplicated().any()
+        and rows.select(number_expr(cells.name).mod(1).fill_null(0).sum()).item() == 0
+    ]
+    if option is None:
+        differ = f" They differ in {listed(names, 3)}." if names else ""
+        return f"Find out why before you remove any.{differ}"
+    few = sorted((name for name in names if not frame[name].is_unique().all()), key=lambda n: frame[n].n_unique())
+    if few:
+        joined = as_option(option, f"{keys[0]}+{few[0]}")
+        return f"If '{few[0]}' tells apart what was rated, name both: {joined}. Remove only rows that are copies."
+    if names:
+        return f"'{names[0]}' has a cell of its own in every row: {as_option(option, names[0])}."
+    return f"Name the columns that tell them apart: {as_option(option, 'A+B')}. Remove only rows that are copies."
 
 
 def id_notes(given: pl.Series, role: str) -> list[str]:

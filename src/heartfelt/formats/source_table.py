@@ -449,7 +449,7 @@ def side_table(
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
     rows = collected(table.rows, path).rename({column: role})
     sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
-    sheet.unique(role)
+    sheet.unique(role, option={"stimulus": "stimuli_id", "rater": "raters_id"}.get(role))
     return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
 
 

@@ -19,7 +19,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.source_table import SourceTable, compile_pattern
+from heartfelt.formats.source_table import SourceTable, compile_pattern, joined_columns
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
@@ -49,7 +49,7 @@ class Votes(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the counts; each vote becomes a rating whose rater is unknown."""
-        table = open_source(source, options)
+        table = joined_columns(open_source(source, options))
         sheet = table.sheet("item")
         key = table.pick_optional("stimulus") or distinct_column(sheet.frame)
         if key is None:
@@ -58,8 +58,8 @@ class Votes(Format):
         asked = options.get("question", "question")
         named = asked in sheet and asked != key
         own = [key, asked] if named else [key]
-        sheet.unique(*own)
         columns = _columns(sheet, own, table)
+        sheet.unique(*own, option="stimulus", answers=columns)
         question = pl.col(asked).cast(pl.String) if named else pl.lit(options.get("question", "category"))
         items = sheet.frame.select(
             ids(sheet[key]).alias("stimulus"), question.alias("question"), pl.exclude(*own, *columns)
