@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import heartfelt
@@ -28,6 +28,8 @@ ODD_CELLS = (
     "", "NA", "nan", "-", "3,5", "１", "1e5", "-1", "0", "=1+1", '"x', "a;b", "true", "  4 ", "4\u200b", "1/2", "9" * 400, "😀",
     "inf", "1e400",
 )  # fmt: skip
+FORMATS = {"a column per stimulus": "wide", "counts": "votes", "means": "means"}
+"""Formats of the layouts that are not long."""
 LAYOUTS: Mapping[str, tuple[Row, dict[str, str]]] = {
     "ratings": (["rater", "stimulus", "system", "value"], {"scale": "1-9"}),
     "numbers": (["rater", "stimulus", "system", "value"], {}),
@@ -43,7 +45,9 @@ LAYOUTS: Mapping[str, tuple[Row, dict[str, str]]] = {
     "votes on pairs": (["first", "second", "a", "b"], {"votes": "a,b"}),
     "rankings": (["rater", "trial", "stimulus", "system", "value"], {"trial": "trial", "scale": "rank"}),
     "best and worst": (["rater", "m1", "m2", "m3"], {"members": "m1,m2,m3", "best": "m1", "worst": "m3"}),
-    "a column per stimulus": (["id", "s1", "s2", "s3"], {"scale": "1-9"}),
+    "a column per stimulus": (["id", "valence_s1", "valence_s2", "arousal_s1"], {"scale": "1-9"}),
+    "counts": (["stimulus", "joy", "fear", "none"], {"categories": "joy,fear,none"}),
+    "means": (["stimulus", "system", "mean", "sd", "n"], {}),
 }
 DAMAGES: Mapping[str, Callable[[random.Random, list[Row]], None]] = {
     "odd cells": lambda rng, rows: [_odd_cell(rng, rows) for _ in range(rng.randint(1, 4))] and None,
@@ -80,7 +84,7 @@ def _row(rng: random.Random, names: Row, rater: int, stimulus: int, stimuli: int
     outcome = {"constant": ["tie"], "agree": [min(first, second)], "near constant": ["tie", "first"]}.get(
         answers, [first, second, "tie", "first"]
     )
-    numbers = ["1", "0"] if answers == "agree" else [str(number) for number in range(1, 10)]
+    numbers = ["1", "0", "0"] if answers == "agree" else [str(number) for number in range(1, 10)]
     cells = {
         "rater": f"r{rater}", "Rater ID": f"r{rater}", "id": f"r{rater}", "stimulus": first, "Clip": first, "first": first,
         "second": second, "system": f"sys{stimulus % 3}", "question": rng.choice(["valence", "arousal"]),
@@ -91,10 +95,11 @@ def _row(rng: random.Random, names: Row, rater: int, stimulus: int, stimuli: int
 
 
 @st.composite
-def tables(draw: st.DrawFn, damaged: bool = True) -> tuple[bytes, dict[str, str]]:
-    """The bytes of a file, and the options to read it with as a long table."""
+def tables(draw: st.DrawFn, damaged: bool = True) -> tuple[bytes, str, dict[str, str]]:
+    """The bytes of a file, its format, and the options to read it with."""
     rng = random.Random(draw(st.integers(0, 2**32)))  # noqa: S311 - random tables, not secrets
-    names, options = LAYOUTS[draw(st.sampled_from(sorted(LAYOUTS)))]
+    layout = draw(st.sampled_from(sorted(LAYOUTS)))
+    names, options = LAYOUTS[layout]
     raters, stimuli = draw(st.sampled_from([1, 2, 3, 8])), draw(st.sampled_from([1, 2, 3, 7]))
     answers = draw(st.sampled_from(["any", "constant", "agree", "near constant"]))
     missing = draw(st.sampled_from([0.0, 0.15, 0.6]))
@@ -114,36 +119,45 @@ def tables(draw: st.DrawFn, damaged: bool = True) -> tuple[bytes, dict[str, str]
     if damaged and content and draw(st.integers(0, 9)) == 0:
         content[rng.randrange(len(content))] = rng.randrange(256)
         del content[rng.randint(0, len(content)) :]
-    return bytes(content), dict(options)
+    return bytes(content), FORMATS.get(layout, "long"), dict(options)
 
 
-def _read(path: Path, content: bytes, options: dict[str, str], *, guessed: bool) -> Snapshot | None:
+Table = tuple[bytes, str, dict[str, str]]
+REGRESSIONS: tuple[Table, ...] = (
+    (b"rater,first,second,winner\nr0,s0,s1,s1\nr1,s0,s1,tie\n", "long", {}),  # no finite maximum: a singular matrix
+    (b"first,second,a,b\nx,y,1,1\ny,z,1,1\nz,x,0,0\nx,z,1,1\n", "long", {"votes": "a,b"}),
+    (b"rater,first,second,value\nr0,s0,s1,1\nr1,s0,s1,1\nr1,s1,s2,1\nr0,s2,s0,-2\n", "long", {"scale": "preference:3"}),
+)
+
+
+def _read(path: Path, content: bytes, format: str, options: dict[str, str], *, guessed: bool) -> Snapshot | None:
     """The snapshot, or None where the table is refused."""
     path.write_bytes(content)
-    if "id" in str(content[:8]):
-        layout = "wide"
-    else:
-        layout = "long"
     try:
-        return heartfelt.read(path) if guessed else heartfelt.read(path, layout, **options)
+        return heartfelt.read(path) if guessed else heartfelt.read(path, format, **options)
     except HeartfeltError as error:
-        assert error.problem and error.fix
+        assert error.problem
+        assert error.fix
         return None
 
 
 @settings(max_examples=60)
 @given(table=tables(), guessed=st.booleans())
+@example(table=(b"\nrater|stimulus|value\nr0|s0|1\n", "long", {}), guessed=True)
 def test_any_table_is_read_or_refused_with_a_reason(
-    tmp_path_factory: pytest.TempPathFactory, table: tuple[bytes, dict[str, str]], guessed: bool
+    tmp_path_factory: pytest.TempPathFactory, table: Table, guessed: bool
 ) -> None:
     _read(tmp_path_factory.mktemp("any") / "table.csv", *table, guessed=guessed)
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(table=tables(damaged=False))
+@example(table=REGRESSIONS[0])
+@example(table=REGRESSIONS[1])
+@example(table=REGRESSIONS[2])
 def test_any_small_table_is_analysed(
-    tmp_path_factory: pytest.TempPathFactory, table: tuple[bytes, dict[str, str]]
+    tmp_path_factory: pytest.TempPathFactory, table: Table
 ) -> None:
     snapshot = _read(tmp_path_factory.mktemp("any") / "table.csv", *table, guessed=False)
     if snapshot is None:

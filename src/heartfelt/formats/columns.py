@@ -255,7 +255,7 @@ def advice_on_doubled(
     others = [name for name in frame.columns if name not in {*keys, *answers}]
     rows = frame.filter(frame.select(keys).is_duplicated())
     if rows.unique(keys).height == rows.unique().height:
-        return f"These rows are equal in every column: keep one row per {' x '.join(keys)}."
+        return f"Keep one row per {' x '.join(keys)}: these rows are equal in every column."
     names = [
         cells.name
         for cells in rows.select(others)
@@ -264,8 +264,8 @@ def advice_on_doubled(
         and rows.select(number_expr(cells.name).mod(1).fill_null(0).sum()).item() == 0
     ]
     if option is None:
-        differ = f" They differ in {listed(names, 3)}." if names else ""
-        return f"Find out why before you remove any.{differ}"
+        where = f" in {listed(names, 3)}" if names else ""
+        return f"Keep one row per {' x '.join(keys)}, but first find out why they differ{where}."
     few = sorted((name for name in names if not frame[name].is_unique().all()), key=lambda n: frame[n].n_unique())
     if few:
         joined = as_option(option, f"{keys[0]}+{few[0]}")

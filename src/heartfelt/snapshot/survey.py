@@ -280,7 +280,7 @@ def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
         {**row, "value": None},
         f"{where}: {doubled.height} ratings are there more than once; the first is rater '{row['rater']}' on stimulus"
         f" '{row['stimulus']}', question '{row['question']}' ({row['times']} times: {values}).",
-        "Keep one rating each, or number repeated presentations in a column 'repeat' (0, 1, …).",
+        "Number repeated presentations in a column 'repeat' (0, 1, …); keep one rating each where they are copies.",
     )
 
 
