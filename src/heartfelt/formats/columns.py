@@ -233,6 +233,12 @@ def ids(series: pl.Series) -> pl.Series:
     return text
 
 
+def with_roles_named(frame: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
+    """The columns under the names of their roles; another column that has such a name becomes ``source_NAME``."""
+    taken = {role: f"source_{role}" for column, role in roles.items() if role in frame.columns and column != role}
+    return frame.rename({**{name: new for name, new in taken.items() if name not in roles}, **roles})
+
+
 def is_unnamed(name: str) -> bool:
     """Whether a column has no name of its own: blank in the header, or as pandas writes its index."""
     return re.fullmatch(r"column_\d+|Unnamed: \d+|index|", name.strip()) is not None
@@ -250,7 +256,8 @@ def advice_on_doubled(
 ) -> str:
     """What to do about rows that share a key, without losing any that differ; ``option`` names the key's first column.
 
-    A column tells such rows apart where no two of them share it too; answers and decimals are measurements, not names.
+    A column tells such rows apart where no two of them share it too. It is a condition where it has no more different cells
+    than a key has rows, and an id where all its cells differ; answers and decimals are measurements.
     """
     others = [name for name in frame.columns if name not in {*keys, *answers}]
     rows = frame.filter(frame.select(keys).is_duplicated())
@@ -266,12 +273,14 @@ def advice_on_doubled(
     if option is None:
         where = f" in {listed(names, 3)}" if names else ""
         return f"Keep one row per {' x '.join(keys)}, but first find out why they differ{where}."
-    few = sorted((name for name in names if not frame[name].is_unique().all()), key=lambda n: frame[n].n_unique())
-    if few:
-        joined = as_option(option, f"{keys[0]}+{few[0]}")
-        return f"If '{few[0]}' tells apart what was rated, name both: {joined}. Remove only rows that are copies."
-    if names:
-        return f"'{names[0]}' has a cell of its own in every row: {as_option(option, names[0])}."
+    most = rows.group_by(keys).len()["len"].max()
+    conditions = [name for name in names if frame[name].n_unique() <= most]  # type: ignore[operator]  # there are rows
+    if conditions:
+        joined = as_option(option, f"{keys[0]}+{conditions[0]}")
+        return f"If '{conditions[0]}' tells apart what was rated, name both: {joined}. Remove only rows that are copies."
+    distinct = [name for name in names if frame[name].is_unique().all()]
+    if distinct:
+        return f"'{distinct[0]}' has a cell of its own in every row: {as_option(option, distinct[0])}."
     return f"Name the columns that tell them apart: {as_option(option, 'A+B')}. Remove only rows that are copies."
 
 

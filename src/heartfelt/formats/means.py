@@ -15,7 +15,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, id_notes, ids, need
+from heartfelt.formats.columns import Sheet, id_notes, ids, need, with_roles_named
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
@@ -70,7 +70,8 @@ class Means(Format):
         ]
         roles = {options[role]: role for role in ("system", "intent", "prompt") if role in options}
         sheet.need(*roles)
-        stimuli = sheet.frame.with_columns(names.alias(key)).drop(used).rename({key: "stimulus", **roles})
+        described = sheet.frame.with_columns(names.alias(key)).drop(used)
+        stimuli = with_roles_named(described, {key: "stimulus", **roles})
         scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
         for part, (question, scale) in zip(means, scales.items(), strict=True):
             _on_scale(sheet, part, question, scale.bounds())

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
-from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
+from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet, with_roles_named
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
 from heartfelt.formats.spss import LABELS, SPSS, read_spss
@@ -447,7 +447,7 @@ def side_table(
     if id_column is None and same_as in table.columns:
         id_column = same_as
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
-    rows = collected(table.rows, path).rename({column: role})
+    rows = with_roles_named(collected(table.rows, path), {column: role})
     sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
     sheet.unique(role, option={"stimulus": "stimuli_id", "rater": "raters_id"}.get(role))
     return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])

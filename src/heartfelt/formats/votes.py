@@ -61,8 +61,11 @@ class Votes(Format):
         columns = _columns(sheet, own, table)
         sheet.unique(*own, option="stimulus", answers=columns)
         question = pl.col(asked).cast(pl.String) if named else pl.lit(options.get("question", "category"))
+        others = sheet.frame.select(pl.exclude(*own, *columns)).columns
         items = sheet.frame.select(
-            ids(sheet[key]).alias("stimulus"), question.alias("question"), pl.exclude(*own, *columns)
+            ids(sheet[key]).alias("stimulus"),
+            question.alias("question"),
+            *(pl.col(name).alias(f"source_{name}" if name in ITEM else name) for name in others),
         )
         renamed = new_names(options, items["question"].drop_nulls().unique())
         items = items.with_columns(pl.col("question").replace(renamed))
