@@ -143,6 +143,8 @@ def _read(path: Path, content: bytes, format: str, options: dict[str, str], *, g
 
 @settings(max_examples=60)
 @given(table=tables(), guessed=st.booleans())
+@example(table=(b"stimulus,a,b\nx,1,2\ny,1,99999999999999\n", "votes", {}), guessed=False)
+@example(table=(b"first,second,a,b\nx,y,1,inf\n", "long", {"votes": "a,b"}), guessed=False)
 @example(table=(b"\nrater|stimulus|value\nr0|s0|1\n", "long", {}), guessed=True)
 def test_any_table_is_read_or_refused_with_a_reason(
     tmp_path_factory: pytest.TempPathFactory, table: Table, guessed: bool

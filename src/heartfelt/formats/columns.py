@@ -19,6 +19,8 @@ ADJUDICATIONS_FILE = "adjudications.csv"
 """What senior raters decided, beside the files of a format."""
 PARQUET = {".parquet", ".pq"}
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-")
+_MOST_VOTES = 1_000_000
+"""In one cell: every vote becomes a row."""
 _MOMENT_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
 _LOCAL_FORMATS = (
     "%Y-%m-%dT%H:%M:%S%.f",
@@ -126,6 +128,14 @@ class Sheet:
         self._refuse_lost(name, out, "'{cell}' is not a number ({rows} such cells).", fix)
         return out
 
+    def vote_counts(self, name: str) -> pl.Series:
+        """A column as numbers of votes; none where a cell is empty."""
+        count = self.numbers(name).fill_null(0)
+        fix = f"Counts are whole numbers from 0 to {_MOST_VOTES:,}. For proportions, multiply by the number of raters."
+        off = (count < 0) | (count != count.floor()) | (count > _MOST_VOTES)
+        self.refuse(off, count, "{cell} is not a number of votes.", fix)
+        return count.cast(pl.Int64)
+
     def whole_numbers(self, name: str) -> pl.Series:
         """A column as whole numbers."""
         out = self.numbers(name)
@@ -181,16 +191,15 @@ class Sheet:
 
 
 def number_expr(name: str) -> pl.Expr:
-    """Text as a number: gaps in any spelling are null, a decimal comma is a point; what is not a number is null."""
+    """Text as a number: gaps in any spelling are null, a decimal comma is a point; what is no finite number is null."""
     text = pl.col(name).cast(pl.String).str.strip_chars()
-    return (
+    number = (
         pl.when(text.is_in(MISSING))
         .then(None)
         .otherwise(text.str.replace(",", ".", literal=True))
         .cast(pl.Float64, strict=False)
-        .fill_nan(None)
-        .alias(name)
     )
+    return pl.when(number.is_finite()).then(number).alias(name)
 
 
 def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:

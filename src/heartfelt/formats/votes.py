@@ -156,12 +156,7 @@ def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
 
 def _ratings(sheet: Sheet, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale) -> pl.DataFrame:
     """One row per vote."""
-    fix = "Counts are whole numbers from 0. For proportions, multiply by the number of raters."
-    counts = []
-    for column, category in columns.items():
-        count = sheet.numbers(column).fill_null(0)
-        sheet.refuse((count < 0) | (count != count.floor()), count, "{cell} is not a number of votes.", fix)
-        counts.append(count.cast(pl.Int64).alias(f"\0{category}"))
+    counts = [sheet.vote_counts(column).alias(f"\0{category}") for column, category in columns.items()]
     tall = (
         items.select(*ITEM, *counts)
         .unpivot(pl.selectors.starts_with("\0"), index=ITEM, variable_name="answer", value_name="votes")
