@@ -11,15 +11,26 @@ import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.formats.format import export
-from heartfelt.report.analysis import write_analysis
+from heartfelt.report.analysis import analysis_page, charts_of
+from heartfelt.report.page import render
 from heartfelt.snapshot import Snapshot
 
-CAPTION = "A woman speaks while a dog barks in the distance, and rain falls on a metal roof / followed by a car. " * 4
+CAPTION = (
+    "A woman speaks while a dog barks in the distance, and rain falls on a metal roof / followed by a car. "
+    * 4
+)
 
 
 def captioned(**options: str) -> Snapshot:
     rows = [
-        (f"r{r}", f"{CAPTION}{s}", f"{CAPTION}system {s % 2}", f"{CAPTION}intent {s % 3}", str(s == 0), 1 + (s + r) % 9)
+        (
+            f"r{r}",
+            f"{CAPTION}{s}",
+            f"{CAPTION}system {s % 2}",
+            f"{CAPTION}intent {s % 3}",
+            str(s == 0),
+            1 + (s + r) % 9,
+        )
         for r in range(4)
         for s in range(9)
     ]
@@ -40,8 +51,9 @@ def test_long_ids_come_back(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_long_ids_are_analysed_reported_and_published(tmp_path: Path) -> None:
     snapshot = captioned(anchors="anchor label")
-    report = write_analysis(analyze(snapshot, AnalyzeOptions(resamples=100)), tmp_path / "analysis")
-    assert report.is_dir() or report.is_file()
+    analysis = analyze(snapshot, AnalyzeOptions(resamples=100))
+    page = render(analysis_page(analysis, charts_of(analysis), tmp_path / "report.html"))
+    assert f"{CAPTION}system 1" in page
     snapshot.publish(tmp_path / "published", k=2)
     assert f"{CAPTION}8" in heartfelt.load(tmp_path / "published" / "snapshot").stimuli["stimulus"].to_list()
 

@@ -28,7 +28,10 @@ def table(**columns: Cell) -> pl.DataFrame:
             "rater": [f"r{r}" for r, _ in rows],
             "stimulus": [f"s{s}" for _, s in rows],
             "value": [1 + (s + r % 3) % 9 for r, s in rows],
-            **{name.replace("_", " ") if name == "anchor_label" else name: [cell(r, s) for r, s in rows] for name, cell in columns.items()},
+            **{
+                name.replace("_", " ") if name == "anchor_label" else name: [cell(r, s) for r, s in rows]
+                for name, cell in columns.items()
+            },
         }
     )
 
@@ -112,6 +115,7 @@ def test_ordinary_columns_are_no_marks(name: str, cell: Cell) -> None:
     assert marked(table(**{name: cell})) == []
 
 
+@pytest.mark.slow
 def test_files_frames_and_stored_snapshots_say_it_and_the_bottom_line_keeps_saying_it(tmp_path: Path) -> None:
     frame = table(anchor_label=FIRST)
     frame.write_csv(tmp_path / "relate.csv")
@@ -143,18 +147,39 @@ def test_comparisons_and_wide_tables_too() -> None:
             "catch_trial": ["yes" if k % 6 == 0 else "no" for k in range(12)],
         }
     )
-    [column] = read(pairs, "long", rater="rater", first="first", second="second", winner="winner").source.marked_columns
-    assert (column.marks, column.answers, column.total, column.value) == ("attention checks", 2, 12, "catch_trial!=yes")
+    [column] = read(
+        pairs, "long", rater="rater", first="first", second="second", winner="winner"
+    ).source.marked_columns
+    assert (column.marks, column.answers, column.total, column.value) == (
+        "attention checks",
+        2,
+        12,
+        "catch_trial!=yes",
+    )
     wide = pl.DataFrame(
-        {"id": list("abcd"), "valence_s1": [1, 2, 3, 4], "valence_s2": [2, 3, 4, 5], "attention_check": ["pass", "pass", "fail", "pass"]}
+        {
+            "id": list("abcd"),
+            "valence_s1": [1, 2, 3, 4],
+            "valence_s2": [2, 3, 4, 5],
+            "attention_check": ["pass", "pass", "fail", "pass"],
+        }
     )
     [column] = read(wide, "wide", scale="1-9").source.marked_columns
     assert (column.answers, column.total, column.value) == (2, 8, "attention_check!=fail")
 
 
+def test_marks_of_published_means() -> None:
+    means = pl.DataFrame({"stimulus": list("abc"), "mean": [1.5, 2.0, 3.0], "excluded": ["no", "yes", "no"]})
+    [column] = read(means, "means").source.marked_columns
+    assert column.finding == "'excluded' seems to mark exclusions (yes: 1 of 3 means)"
+
+
+@pytest.mark.slow
 def test_no_example_of_a_format_holds_an_unused_mark(tmp_path: Path) -> None:
     found: dict[str, Snapshot] = {}
     for name in FORMATS.names():
         format = FORMATS[name]
         found[name] = read(format.example(tmp_path / name), name, **format.example_options())
-    assert {name: snapshot.source.marked_columns for name, snapshot in found.items()} == dict.fromkeys(found, ())
+    assert {name: snapshot.source.marked_columns for name, snapshot in found.items()} == dict.fromkeys(
+        found, ()
+    )

@@ -244,7 +244,9 @@ def ids(series: pl.Series) -> pl.Series:
 
 def with_roles_named(frame: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
     """The columns under the names of their roles; another column that has such a name becomes ``source_NAME``."""
-    taken = {role: f"source_{role}" for column, role in roles.items() if role in frame.columns and column != role}
+    taken = {
+        role: f"source_{role}" for column, role in roles.items() if role in frame.columns and column != role
+    }
     return frame.rename({**{name: new for name, new in taken.items() if name not in roles}, **roles})
 
 

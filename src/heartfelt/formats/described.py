@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import polars as pl
+
 from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.formats.columns import Sheet, ids, read_table
 from heartfelt.formats.set_rows import joined_ledgers

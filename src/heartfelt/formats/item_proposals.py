@@ -24,7 +24,18 @@ from heartfelt.formats.roles import (
 
 _COUNT_WORDS = {"vote", "count", "n"}
 _TOTALS = {"n", "total", "sum"}
-_STATED_TOTALS = {*_TOTALS, "num", "number", "count", "vote", "response", "rating", "rater", "annotator", "answer"}
+_STATED_TOTALS = {
+    *_TOTALS,
+    "num",
+    "number",
+    "count",
+    "vote",
+    "response",
+    "rating",
+    "rater",
+    "annotator",
+    "answer",
+}
 _AFFIXES = tuple(
     pattern
     for word in ("votes", "vote", "count", "n")
@@ -126,7 +137,12 @@ def tally_proposal(table: ProfiledTable) -> Proposal | None:
     numbers = table.frame.select(pl.col(p.name).cast(pl.Float64, strict=False) for p in whole)
     for total in (p for p in whole if {*p.words} & _STATED_TOTALS and p.high):
         counts = [p for p in whole if p is not total]
-        if len(counts) > 1 and (numbers.select(pl.sum_horizontal(pl.exclude(total.name))).to_series() == numbers[total.name]).all():
+        if (
+            len(counts) > 1
+            and (
+                numbers.select(pl.sum_horizontal(pl.exclude(total.name))).to_series() == numbers[total.name]
+            ).all()
+        ):
             return _counted(stimulus, counts, f"each row sums to '{total.name}'", doubts)
     return None
 

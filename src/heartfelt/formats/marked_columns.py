@@ -21,31 +21,32 @@ from heartfelt.tables import RATERS, RATINGS, STIMULI
 
 ANCHOR, PRACTICE, ATTENTION, EXCLUSION = "anchors", "practice trials", "attention checks", "exclusions"
 _WORDS: Mapping[str, frozenset[str]] = {
-    kind: frozenset(words.split())
-    for kind, words in {
+    name: frozenset(words.split())
+    for name, words in {
         ANCHOR: "anchor",
         PRACTICE: "practice practise warmup tutorial",
         ATTENTION: "attention catch instructed imc golden trap honeypot",
         EXCLUSION: "exclude excluded exclusion reject rejected rejection invalid discard discarded dropped removed outlier bot"
         " spam spammer careless disqualified fail failed",
+        "passing": "include included inclusion valid keep kept pass passed ok approved accepted",
+        "failing": "missed wrong incorrect bad",
+        "trial": "trial phase block round",
+        "helper": "is was to be been from for of the by not label flag mark marker marked row item stimulus clip rater participant"
+        " subject worker listener user response answer rating question check test type kind status result data analysis low mid"
+        " high qc screening headphone hearing manipulation comprehension reason task",
+        "what a row is": "type kind status phase stage block part section task condition decision trial round",
     }.items()
 }
-_PASSING = frozenset("include included inclusion valid keep kept pass passed ok approved accepted".split())
-_FAILING = frozenset("missed wrong incorrect bad".split()) | _WORDS[EXCLUSION]
-_TRIAL = frozenset("trial phase block round".split())
-"""With one of these words ``training`` is practice; alone it may be a rater's or a model's."""
-_HELPERS = _TRIAL | frozenset(
-    "is was to be been from for of the by not label flag mark marker marked row item stimulus clip rater participant subject"
-    " worker listener user response answer rating question check test type kind status result data analysis low mid high qc"
-    " screening headphone hearing manipulation comprehension reason task".split()
+_MARKS = (ANCHOR, PRACTICE, ATTENTION, EXCLUSION)
+_PASSING, _FAILING = _WORDS["passing"], _WORDS["failing"] | _WORDS[EXCLUSION]
+_HELPERS, _KINDS = _WORDS["helper"] | _WORDS["trial"], _WORDS["what a row is"]
+_VOCABULARY = (
+    _HELPERS | _PASSING | _FAILING | frozenset().union(*(_WORDS[kind] for kind in _MARKS)) | {"training"}
 )
-_KINDS = frozenset("type kind status phase stage block part section task condition decision trial round".split())
-"""Words of columns whose cells say what a row is."""
 _YES, _NO = {"true", "t", "yes", "y", "1", "1.0", "x"}, {"false", "f", "no", "n", "0", "0.0"}
 _EMPTY = {text.casefold() for text in MISSING}
 _MOST_CELLS = 200
 """A column with more different cells names or describes something."""
-_ANSWER = "\0answer"
 
 
 def with_marked_columns(snapshot: Snapshot, options: Collection[str]) -> Snapshot:
@@ -96,15 +97,18 @@ def _marked(snapshot: Snapshot, table: str, column: str) -> MarkedColumn | None:
         cells=tuple(sorted(marks)),
         answers=count,
         total=rows.height,
+        counted="answers" if snapshot.counts["ratings"] else "means",
         option=option,
         value=value,
     )
 
 
 def _answers(snapshot: Snapshot, table: str, column: str) -> pl.DataFrame:
-    """The answers that count, one row each (a trial is one answer), with the cell of the column as text."""
+    """The answers that count, or published means, one row each (a trial is one answer), with the column's cell as text."""
     rest = snapshot.without_probes
     ratings = rest.scan_ratings()
+    if not rest.counts["ratings"]:
+        ratings = rest.means.lazy().select(pl.lit(None, pl.String).alias("rater"), "stimulus")
     trial = ["trial"] if "trial" in ratings.collect_schema().names() else []
     if table == "ratings":
         ratings = ratings.select("rater", "stimulus", *trial, column)
@@ -139,13 +143,12 @@ def _words(text: str) -> frozenset[str]:
 
 def _kind_of(words: frozenset[str]) -> str | None:
     """What a name, or a cell in words, says is marked; None where any of its words says something else."""
-    kinds = [kind for kind, own in _WORDS.items() if words & own]
-    if "training" in words and words & _TRIAL:
+    kinds = [kind for kind in _MARKS if words & _WORDS[kind]]
+    if "training" in words and words & _WORDS["trial"]:  # alone it may be a rater's or a model's
         kinds.append(PRACTICE)
-    elif not kinds and words & _PASSING and not words <= _HELPERS:
+    elif words & _PASSING:
         kinds.append(EXCLUSION)
-    vocabulary = _HELPERS | _PASSING | _FAILING | frozenset().union(*_WORDS.values()) | {"training"}
-    return kinds[0] if kinds and words <= vocabulary else None
+    return kinds[0] if kinds and words <= _VOCABULARY else None
 
 
 def _names_kinds(words: frozenset[str]) -> bool:
@@ -209,5 +212,3 @@ def _use(
     if beside in source.options or any(sign in "".join(marks) + column for sign in ";|<>="):
         return "", ""
     return "where", f"{column}!={'|'.join(marks)}"
-
-

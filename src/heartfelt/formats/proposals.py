@@ -32,7 +32,14 @@ def propose(
     table = ProfiledTable(frame=frame, columns=columns, stated=roles, texts=texts or {})
     if not table.columns or not frame.height:
         return None
-    for layout in (tally_proposal, pair_proposal, long_proposal, means_proposal, votes_proposal, wide_proposal):
+    for layout in (
+        tally_proposal,
+        pair_proposal,
+        long_proposal,
+        means_proposal,
+        votes_proposal,
+        wide_proposal,
+    ):
         proposal = layout(table)
         if proposal is not None:
             return proposal.with_options(options)

@@ -16,7 +16,15 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
-from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet, with_roles_named
+from heartfelt.formats.columns import (
+    ADJUDICATIONS_FILE,
+    PARQUET,
+    Sheet,
+    need,
+    number_expr,
+    scan_parquet,
+    with_roles_named,
+)
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
 from heartfelt.formats.spss import LABELS, SPSS, read_spss

@@ -296,6 +296,8 @@ def _step(problem: Problem, point: _Point) -> Floats:
     own = point.own - point.crosses @ solved[:, 1:]
     if np.linalg.eigvalsh(own)[0] <= FLAT * np.diag(point.own).max():
         # As where one side never lost but for ties: strengths and the tie parameter grow together.
-        raise np.linalg.LinAlgError("the strengths explain what the order effect or the tie parameter explains")
+        raise np.linalg.LinAlgError(
+            "the strengths explain what the order effect or the tie parameter explains"
+        )
     border = np.linalg.solve(own, slopes - point.crosses @ solved[:, 0])
     return np.concatenate([solved[:, 0] - solved[:, 1:] @ border, border])
