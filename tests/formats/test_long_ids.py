@@ -11,6 +11,8 @@ import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError
 from heartfelt.formats.format import export
+from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.publish import publish
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.page import render
 from heartfelt.snapshot import Snapshot
@@ -54,7 +56,7 @@ def test_long_ids_are_analysed_reported_and_published(tmp_path: Path) -> None:
     analysis = analyze(snapshot, AnalyzeOptions(resamples=100))
     page = render(analysis_page(analysis, charts_of(analysis), tmp_path / "report.html"))
     assert f"{CAPTION}system 1" in page
-    snapshot.publish(tmp_path / "published", k=2)
+    publish(snapshot, tmp_path / "published", PublishOptions(k=2, analysis=False))
     assert f"{CAPTION}8" in heartfelt.load(tmp_path / "published" / "snapshot").stimuli["stimulus"].to_list()
 
 

@@ -43,7 +43,7 @@ def marked(frame: pl.DataFrame, **options: str) -> list[tuple[str, str, int, str
 
 
 FIRST: Cell = lambda _r, s: str(s == 0)  # noqa: E731 - a cell of a table
-ONE_RATER: Cell = lambda r, _s: r == 5  # noqa: E731
+ONE_RATER: Cell = lambda r, _s: r == 5  # noqa: E731 - a cell of a table
 MARKS: Sequence[tuple[str, Cell, tuple[str, int, str, str]]] = [
     ("anchor_label", FIRST, ("anchors", 6, "anchors", "anchor label")),
     ("isAnchor", lambda _r, s: int(s < 2), ("anchors", 12, "anchors", "isAnchor")),
@@ -133,6 +133,7 @@ def test_files_frames_and_stored_snapshots_say_it_and_the_bottom_line_keeps_sayi
         "'anchor label' seems to mark anchors (True: 6 of 48 answers), which count like all others here; if so, import again"
         ' with anchors="anchor label".'
     )
+    assert "; not used: 'anchor label' seems to mark anchors" in repr(read(frame, "long", **LAYOUT))
     used = read(frame, "long", **LAYOUT, anchors="anchor label")
     assert "seems to mark" not in summary_of(analyze(used, AnalyzeOptions(resamples=100)))["verdict"][0]
 

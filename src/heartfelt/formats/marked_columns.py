@@ -52,7 +52,7 @@ _MOST_CELLS = 200
 def with_marked_columns(snapshot: Snapshot, options: Collection[str]) -> Snapshot:
     """The snapshot with notes on columns that look like marks and are not used; ``options`` are those its format takes."""
     columns = tuple(_marked_columns(snapshot)) if "where" in options else ()
-    return snapshot.noted(*(each.note for each in columns), marked_columns=columns) if columns else snapshot
+    return snapshot.noted(*(column.note for column in columns), marked_columns=columns) if columns else snapshot
 
 
 def _marked_columns(snapshot: Snapshot) -> Iterator[MarkedColumn]:
@@ -67,9 +67,9 @@ def _marked_columns(snapshot: Snapshot) -> Iterator[MarkedColumn]:
         for name in names:
             words = _words(name)
             if name not in ordinary and (_kind_of(words) is not None or _names_kinds(words)):
-                found = _marked(snapshot, table, name)
-                if found is not None:
-                    yield found
+                marked = _marked(snapshot, table, name)
+                if marked is not None:
+                    yield marked
 
 
 def _marked(snapshot: Snapshot, table: str, column: str) -> MarkedColumn | None:
@@ -159,9 +159,9 @@ def _marks(words: frozenset[str], kind: str, cells: Collection[str], *, of_rater
     """The cells that mark an answer, where all of them are yes or no, pass or fail, or (of anchors) limits."""
     classes = {cell: _class_of(cell) for cell in cells}
     if kind == EXCLUSION and "reason" in words:
-        return {cell for cell, said in classes.items() if said not in {"empty", "no", "pass"}}
+        return {cell for cell, meaning in classes.items() if meaning not in {"empty", "no", "pass"}}
     if kind == ANCHOR:
-        marks = {cell for cell, said in classes.items() if said in {"yes", None}}
+        marks = {cell for cell, meaning in classes.items() if meaning in {"yes", None}}
         fine = all(
             classes[cell] == "yes" or marks_anchors(cell) or _words(cell) <= {"low", "mid", "high", "anchor"}
             for cell in marks
@@ -170,10 +170,10 @@ def _marks(words: frozenset[str], kind: str, cells: Collection[str], *, of_rater
     if None in classes.values():
         return set()
     if {"pass", "fail"} & {*classes.values()}:
-        return {cell for cell, said in classes.items() if said == "fail"}
+        return {cell for cell, meaning in classes.items() if meaning == "fail"}
     passing = bool(words & _PASSING) or (kind == ATTENTION and of_rater and not words & _FAILING)
     marked = "no" if passing != ("not" in words) else "yes"
-    return {cell for cell, said in classes.items() if said == marked}
+    return {cell for cell, meaning in classes.items() if meaning == marked}
 
 
 def _class_of(cell: str) -> str | None:
@@ -193,7 +193,7 @@ def _marks_by_kind(cells: Collection[str]) -> tuple[str, set[str]]:
     kinds = {cell: _kind_of(_words(cell)) for cell in cells}
     passed = {cell for cell in cells if _words(cell) & _PASSING}
     for kind in (PRACTICE, ATTENTION, ANCHOR, EXCLUSION):
-        marks = {cell for cell, said in kinds.items() if said == kind} - passed
+        marks = {cell for cell, meaning in kinds.items() if meaning == kind} - passed
         if marks:
             return kind, marks
     return "", set()
@@ -204,11 +204,11 @@ def _use(
 ) -> tuple[str, str]:
     """The import option that uses a column, and its value; empty where there is none."""
     source = snapshot.source
-    beside = {"stimulus": "stimuli", "rater": "raters"}.get(table, "")
+    side_table = {"stimulus": "stimuli", "rater": "raters"}.get(table, "")
     single = source.format == "long" and not {"first", "members", "trial"} & {*source.options}
     by_stimulus = table == "stimulus" or _is_fact_of(rows, column, "stimulus")
     if kind == ANCHOR and single and by_stimulus and all(marks_anchors(cell) for cell in marks):
         return "anchors", column
-    if beside in source.options or any(sign in "".join(marks) + column for sign in ";|<>="):
+    if side_table in source.options or any(sign in "".join(marks) + column for sign in ";|<>="):
         return "", ""
     return "where", f"{column}!={'|'.join(marks)}"

@@ -343,14 +343,16 @@ class Snapshot(Shortcuts):
 
     def _repr_html_(self) -> str:
         rows = [(name.replace("_", " "), f"{count:,}") for name, count in self.counts.items() if count]
+        rows += [("not used", column.finding) for column in self.source.marked_columns]
         return html_table(f"Snapshot {self.study.name} {self.hash[:12]}", rows)
 
     def __repr__(self) -> str:
         c = self.counts
         blank = f", {self.survey.blank:,} blank," if self.survey.blank else ""
+        unused = "".join(f"; not used: {column.finding}" for column in self.source.marked_columns)
         return (
             f"<Snapshot {self.study.name} {self.hash[:12]}: {c['ratings']:,} ratings{blank} by {c['raters']:,} raters of"
-            f" {c['rated']:,} of {c['stimuli']:,} stimuli>"
+            f" {c['rated']:,} of {c['stimuli']:,} stimuli{unused}>"
         )
 
 
