@@ -25,7 +25,7 @@ from tests.analysis.test_bad_input import check_parts, check_reasons
 Row = list[str]
 QUICK = AnalyzeOptions(resamples=100)
 ODD_CELLS = (
-    "", "NA", "nan", "-", "3,5", "１", "1e5", "-1", "0", "=1+1", '"x', "a;b", "true", "  4 ", "4\u200b", "1/2", "9" * 400, "😀",
+    "", "NA", "nan", "-", "3,5", "１", "1e5", "-1", "0", "=1+1", '"x', 'r"', "a;b", "true", "  4 ", "4\u200b", "1/2", "9" * 400, "😀",
     "inf", "1e400",
 )  # fmt: skip
 FORMATS = {"a column per stimulus": "wide", "counts": "votes", "means": "means"}
@@ -174,6 +174,7 @@ def _read(
 
 @settings(max_examples=60)
 @given(table=tables(), guessed=st.booleans())
+@example(table=(b'rater|stimulus|value\nr"|s1|8\na|s2|2\nb|s3|5\n', "long", {}), guessed=False)
 @example(table=(b"stimulus,a,b\nx,1,2\ny,1,99999999999999\n", "votes", {}), guessed=False)
 @example(table=(b"first,second,a,b\nx,y,1,inf\n", "long", {"votes": "a,b"}), guessed=False)
 @example(table=(b"\nrater|stimulus|value\nr0|s0|1\n", "long", {}), guessed=True)
