@@ -25,8 +25,8 @@ from tests.analysis.test_bad_input import check_parts, check_reasons
 Row = list[str]
 QUICK = AnalyzeOptions(resamples=100)
 ODD_CELLS = (
-    "", "NA", "nan", "-", "3,5", "１", "1e5", "-1", "0", "=1+1", '"x', 'r"', "a;b", "true", "  4 ", "4\u200b", "1/2", "9" * 400, "😀",
-    "inf", "1e400",
+    "", "NA", "nan", "-", "3,5", "１", "1e5", "-1", "0", "=1+1", '"x', 'r"', "a;b", "true", "  4 ", "4\u200b", "1/2",
+    "9" * 400, "😀", "inf", "1e400",
 )  # fmt: skip
 FORMATS = {"a column per stimulus": "wide", "counts": "votes", "means": "means"}
 """Formats of the layouts that are not long."""

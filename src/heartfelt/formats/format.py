@@ -135,7 +135,7 @@ def read_with(
 ) -> Snapshot:
     """The same, reporting to ``progress``."""
     if not isinstance(source, Path | str):
-        return _with_marks(_read_frame(source, format or "long", options, progress))
+        return _read_frame(source, format or "long", options, progress)
     path = Path(source)
     if not path.exists():
         raise InputError(f"There is no file or folder {path}.", "Check the path.")
@@ -148,13 +148,8 @@ def read_with(
         raise InputError(f"{path} could be any of: {', '.join(names)}.", _choice(path, names))
     plain = _flat_options(options)
     if names:
-        return _with_marks(_read_as(names[0], path, plain, progress, str(path)))
-    return _with_marks(_read_unnamed(path, plain, progress))
-
-
-def _with_marks(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with notes on columns that look like marks of anchors, practice or exclusion and are not used."""
-    return with_marked_columns(snapshot, FORMATS[snapshot.source.format].options)
+        return _read_as(names[0], path, plain, progress, str(path))
+    return _read_unnamed(path, plain, progress)
 
 
 def _read_as(
@@ -197,9 +192,13 @@ def _reader(path: Path, progress: Progress | None) -> Callable[[Proposal], Snaps
 
 
 def _read_in(format: str, path: Path, options: Mapping[str, str], progress: Progress | None) -> Snapshot:
-    """Read ``path`` in a format; an error names the line of a rating, and the name that a study cannot hold."""
+    """Read ``path`` in a format, with notes on columns that look like marks of answers which should not count.
+
+    An error names the line of a rating, and the name that a study cannot hold.
+    """
+    chosen = FORMATS[format]
     try:
-        return FORMATS[format].read(path, options, progress)
+        return with_marked_columns(chosen.read(path, options, progress), chosen.options)
     except RatingError as error:
         raise with_lines(error, path, options) from error
     except ValidationError as error:

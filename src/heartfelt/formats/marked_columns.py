@@ -17,6 +17,7 @@ from heartfelt.formats.columns import MISSING
 from heartfelt.formats.described import marks_anchors
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.marked_column import MarkedColumn
+from heartfelt.snapshot.snapshot import probe_counts
 from heartfelt.tables import RATERS, RATINGS, STIMULI
 
 ANCHOR, PRACTICE, ATTENTION, EXCLUSION = "anchors", "practice trials", "attention checks", "exclusions"
@@ -52,7 +53,9 @@ _MOST_CELLS = 200
 def with_marked_columns(snapshot: Snapshot, options: Collection[str]) -> Snapshot:
     """The snapshot with notes on columns that look like marks and are not used; ``options`` are those its format takes."""
     columns = tuple(_marked_columns(snapshot)) if "where" in options else ()
-    return snapshot.noted(*(column.note for column in columns), marked_columns=columns) if columns else snapshot
+    return (
+        snapshot.noted(*(column.note for column in columns), marked_columns=columns) if columns else snapshot
+    )
 
 
 def _marked_columns(snapshot: Snapshot) -> Iterator[MarkedColumn]:
@@ -97,7 +100,7 @@ def _marked(snapshot: Snapshot, table: str, column: str) -> MarkedColumn | None:
         cells=tuple(sorted(marks)),
         answers=count,
         total=rows.height,
-        counted="answers" if snapshot.counts["ratings"] else "means",
+        counted="answers" if snapshot.survey.ratings else "means",
         option=option,
         value=value,
     )
@@ -105,15 +108,15 @@ def _marked(snapshot: Snapshot, table: str, column: str) -> MarkedColumn | None:
 
 def _answers(snapshot: Snapshot, table: str, column: str) -> pl.DataFrame:
     """The answers that count, or published means, one row each (a trial is one answer), with the column's cell as text."""
-    rest = snapshot.without_probes
-    ratings = rest.scan_ratings()
-    if not rest.counts["ratings"]:
-        ratings = rest.means.lazy().select(pl.lit(None, pl.String).alias("rater"), "stimulus")
+    ratings = snapshot.scan_ratings()
+    if not snapshot.survey.ratings:
+        ratings = snapshot.means.lazy().select(pl.lit(None, pl.String).alias("rater"), "stimulus")
+    ratings = ratings.filter(~pl.col("stimulus").is_in(probe_counts(snapshot)["stimulus"].to_list()))
     trial = ["trial"] if "trial" in ratings.collect_schema().names() else []
     if table == "ratings":
         ratings = ratings.select("rater", "stimulus", *trial, column)
     else:
-        facts = (rest.stimuli if table == "stimulus" else rest.raters).lazy().select(table, column)
+        facts = (snapshot.stimuli if table == "stimulus" else snapshot.raters).lazy().select(table, column)
         ratings = ratings.select("rater", "stimulus", *trial).join(facts, on=table, how="left")
     if trial:
         ratings = pl.concat(
