@@ -175,6 +175,8 @@ def _read(
 @settings(max_examples=60)
 @given(table=tables(), guessed=st.booleans())
 @example(table=(b'rater|stimulus|value\nr"|s1|8\na|s2|2\nb|s3|5\n', "long", {}), guessed=False)
+@example(table=(b"rater,stimulus,value,*\nr0,s0,1,2\n", "long", {}), guessed=True)
+@example(table=(b"rater,stimulus,value,^v.*$\nr0,s0,1,2\n", "long", {}), guessed=True)
 @example(table=(b"stimulus,a,b\nx,1,2\ny,1,99999999999999\n", "votes", {}), guessed=False)
 @example(table=(b"first,second,a,b\nx,y,1,inf\n", "long", {"votes": "a,b"}), guessed=False)
 @example(table=(b"\nrater|stimulus|value\nr0|s0|1\n", "long", {}), guessed=True)

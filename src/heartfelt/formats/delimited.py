@@ -30,7 +30,7 @@ from polars._typing import PolarsDataType
 from heartfelt.errors import InputError, as_option
 from heartfelt.files import TemporaryFolder
 from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
-from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
+from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header, refuse_patterns
 
 CHUNK = 1 << 24
 _COUNTED_AT_ONCE = 1 << 21
@@ -321,6 +321,7 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
             [[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path)
         )
     names = header.names
+    refuse_patterns(names, str(path))
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError(

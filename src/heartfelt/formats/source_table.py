@@ -26,6 +26,7 @@ from heartfelt.formats.columns import (
     with_roles_named,
 )
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
+from heartfelt.formats.headers import refuse_patterns
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
 from heartfelt.formats.spss import LABELS, SPSS, read_spss
 from heartfelt.formats.workbooks import WORKBOOKS, TextTable, read_workbook
@@ -217,6 +218,7 @@ def open_table(
     ``numbered``: with a column of the rows' numbers in the file, from 0.
     """
     table = _opened(path, options, records=records)
+    refuse_patterns(table.columns, str(path))
     if not numbered:
         return prepared(table, options)
     return replace(
