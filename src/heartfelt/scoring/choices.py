@@ -138,7 +138,6 @@ def choices(sheet: Sheet, measure: Measure) -> Marked:
     given = np.isfinite(_floats(sheet.rows["chance"]))
     why = None if given[sheet.answered].all() and given.any() else NO_PROBABILITIES
     chances = _by_probability(answers, complete) if why is None else None
-    tops = measure.choice_ceilings(sheet.task)
     scores = []
     for metric in (*OF_SIDES, *OF_PROBABILITIES):
         if metric in OF_SIDES:
@@ -149,7 +148,7 @@ def choices(sheet: Sheet, measure: Measure) -> Marked:
             full = own = Estimate.missing(why or NO_PROBABILITIES, metric)
         else:
             full, own = (getattr(each, OF_PROBABILITIES[metric]) for each in chances)
-        scores.append(_score(sheet, metric, (own, full), tops, answers))
+        scores.append(_score(sheet, metric, (own, full), measure, answers))
     right = hits(answers.counted, answers.value)
     details = ChoiceDetails(
         decided_by="probabilities" if why is None else _decided_by(sheet),
@@ -174,10 +173,10 @@ def _by_probability(answers: Answers, complete: bool) -> tuple[ChoiceScores, Cho
 
 
 def _score(
-    sheet: Sheet, metric: str, forms: tuple[Estimate, Estimate], tops: ChoiceScores | str, answers: Answers
+    sheet: Sheet, metric: str, forms: tuple[Estimate, Estimate], measure: Measure, answers: Answers
 ) -> Score:
     own, full = forms
-    part = OF_SIDES.get(metric) or OF_PROBABILITIES[metric]
+    part, tops = OF_SIDES.get(metric) or OF_PROBABILITIES[metric], measure.choice_ceilings(sheet.task)
     top = Estimate.missing(tops, f"ceiling, {metric}") if isinstance(tops, str) else getattr(tops, part)
     chance = chance_of_choices(metric, answers.value).estimate(metric)
     test = f"p-value of {metric} against chance"
@@ -190,14 +189,16 @@ def _score(
         right = hits(answers.counted, answers.value)
         difference = mean_hits(rater, first, second, right, even, confidence=answers.confidence)
         beyond, p = from_chance(difference.estimate, 0.0, 1, metric), difference.p
+        if p.value is None:
+            p = measure.flipped(right - even, answers.row)
     else:
         beyond = from_chance(full, chance.value, METRICS[metric].sign, metric)
         p = Estimate.missing(HEADLINE_ONLY, test)
     over = Estimate.missing(OVER_SYSTEMS, f"{metric}, over systems")
     share = of_ceiling(metric, full, top, chance, beyond)
-    return Score(
-        sheet.model, sheet.task.id, "item", metric, "", own, full, over, top, share, chance, beyond, p
-    )
+    over_p = Estimate.missing(OVER_SYSTEMS, "p-value, systems rearranged")
+    head = (sheet.model, sheet.task.id, "item", metric, "")
+    return Score(*head, own, full, over, top, share, chance, beyond, p, over_p)
 
 
 def chance_of_choices(metric: str, value: Floats) -> Chance:
