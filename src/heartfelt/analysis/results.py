@@ -153,6 +153,9 @@ class Agreement:
     binary: Agreement | None = field(default=None, metadata=OMIT)
     leading: str | None = field(default=None, metadata=OMIT)
     n_questions: int | None = field(default=None, metadata=OMIT)
+    n_items: int | None = field(default=None, metadata=OMIT)
+    n_tied: int | None = field(default=None, metadata=OMIT)
+    """Items whose most frequent answers are tied, so that they have no label."""
 
     @property
     def lead(self) -> Estimate:

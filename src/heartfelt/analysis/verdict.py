@@ -64,7 +64,7 @@ def bottom_line(summary: Summary) -> str:
         return "There are no ratings, so nothing can be concluded."
     nothing = _no_information(summary)
     if nothing:
-        return nothing
+        return " ".join([nothing, *(column.warning for column in summary.source.marked_columns)])
     clauses, hits = _systems(summary), summary.quadrants
     if hits is not None and not hits.hit_rate.is_missing:
         by_chance = hits.hit_rate_by_chance
@@ -80,7 +80,8 @@ def bottom_line(summary: Summary) -> str:
     if left_out and answers.share >= LEAST_SHARE:
         text += f" (the policy '{summary.policy.name}' excluded {left_out} of {plural(c.raters, 'rater')})"
     text = f"{text[0].upper()}{text[1:]}."
-    return f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
+    text = f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
+    return " ".join([text, *(column.warning for column in summary.source.marked_columns)])
 
 
 def _no_information(summary: Summary) -> str | None:
@@ -240,10 +241,12 @@ def _selected(summary: Summary) -> Iterator[str]:
         parts.append(f"raters disagree {more} on stimuli with more ratings ({listed(list(apart), 4)})")
     if parts:
         smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *apart.values()))
+        known = ["raters"] if not summary.counts.answers_of_unknown_raters else []
+        known += ["cells"] if cell_words(summary) else []
+        within = f"within {listed(known)}, " if known else ""
         yield (
-            f"How many ratings a stimulus has depends on its answers: {listed(parts)} (within raters and cells,"
-            f" {p_value(smallest)}, Holm). If ratings were added because of earlier answers, agreement and reliability describe a"
-            " selected sample."
+            f"How many ratings a stimulus has depends on its answers: {listed(parts)} ({within}{p_value(smallest)},"
+            " Holm). If ratings were added because of earlier answers, agreement and reliability describe a selected sample."
         )
 
 
@@ -264,6 +267,8 @@ def _agreement(summary: Summary) -> Iterator[str]:
             text += (
                 f"; {percent(votes.leave_one_out.value)} of single answers match the majority of the others"
             )
+        if votes.n_tied:
+            text += f"; {votes.n_tied:,} of {votes.n_items:,} labels are missing because the most frequent answers are tied"
         yield f"{text}."
 
 
