@@ -146,6 +146,11 @@ def tests(summary: Summary) -> Iterator[str]:
     if summary.equivalence:
         margin = number(summary.equivalence[0].margin, 2)
         yield f"equivalence of systems within {margin} points was tested by two one-sided tests in the same model (Holm)"
+    if any(check.p is not None for check in summary.ordinal or ()):
+        yield (
+            "as a check, cumulative logit models with the same factors and random effects (maximum likelihood, Laplace"
+            " approximation) took the ratings for ordered categories"
+        )
 
 
 def comparison_methods(summary: Summary) -> Iterator[str]:

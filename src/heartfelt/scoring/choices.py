@@ -195,7 +195,9 @@ def _without_answers(
         metric: accuracy if metric == sheet.task.headline else missing
         for metric in (*OF_SIDES, *OF_PROBABILITIES)
     }
-    scores = [_score(sheet, metric, (estimate, estimate), measure, answers) for metric, estimate in of.items()]
+    scores = [
+        _score(sheet, metric, (estimate, estimate), measure, answers) for metric, estimate in of.items()
+    ]
     none = NoCalibration(why_missing=NO_PROBABILITIES)
     by_pair = np.full(sheet.rows.height, np.nan) if right is None else right
     return Marked(

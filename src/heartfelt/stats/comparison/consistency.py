@@ -71,9 +71,8 @@ def rater_consistency(
     rater: Ids, first: Ids, second: Ids, value: Values, *, ordered: bool = True, seed: int = 0
 ) -> list[RaterConsistency]:
     """The consistency of every rater; ``ordered`` says whether the first of two was presented first."""
-    from heartfelt.stats._kernels_reliability import group
 
-    from scipy.special import expit
+    from heartfelt.stats._kernels_reliability import group
 
     data = as_comparisons(rater, first, second, value)
     check_choices(data.value)
