@@ -32,6 +32,8 @@ LEAST_RELIABLE = 0.7
 SINGLE_ITEM_RELIABILITY = 0.9
 WIDEST = 0.5
 LEAST_CEILING = 0.05
+NOTABLE_FLAGGED = 0.05
+"""From this share of the raters on, those flagged are part of the bottom line."""
 MOST_RATERS = 1000
 MOST_NAMED = 4
 
@@ -78,6 +80,9 @@ def bottom_line(summary: Summary) -> str:
     if left_out and answers.share >= LEAST_SHARE:
         text += f" (the policy '{summary.policy.name}' excluded {left_out} of {plural(c.raters, 'rater')})"
     text = f"{text[0].upper()}{text[1:]}."
+    flagged = len(summary.screening.flagged)
+    if not left_out and flagged and flagged >= NOTABLE_FLAGGED * c.raters:
+        text += f" {verdict_raters.flagged_words(summary)}."
     return f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
 
 
@@ -99,11 +104,10 @@ def _no_information(summary: Summary) -> str | None:
         figures.append(f"{called(name, trust)}: {what} of one rating {interval(figure, bare=True)}")
     constant = ""
     if checks and checks.raters_judged:
-        constant = f" ({len(checks.constant_raters)} of {checks.raters_judged} do)"
+        constant = f" ({verdict_raters.constant_words(checks)})"
     return (
         f"The ratings carry no detectable information about the stimuli ({'; '.join(figures)}); trust no difference below."
-        f" Check for raters who always give the same answer{constant}, for ids that were mixed up and for rows out of step with"
-        " the stimuli."
+        f" Check for constant raters{constant}, for ids that were mixed up and for rows out of step with the stimuli."
     )
 
 
@@ -142,6 +146,7 @@ def _trust(summary: Summary) -> list[str]:
     every = {name: trust for name, trust in every.items() if name not in drafted} or every
     known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
     parts = []
+    only_means = verdict_comparisons.only_means_usable(summary)
     by_use: dict[str, dict[str, Reliability]] = {}
     for name, trust in known.items():
         if information(trust) != "not shown":
@@ -149,7 +154,8 @@ def _trust(summary: Summary) -> list[str]:
     for use, questions in by_use.items():
         of = f" of {_some(list(questions))}" if len(by_use) > 1 else ""
         between = _range(mean_rating(trust).value for trust in questions.values())
-        parts.append(f"the labels{of} are {use} (reliability {between})")
+        what = "only the mean per stimulus is usable: the means" if only_means and not parts else "the labels"
+        parts.append(f"{what}{of} are {use} (reliability {between})")
     # For answers without an order: whether raters agree beyond chance.
     agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
     if not known and agree:

@@ -67,6 +67,7 @@ def load(folder: Path | str) -> Snapshot:
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
         tuple(made.get("reading", ())),
+        made.get("inferred_raters", ""),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():

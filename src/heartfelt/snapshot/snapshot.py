@@ -72,6 +72,8 @@ class Source:
     """The ``study.yaml`` of every version that ratings were given under, by hash; empty if there is only one."""
     reading: tuple[str, ...] = ()
     """How columns of a plain table were understood, a sentence each, so that a wrong reading is seen at once."""
+    inferred_raters: str = field(default="", metadata={"omit": True})
+    """What raters were told apart by, where the source has no ids for them."""
 
 
 @dataclass(frozen=True, slots=True)
