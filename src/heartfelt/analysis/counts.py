@@ -3,10 +3,10 @@
 A *rating* is counted as published studies count it: one rater's answers to one stimulus at one presentation, however
 many questions were asked together; where the study lists which question is asked of which stimulus, and neither order
 nor time is known, each answer is one; where stimuli were judged together, one rater's answers to a set are one. A rater is
-*constant* who gave one and the same answer to at least five stimuli
-under a question and varied under none; they are counted among the raters with five or more answers to a question. Whether the number of ratings of an item depends on its answers is tested per
-question (``stats.inference.count_dependence``), with Holm's correction over all tests at 1%: in at most one honest
-study of a hundred is any of them significant.
+*constant* who gave one and the same answer to at least five stimuli under a question and varied under none; they are
+counted among the raters with five or more answers to a question. Whether the number of ratings of an item depends on
+its answers is tested per question (``stats.inference.count_dependence``), with Holm's correction over all tests at 1%:
+in at most one honest study of a hundred is any of them significant.
 """
 
 from __future__ import annotations
