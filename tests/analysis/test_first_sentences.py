@@ -110,7 +110,10 @@ def test_pure_noise_says_that_nobody_could_be_judged_by_what_was_played() -> Non
     given = [rng.integers(1, 10, (20, 1)).astype(float) for _ in range(12)]
     made = analyze(as_snapshot(Design(12, 20, 12, questions=1), shown, given), AnalyzeOptions(resamples=100))
     text = " ".join(made.summary.verdict)
-    assert "whether answers depend on the stimuli is not known (the others' answers do not tell these stimuli apart)" in text
+    assert (
+        "whether answers depend on the stimuli is not known (the others' answers do not tell these stimuli apart)"
+        in text
+    )
     assert "answers at random would be flagged" not in text
 
 

@@ -11,12 +11,13 @@ tail never steeper than 0.85 a nat (1 is exact for likelihood ratios without gap
 ``log(pairs / level) / 0.85`` can be significant, and only the few pairs above it need surrogates. A rater whose answers
 do not reach that score even against an exact copy of themselves is not judged: so few answers agree by chance too often.
 
-*Family.* Bonferroni over all pairs of raters long enough. Every pair that is joined costs two raters and is read as an
-accusation, and its p-value lies beyond what surrogates can show, so the level is ``STRICTER`` times ``alpha``: the chance that
-any two independent raters are joined is at most 0.005 where ``alpha`` is 0.05. A pair must further hold (a) when what the stimuli predict is removed from both sequences (p < 0.05), and (b) at
-its own place: sequences of a regular pattern match as well when rotated, copies do not. Where raters met similar
-stimuli in a similar order, careful raters run in parallel too; then the residual sequences are compared in the first
-place. Pairs are examined from the highest score down; one that would join raters already in a group is passed over.
+*Family.* Bonferroni over all pairs of raters long enough. A pair that is joined costs two raters and reads as an accusation,
+and its p-value lies beyond what surrogates can show, so the level is ``STRICTER`` times ``alpha``: the chance that any two
+independent raters are joined is at most 0.01 where ``alpha`` is 0.05. A pair must further hold (a) when what the stimuli
+predict is removed from both sequences (p < 0.05), and (b) at its own place: sequences of a regular pattern match as well
+when rotated, copies do not. Where raters met similar stimuli in a similar order, careful raters run in parallel too; then
+the residual sequences are compared in the first place. Pairs are examined from the highest score down; one that would join
+raters already in a group is passed over.
 
 Raters joined by a pair, directly or through others, share a group. Whether answers were copied, entered twice or logged
 under the wrong stimuli, the numbers cannot tell.
@@ -42,7 +43,7 @@ from heartfelt.wording import listed, number, p_value
 EULER = 0.5772156649015329
 GUMBEL_KURTOSIS = 5.4
 STEEPEST = 0.85
-STRICTER = 0.1
+STRICTER = 0.2
 CONFIRM = 0.05
 ELSEWHERE = 0.6
 MOST_EXAMINED = 20
@@ -309,6 +310,6 @@ COLLUSION = Rule(
         "gap": (3.0, "price of a trial lost from one sequence, in nats"),
         "rho": (0.7, "correlation of a copy's answers"),
         "block": (5, "trials in a block of the surrogates"),
-        "draws": (299, "surrogates of each sequence of a pair"),
+        "draws": (999, "surrogates of each sequence of a pair"),
     },
 )

@@ -39,6 +39,7 @@ from heartfelt.wording import number, p_value
 
 DRAWS = 999
 RESCUE = 0.01
+POSTERIOR = 0.9
 LEAST_WEIGHT = 3.0
 LEAST_TRIALS = 8
 LEAST_RATERS = 3
@@ -218,6 +219,12 @@ def no_information(view: RatingsView, seed: int) -> tuple[Floats, Reasons]:
     return np.where(known, _mixture(effect, known, RESCUE)[1], np.nan), why
 
 
+def shows_no_information(view: RatingsView, seed: int) -> Bools:
+    """Whom the rule flags at its defaults."""
+    posterior, _ = no_information(view, seed)
+    return (np.nan_to_num(posterior) >= POSTERIOR) & (effects(view, seed).p >= RESCUE)
+
+
 def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, float]:
     """Raters whose answers surely depend on what was played, with their mean correlation."""
     effect = effects(view, options.seed, int(options.number("draws")))
@@ -289,7 +296,7 @@ INFORMATIVENESS = Rule(
     "mean correlation with what others' answers predict",
     _informativeness,
     {
-        "posterior": (0.9, "chance of no information from which a rater is flagged"),
+        "posterior": (POSTERIOR, "chance of no information from which a rater is flagged"),
         "rescue": (RESCUE, "p-value of the permutation test below which a rater is never flagged"),
         "draws": (DRAWS, "permutations for each rater"),
     },
