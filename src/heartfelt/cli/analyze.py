@@ -36,6 +36,13 @@ def analyze(
             metavar="FILE", help="A preregistration.json; the one of the study or snapshot if left out."
         ),
     ] = None,
+    smallest_effect: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="Smallest difference between systems that matters; tests equivalence within it.",
+        ),
+    ] = None,
     as_: Layout = None,
 ) -> None:
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
@@ -53,6 +60,7 @@ def analyze(
         covariates=tuple(covariate or ()),
         by=by,
         preregistration=preregistration or find_preregistration(source),
+        smallest_effect=smallest_effect,
     )
     with progress_bar(f"reading {source}") as report:
         snapshots = read_parts(source, format, map, as_, report)
