@@ -186,7 +186,7 @@ def test_where_pairs_give_no_order_majorities_come_first(summary: Summary) -> No
         3,
         1,
     )
-    made = replace(summary, comparisons=(result,), anova=(), quadrants=None, reliability={})
+    made = replace(summary, comparisons=(result,), anova=(), mixed=(), quadrants=None, reliability={})
     assert bottom_line(made).startswith(
         "In better, 50% of 4 pairs of stimuli have a majority for one of the two"
     )
@@ -210,7 +210,7 @@ def course(ceiling: float, question: str = "valence") -> TraceQuestion:
 
 
 def test_a_course_that_is_hardly_shared_leaves_only_the_means(summary: Summary) -> None:
-    both = replace(summary, traces=(course(0.34), course(0.2, "arousal")), anova=(), quadrants=None)
+    both = replace(summary, traces=(course(0.34), course(0.2, "arousal")), anova=(), mixed=(), quadrants=None)
     assert bottom_line(both).startswith(
         "Raters hardly share the course over time (concordance of two raters: valence .09 and arousal .05), and only the mean per"
         " stimulus is usable: the means are "
