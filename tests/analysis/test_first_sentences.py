@@ -61,6 +61,17 @@ def test_the_findings_behind_the_flags_add_up(summary: Summary) -> None:
         "5 of 8 raters are flagged: 1 with answers unrelated to the stimuli, 2 with one answer throughout and 2 by change and"
         " spread only."
     ) in text
+    both = flagging(summary, informativeness=1, change=1)
+    reasons = {
+        **both.screening.flagged,
+        "r0": ("informativeness: a", "collusion: b"),
+        "r2": ("collusion: b",),
+    }
+    both = replace(both, screening=replace(both.screening, flagged=reasons, collusion=(("r0", "r2"),)))
+    assert (
+        "3 of 8 raters are flagged, some for two reasons: 1 with answers unrelated to the stimuli, 1 by change only and 2 in 1"
+        " group with parallel answers."
+    ) in " ".join(rater_sentences(both))
 
 
 def judged(summary: Summary, **judged_by: int) -> Summary:

@@ -104,10 +104,15 @@ def judged_words(summary: Summary) -> str:
 
 
 def flagged_words(summary: Summary) -> str:
-    """``20 of 111 raters are flagged: 18 with answers unrelated to the stimuli and 13 in 6 groups with parallel answers``."""
+    """``20 of 111 raters are flagged, some for two reasons: 18 with answers unrelated to the stimuli and 13 in 6 groups with
+    parallel answers``.
+    """
     flagged = len(summary.screening.flagged)
     text = f"{flagged} of {plural(summary.counts.raters, 'rater')} {'is' if flagged == 1 else 'are'} flagged"
     findings = flag_findings(summary)
+    kinds = [DEPENDENCE, frozenset({"straight-lining"}), frozenset({"collusion"})]
+    several = any(sum(bool(own & kind) for kind in kinds) > 1 for own in rules_by_rater(summary).values())
+    text += ", some for two reasons" if several else ""
     return f"{text}: {listed(findings)}" if findings else f"{text} by {listed(flagging_rules(summary))}"
 
 
@@ -121,7 +126,7 @@ def flag_findings(summary: Summary) -> list[str]:
     raters only other rules flag; nothing where all flags are by other rules.
     """
     screening = summary.screening
-    rules = {rater: {why.split(":")[0] for why in reasons} for rater, reasons in screening.flagged.items()}
+    rules = rules_by_rater(summary)
 
     def count(names: frozenset[str]) -> int:
         return sum(bool(own & names) for own in rules.values())
@@ -131,13 +136,20 @@ def flag_findings(summary: Summary) -> list[str]:
         parts.append(f"{empty} with answers unrelated to the stimuli")
     if constant := count(frozenset({"straight-lining"})):
         parts.append(f"{constant} with one answer throughout")
+    others = [own for own in rules.values() if not own & NAMED]
+    if others and len(others) < len(rules):
+        parts.append(f"{len(others)} by {listed(sorted(set().union(*others)))} only")
     if screening.collusion:
         members = sum(len(group) for group in screening.collusion)
         parts.append(f"{members} in {plural(len(screening.collusion), 'group')} with parallel answers")
-    others = [own for own in rules.values() if not own & NAMED]
-    if parts and others:
-        parts.append(f"{len(others)} by {listed(sorted(set().union(*others)))} only")
     return parts
+
+
+def rules_by_rater(summary: Summary) -> dict[str, set[str]]:
+    """The rules with error control that flag each rater."""
+    return {
+        rater: {why.split(":")[0] for why in reasons} for rater, reasons in summary.screening.flagged.items()
+    }
 
 
 def _drafts(summary: Summary) -> Iterator[str]:
