@@ -97,7 +97,9 @@ def test_from_half_the_raters_on_one_answer_may_be_right(constant: int, judged: 
     """Twelve raters of whom five or six settle on one answer; the others answer at random."""
     rng = np.random.default_rng(4)
     shown = [rng.permutation(40) for _ in range(12)]
-    given = [np.full((40, 1), 5.0) if r < constant else rng.integers(1, 10, (40, 1)) * 1.0 for r in range(12)]
+    given = [rng.integers(1, 10, (40, 1)).astype(np.float64) for _ in range(12)]
+    for own in given[:constant]:
+        own[:] = 5.0
     snap = as_snapshot(Design(12, 40, 12, questions=1), shown, given)
     assert flagged(snap) == (first(constant) if judged else set())
 

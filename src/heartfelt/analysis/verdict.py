@@ -152,7 +152,7 @@ def _trust(summary: Summary) -> list[str]:
     every, drafted = main_questions(summary), _drafted(summary)
     every = {name: trust for name, trust in every.items() if name not in drafted} or every
     known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
-    parts = []
+    parts: list[str] = []
     only_means = verdict_comparisons.only_means_usable(summary)
     by_use: dict[str, dict[str, Reliability]] = {}
     for name, trust in known.items():

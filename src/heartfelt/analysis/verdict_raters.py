@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from heartfelt.analysis.counts import LEAST_ANSWERS
 from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.results import ALL, Checks
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
+from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, p_value, percent_interval, plural, share
 
