@@ -52,7 +52,9 @@ def test_musav(shared_data: Path) -> None:
     # Counted by hand from the file: 1,742 pairs have two or more answers for one song, 193 for a tie.
     assert (result.agreement.with_majority, result.agreement.majority_tie) == (1935, 193)
     first = analysis.summary.verdict_groups.bottom_line
-    assert first.startswith("In arousal, 84% of 2,084 pairs of stimuli have a majority for one of the two; the best")
+    assert first.startswith(
+        "In arousal, 84% of 2,084 pairs of stimuli have a majority for one of the two; the best"
+    )
 
 
 def test_vgmidi(shared_data: Path) -> None:
