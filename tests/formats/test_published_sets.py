@@ -10,9 +10,9 @@ import pytest
 
 import heartfelt
 from heartfelt.errors import InputError
-from heartfelt.snapshot.folder import load
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import members, pairs
+from heartfelt.snapshot.folder import load
 
 
 def comes_back(snapshot: Snapshot, folder: Path, format: str = "long") -> None:
