@@ -14,7 +14,7 @@ from heartfelt.analysis.comparisons import comparison_results
 from heartfelt.analysis.methods_text import collected
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
 from heartfelt.analysis.trace_analysis import trace_results
-from heartfelt.analysis.verdict import bottom_line
+from heartfelt.analysis.verdict import bottom_line, next_step
 from heartfelt.analysis.verdict_comparisons import sentences as comparison_sentences
 from heartfelt.analysis.verdict_raters import sentences as rater_sentences
 from heartfelt.report.sections.opening import raters_fact
@@ -72,6 +72,18 @@ def test_the_findings_behind_the_flags_add_up(summary: Summary) -> None:
         "3 of 8 raters are flagged, some for two reasons: 1 with answers unrelated to the stimuli, 1 by change only and 2 in 1"
         " group with parallel answers."
     ) in " ".join(rater_sentences(both))
+
+
+def test_one_flagged_rater_is_not_one_of_them(summary: Summary) -> None:
+    def step(flagged: int, dropped: int) -> str:
+        made = flagging(summary, informativeness=flagged)
+        names = tuple(made.screening.flagged)[:dropped]
+        return next_step(replace(made, screening=replace(made.screening, dropped_by_default=names)))
+
+    again = "`--policy default` repeats the analysis without"
+    assert step(1, 1) == f"Review the flagged rater; {again} them."
+    assert step(3, 3) == f"Review the 3 flagged raters; {again} them."
+    assert step(3, 2) == f"Review the 3 flagged raters; {again} 2 of them."
 
 
 def judged(summary: Summary, **judged_by: int) -> Summary:

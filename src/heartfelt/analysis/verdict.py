@@ -371,10 +371,8 @@ def next_step(summary: Summary) -> str:
         return f"Find out why answers are not used: {lost[1]:,} {'is' if lost[1] == 1 else 'are'} lost to “{lost[0]}”."
     excluded = [rater for rater in screening.dropped_by_default if rater not in screening.dropped]
     if excluded and not screening.dropped:
-        return (
-            f"Review the {plural(len(screening.flagged), 'flagged rater')}; `--policy default` repeats the analysis without"
-            f" {len(excluded)} of them."
-        )
+        some = f"{len(excluded)} of them" if len(excluded) < len(screening.flagged) else "them"
+        return f"Review {_flagged_raters(summary)}; `--policy default` repeats the analysis without {some}."
     weakest = _weakest(summary)
     if weakest:
         return weakest
@@ -382,10 +380,15 @@ def next_step(summary: Summary) -> str:
     if close:
         return close
     if screening.flagged and not screening.dropped:
-        return f"Review the {plural(len(screening.flagged), 'flagged rater')} before you publish."
+        return f"Review {_flagged_raters(summary)} before you publish."
     return (
         "Use the labels: `heartfelt bench` scores predictors against them, `heartfelt publish` releases them."
     )
+
+
+def _flagged_raters(summary: Summary) -> str:
+    count = len(summary.screening.flagged)
+    return "the flagged rater" if count == 1 else f"the {count:,} flagged raters"
 
 
 def _weakest(summary: Summary) -> str:
