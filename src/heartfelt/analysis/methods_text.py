@@ -41,6 +41,8 @@ def collected(summary: Summary, study: Study) -> str:
     if not c.answers:
         return f"Published means of {rated} on {names} were analysed; no single ratings were available."
     who = plural(c.raters, "rater") if c.raters else "Raters whose identity was not recorded"
+    inferred = summary.source.inferred_raters
+    who += f" (inferred from {inferred})" if inferred else ""
     spread = ""
     per = {int(n): items for n, items in c.ratings_per_item.items()}
     if per:

@@ -70,6 +70,7 @@ def load(folder: Path | str) -> Snapshot:
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
         tuple(made.get("reading", ())),
         tuple(from_json(MarkedColumn, column) for column in made.get("marked_columns", ())),
+        made.get("inferred_raters", ""),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():

@@ -75,6 +75,8 @@ class Source:
     """How columns of a plain table were understood, a sentence each, so that a wrong reading is seen at once."""
     marked_columns: tuple[MarkedColumn, ...] = field(default=(), metadata={"omit": True})
     """Columns that seem to mark anchors, practice, attention checks or exclusions, and are not used."""
+    inferred_raters: str = field(default="", metadata={"omit": True})
+    """What raters were told apart by, where the source has no ids for them."""
 
 
 @dataclass(frozen=True, slots=True)
