@@ -211,6 +211,7 @@ def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
         correlation,
         rmse,
         accuracy,
+        None if of_votes is None else of_votes.smooth,
         None if of_votes is None else of_votes.cell_means,
         None if of_votes is None else of_votes.human,
         main.metric,

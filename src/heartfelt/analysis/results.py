@@ -57,11 +57,15 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """The best a predictor can be expected to reach, by metric; within cells and by system for the main ``metric``."""
+    """The best a predictor can be expected to reach, by metric; within cells and by system for the main ``metric``.
+
+    The bounds of ``accuracy`` assume no shape of the vote distributions, ``accuracy_smooth`` a smooth family of them.
+    """
 
     correlation: Estimate
     rmse: Estimate | None = field(default=None, metadata=OMIT)
     accuracy: Estimate | None = field(default=None, metadata=OMIT)
+    accuracy_smooth: Estimate | None = field(default=None, metadata=OMIT)
     accuracy_cell_means: Estimate | None = field(default=None, metadata=OMIT)
     accuracy_human: Estimate | None = field(default=None, metadata=OMIT)
     metric: str | None = field(default=None, metadata=OMIT)

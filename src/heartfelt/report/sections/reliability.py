@@ -19,7 +19,7 @@ from heartfelt.wording import number, percent, spaced
 COEFFICIENTS = (
     "alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k", "split_half",
 )  # fmt: skip
-CEILINGS = ("correlation", "rmse", "accuracy", "within_cells", "cell_means", "human")
+CEILINGS = ("correlation", "rmse", "accuracy", "accuracy_smooth", "within_cells", "cell_means", "human")
 AGREEMENT = (
     "alpha_ordinal", "cohen_kappa_quadratic", "fleiss_kappa", "cohen_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement",
     "pairwise_accuracy", "pairwise_balanced_accuracy", "leave_one_out",
