@@ -133,6 +133,7 @@ def analyze(
     covariates: Sequence[str] = (),
     resamples: int = 1000,
     seed: int = 0,
+    future_raters: Literal["alike", "careless"] = "alike",
     progress: Progress | None = None,
 ) -> Analysis:
     """Measure everything a report shows: reliability, ceilings, systems, effects, raters.
@@ -149,6 +150,8 @@ def analyze(
         Numeric columns of the stimuli, or ``loudness``, to hold constant.
     resamples, seed : int
         Of the intervals that resample.
+    future_raters : {"alike", "careless"}
+        Whom intervals of reliability are for: raters like these, or raters some of whom are careless.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
@@ -167,7 +170,12 @@ def analyze(
     from heartfelt.analysis import AnalyzeOptions, analyze
 
     options = AnalyzeOptions(
-        policy=policy, by=by, covariates=tuple(covariates), resamples=resamples, seed=seed
+        policy=policy,
+        by=by,
+        covariates=tuple(covariates),
+        resamples=resamples,
+        seed=seed,
+        future_raters=future_raters,
     )
     return analyze(snapshot_of(source), options, progress)
 

@@ -45,7 +45,7 @@ from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import ellipses, quadrants
 from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
-from heartfelt.analysis.reliability import pooled_reliability, reliability
+from heartfelt.analysis.reliability import Figures, for_future_raters, pooled_reliability, reliability
 from heartfelt.analysis.results import Counts, Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
@@ -58,6 +58,7 @@ from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import Policy, parse_policy
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
+from heartfelt.stats.estimate import FutureRaters, check_future_raters
 
 SCHEMA = 1
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
@@ -78,7 +79,8 @@ class AnalyzeOptions:
     ``policy`` decides which raters are kept; the usual one flags and keeps everybody. ``resamples`` is for the intervals that
     draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with; ``loudness`` is measured
     from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared.
-    ``preregistration`` is a preregistration.json that the analysis lists deviations from.
+    ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``future_raters`` says whom intervals
+    of reliability and agreement are for: raters like these (``alike``), or raters some of whom are ``careless``.
     """
 
     policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
@@ -87,12 +89,14 @@ class AnalyzeOptions:
     covariates: tuple[str, ...] = ()
     by: str | None = None
     preregistration: Path | None = None
+    future_raters: FutureRaters = "alike"
 
     def __post_init__(self) -> None:
         if self.resamples < 100:
             raise InputError(
                 f"{self.resamples} resamples give no usable interval.", "Ask for 1,000, or at least 100."
             )
+        check_future_raters(self.future_raters)
         object.__setattr__(self, "policy", parse_policy(self.policy))
         object.__setattr__(self, "covariates", tuple(self.covariates))
 
@@ -124,8 +128,9 @@ def analyze(
     panel, default = _screened(snapshot, options, failures)
     material = prepare(panel.snapshot())
     step(1)
-    trust = guard("reliability", {}, reliability, material, seed)
-    pooled = guard("reliability_pooled", None, pooled_reliability, material, seed)
+    whom = options.future_raters
+    trust = _for_future_raters(guard("reliability", {}, reliability, material, seed), whom)
+    pooled = _for_future_raters(guard("reliability_pooled", None, pooled_reliability, material, seed), whom)
     step(2)
     own, scores = _side(material, trust, covariates, failures, seed)
     if "means" in failures.reasons:
@@ -161,12 +166,15 @@ def analyze(
         hash=snapshot.hash,
         policy=options.rules,
         seed=seed,
+        future_raters=whom,
         counts=counted,
         answers_used=guard("answers_used", AnswersUsed(0, 0), answers_used, material, panel, comparisons),
         reliability=trust,
         reliability_pooled=pooled,
-        agreement=guard("agreement", None, agreement, material, trust),
-        agreement_pooled=guard("agreement_pooled", None, agreement, material, pooled or {}, pooled=True),
+        agreement=_for_future_raters(guard("agreement", None, agreement, material, trust), whom),
+        agreement_pooled=_for_future_raters(
+            guard("agreement_pooled", None, agreement, material, pooled or {}, pooled=True), whom
+        ),
         checks=guard("checks", None, checks, material),
         covariates=tuple(covariates),
         anova=own.anova,
@@ -207,6 +215,11 @@ def analyze(
     pairs = guard("pairs of stimuli", pl.DataFrame(), majorities, material.snapshot)
     made = (material.labels.strengths, material.labels.courses, pairs)
     return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary, *made)
+
+
+def _for_future_raters(parts: dict[str, Figures] | None, whom: FutureRaters) -> Any:
+    """The figures of every question for these future raters; None where there are none."""
+    return None if parts is None else {name: for_future_raters(part, whom) for name, part in parts.items()}
 
 
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:

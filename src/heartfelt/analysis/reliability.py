@@ -9,17 +9,17 @@ different for every item; the ceilings are those of `heartfelt.stats.reliability
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
-from heartfelt.analysis.results import Ceilings, Level, Reliability, VarianceShares
+from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
 from heartfelt.stats.agreement import alpha
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.reliability import icc, raters_needed, reliability_with, split_half, variance_components
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
@@ -32,6 +32,7 @@ MOST_GROUPS = 60
 LEFT_TO_POOL = "given for all questions on this scale together"
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
+Figures = TypeVar("Figures", Reliability, Agreement, VarianceShares)
 Three: TypeAlias = tuple[Estimate, Estimate, Estimate]
 Six: TypeAlias = tuple[Estimate, Estimate, Estimate, Estimate, Estimate, Estimate]
 FROM_MEANS = "one-way analysis of variance from published means, spreads and counts"
@@ -111,8 +112,26 @@ def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
         reliability_with={str(k): reliability_with(single, k) for k in RATERS},
         raters_needed={name: whole(e.value) for name, e in needed.items()},
         raters_needed_between={name: (whole(e.low), whole(e.high)) for name, e in needed.items()},
+        raters_needed_if_careless={name: whole(e.bound_if_careless) for name, e in needed.items()},
         single_rating=single.method,
     )
+
+
+def for_future_raters(made: Figures, future_raters: FutureRaters) -> Figures:
+    """The same figures with intervals for raters like these, or reaching to the bounds if some future ones are careless."""
+    if future_raters == "alike":
+        return made
+    changed: dict[str, Any] = {
+        part.name: estimate.for_future_raters(future_raters)
+        for part in fields(made)
+        if isinstance(estimate := getattr(made, part.name), Estimate)
+    }
+    if isinstance(made, Reliability) and made.variance_components is not None:
+        changed["variance_components"] = for_future_raters(made.variance_components, future_raters)
+    out = replace(made, **changed)
+    if isinstance(out, Reliability) and out.reliability_with:
+        return with_more_raters(out, out.icc1 if out.icc2.is_missing else out.icc2)
+    return out
 
 
 def _nothing(why: str, method: bool = False) -> Reliability:

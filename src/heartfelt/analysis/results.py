@@ -93,7 +93,8 @@ class Reliability:
     """How far the ratings of one question can be trusted, or of the ``n_questions`` questions on one scale together.
 
     ``reliability_with`` is that of the mean of so many raters; ``raters_needed`` how many a target takes, and
-    ``raters_needed_between`` its bounds; ``single_rating`` names the coefficient both are worked out from.
+    ``raters_needed_between`` its bounds and ``raters_needed_if_careless`` the upper one if some future raters are
+    careless; ``single_rating`` names the coefficient they are worked out from.
     """
 
     alpha_interval: Estimate
@@ -113,6 +114,7 @@ class Reliability:
     raters_needed_between: Mapping[str, tuple[int | None, int | None]] = field(
         default_factory=dict, metadata=OMIT
     )
+    raters_needed_if_careless: Mapping[str, int | None] = field(default_factory=dict, metadata=OMIT)
     single_rating: str | None = field(default=None, metadata={"key": "from", "omit": "none"})
     n_questions: int | None = field(default=None, metadata=OMIT)
 

@@ -17,6 +17,7 @@ from heartfelt.analysis.highlights import (
     covered,
     covers_pools,
     differs,
+    if_careless,
     information,
     main_effects,
     main_questions,
@@ -285,7 +286,7 @@ def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[s
         if labels.value <= 0:
             yield f"{text}; the means say nothing about how stimuli differ."
         else:
-            text += f", {interval(labels, bare=True)} for the mean of a stimulus ({fitness(labels)})"
+            text += f", {interval(labels, bare=True)} for the mean of a stimulus ({fitness(labels)}{if_careless(labels)})"
             yield f"{text}{_needed(trust)}."
 
 

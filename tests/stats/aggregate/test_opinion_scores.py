@@ -174,7 +174,8 @@ def rated(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("items", "raters", "per_item"), [(60, 12, 3), (60, 12, 12), (60, 40, 4), (30, 6, 6), (60, 4, 4), (60, 3, 3)]
+    ("items", "raters", "per_item"),
+    [(60, 12, 3), (60, 12, 12), (60, 40, 4), (30, 6, 6), (60, 4, 4), (60, 3, 3)],
 )
 @pytest.mark.parametrize("kind", ["alike", "unequal noise", "unequal gain"])
 def test_shrunken_p910_intervals_cover(items: int, raters: int, per_item: int, kind: str) -> None:

@@ -188,9 +188,7 @@ class _Both:
         return panels[1] @ leader, panels[1] @ outright**power, panels[1] @ same
 
 
-def with_chance(
-    value: float, low: float, high: float, labels: int, confidence: float
-) -> tuple[float, float]:
+def with_chance(value: float, low: float, high: float, labels: int, confidence: float) -> tuple[float, float]:
     """Bounds widened by the chance of a score on so many labels."""
     from scipy.special import ndtri
 

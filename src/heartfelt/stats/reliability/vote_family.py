@@ -68,7 +68,9 @@ class VoteFamily:
         rng = stream(seed, "ceiling", "vote family")
         category = rng.choice(self.shares.size, DRAWS, p=self.shares)
         by = np.where(rng.random(DRAWS) < undecided, 0.0, lean)[:, None]
-        weight = np.exp(log_concentration) * ((1.0 - by) * self.shares + by * np.eye(self.shares.size)[category])
+        weight = np.exp(log_concentration) * (
+            (1.0 - by) * self.shares + by * np.eye(self.shares.size)[category]
+        )
         drawn = rng.standard_gamma(np.maximum(weight, 1e-6)) + 1e-300
         out: Matrix = drawn / drawn.sum(axis=1, keepdims=True)
         return out
@@ -92,7 +94,9 @@ def fit_family(counts: Matrix, critical: float, seed: int) -> VoteFamily:
         if reached.size:
             chosen = reached[np.unique(np.linspace(0, reached.size - 1, MOST_LEANS).astype(np.int64))]
             edges |= {
-                (part, row, int(end)) for row in chosen.tolist() for end in np.flatnonzero(within[row])[[0, -1]]
+                (part, row, int(end))
+                for row in chosen.tolist()
+                for end in np.flatnonzero(within[row])[[0, -1]]
             }
 
     def point(at: tuple[int, int, int]) -> Point:
@@ -167,7 +171,9 @@ def smooth_ceiling(
     return estimate.with_interval(low, high, f"{INTERVAL}; {check}", confidence)
 
 
-def _expected_score(points: Matrix, panels: Panels, categories: Ints, metric: CategoryMetric, seed: int) -> float:
+def _expected_score(
+    points: Matrix, panels: Panels, categories: Ints, metric: CategoryMetric, seed: int
+) -> float:
     """The expected score of each item's long-run category, on panels drawn once for each item."""
     rng = stream(seed, "ceiling", "panels of the family")
     wins = np.zeros_like(points)
