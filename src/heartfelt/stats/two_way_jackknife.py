@@ -12,8 +12,9 @@ are assumed, which intervals from a likelihood do.
 
 Reliabilities and agreement have two intervals. The one *for raters like these* draws the raters' part towards
 what unequal gains usually cause, as a few raters hardly show it: with r the reliability and a standard
-deviation of .3 between gains (three published panels: .29 to .37), Var(r) = 4 (.3 r (1 - r))^2 / R counts as
-much as ``_PRIOR_DF`` further raters. And the bound *if some future raters are careless*: a panel may happen
+deviation of .35 between gains (published panels: .29 to .37), Var(r) = 4 (.35 r (1 - r))^2 / R counts as much
+as four further raters, unless the panel is precise enough to show that its raters differ less (the upper 90%
+bound of V_raters). And the bound *if some future raters are careless*: a panel may happen
 to contain no careless rater although its population does. By the rule of three, up to three in R + 3 may be
 careless where none of R was; a reliability would then be lower by the share of pairs of raters that are both
 attentive, R (R - 1) / ((R + 3) (R + 2)). That distance is added in quadrature to the half width from V.
@@ -51,7 +52,7 @@ BLOCK = 200_000
 MANY_RATINGS, FEW_GROUPS = 200_000, 10
 _FEW_RATERS = 4.0
 _UNSEEN = 3.0
-_USUAL_GAIN, _PRIOR_DF = 0.3, 4.0
+_USUAL_GAIN, _PRIOR_DF, _SHOWN = 0.35, 4.0, 0.1
 FOR_ALIKE = "for raters like these"
 
 
@@ -129,8 +130,14 @@ class TwoWaySpread:
 
         ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance.
         """
-        raters, seen = max(self.rater_count - 1.0, 0.0), max(self.raters - self.ratings, 0.0)
+        from scipy.special import chdtri
+
+        # Two raters cannot be left out: nothing is seen of how they differ, and the usual stands alone.
+        raters = max(self.rater_count - 1.0, 1e-3) if self.raters > 0 else 0.0
+        seen = max(self.raters - self.ratings, 0.0)
         usual = (2.0 * response * _USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
+        if raters:
+            usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - _SHOWN)))
         part = (_PRIOR_DF * usual + raters * seen) / (_PRIOR_DF + raters)
         variance = self.items + part
         doubt = self.items**2 / max(self.item_count - 1.0, 1.0) + part**2 / (_PRIOR_DF + raters)

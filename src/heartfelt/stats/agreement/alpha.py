@@ -125,7 +125,8 @@ def _jackknife(
         ratings.sizes[used],
         taken[there],
     )
-    return with_bounds(estimate, spread, plan)
+    per_item = float(ratings.sizes[used].mean())
+    return with_bounds(estimate, spread, plan, per_item=per_item)
 
 
 def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval, seed: int) -> Estimate:

@@ -7,7 +7,7 @@ leaving out one item, one rater and one rating at a time,
 
 The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
 where the statistic is unbounded (inverse hyperbolic tangent for coefficients, logit for shares) with
-Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
+Student's t (alpha on the scale of log F, as intraclass correlations), its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
 Coefficients have two intervals, as intraclass correlations have (``stats.two_way_jackknife``): one for raters like
 these, and with ``bound_if_careless`` how low they may be if some future raters are careless.
 
@@ -36,8 +36,10 @@ from heartfelt.stats.two_way_jackknife import (
     TwoWaySpread,
     attentive_pairs,
     effective,
+    from_log_f,
     half_width,
     jackknife_variance,
+    on_log_f,
 )
 from heartfelt.wording import plural
 
@@ -117,7 +119,7 @@ def leave_out(
         why = "without one of the raters nothing is left"
     items, item_count = jackknife_variance(by_item), effective(item_sizes)
     if why or by_rater is None or rater_sizes is None:
-        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0), why
+        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0 if by_rater is None else by_rater.size), why
     count, first, second = cells
     ratings = max(second - first * first / count, 0.0) if count > 1 else 0.0
     raters = jackknife_variance(by_rater)
@@ -125,9 +127,16 @@ def leave_out(
 
 
 def with_bounds(
-    estimate: Estimate, spread: tuple[TwoWaySpread, str] | str, plan: Interval, scale: str = "coefficient"
+    estimate: Estimate,
+    spread: tuple[TwoWaySpread, str] | str,
+    plan: Interval,
+    scale: str = "coefficient",
+    per_item: float | None = None,
 ) -> Estimate:
-    """Return the estimate with jackknife bounds, or with the reason why it has none."""
+    """Return the estimate with jackknife bounds, or with the reason why it has none.
+
+    A coefficient that is a reliability of single ratings says how many there are ``per_item``.
+    """
     if estimate.value is None:
         return estimate
     if isinstance(spread, str):
@@ -136,15 +145,19 @@ def with_bounds(
     name, both = "two-way jackknife over items and raters", False
     if plan.resample == "items":
         name, two_way = "jackknife over items", TwoWaySpread(two_way.items, 0.0, 0.0, two_way.item_count, 1.0)
+    elif scale == "coefficient" and (not why_items_only or two_way.rater_count == 2):
+        both = True
+        if why_items_only:
+            name = f"jackknife over items, raters assumed to differ as usual ({why_items_only})"
     elif why_items_only:
         name = f"jackknife over items ({why_items_only})"
-    elif scale == "coefficient":
-        both = True
+    if not both or estimate.value <= 0:
+        per_item = None
     if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
         return estimate.without_interval(
             "leaving out any item or rater changes nothing, which would make an interval without width"
         )
-    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, both)
+    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, both, per_item)
     if isinstance(bounds, str):
         return estimate.without_interval(bounds)
     low, high, careless = bounds
@@ -155,24 +168,31 @@ def with_bounds(
 
 
 def _bounds(
-    value: float, spread: TwoWaySpread, confidence: float, scale: str, both: bool
+    value: float, spread: TwoWaySpread, confidence: float, scale: str, both: bool, per_item: float | None
 ) -> tuple[float, float, float | None] | str:
-    """Bounds on the logit scale and, of a coefficient over ``both`` items and raters, the lower one if some are careless."""
+    """Bounds on an unbounded scale and, of a coefficient over ``both`` items and raters, the lower one if some are careless."""
     from scipy.special import expit, logit
 
     low, high = (0.0, 1.0) if scale == "share" else (-1.0, 1.0)
     if min(value - low, high - value) < 1e-12:
         return f"the value lies on the edge of its range, {value:g}"
-    # Both scales are the same map, stretched: logit((value - low) / (high - low)).
     width = high - low
-    unit = (value - low) / width
-    slope, centre = 1.0 / (width * unit * (1 - unit)), float(logit(unit))
+
+    def to(x: float) -> float:
+        # Logit and inverse hyperbolic tangent are the same map, stretched.
+        return float(logit((x - low) / width)) if per_item is None else on_log_f(x, per_item)
+
+    def back(z: float) -> float:
+        return low + width * float(expit(z)) if per_item is None else from_log_f(z, per_item)
+
+    slope = width / ((value - low) * (high - value))
+    if per_item is not None:
+        slope = per_item / ((1.0 - value) * (1.0 + (per_item - 1.0) * value))
+    centre = to(value)
     half, careless = half_width(spread.variance, spread.df, confidence) * slope, None
     if both:
-        attentive = attentive_pairs(spread.rater_count) * value
-        distance = centre - float(logit((attentive - low) / width)) if value > 0 else 0.0
+        distance = centre - to(attentive_pairs(spread.rater_count) * value) if value > 0 else 0.0
         away = spread.reach_if_careless(distance / slope, confidence) * slope
         half = spread.reach_alike(max(value, 0.0) * (1.0 - value), confidence) * slope
-        careless = low + width * float(expit(centre - max(away, half)))
-    first, last = (low + width * float(expit(z)) for z in (centre - half, centre + half))
-    return first, last, careless
+        careless = back(centre - max(away, half))
+    return back(centre - half), back(centre + half), careless
