@@ -14,7 +14,8 @@ Reliabilities and agreement have two intervals. The one *for raters like these* 
 what unequal gains usually cause, as a few raters hardly show it: with r the reliability and a standard
 deviation of .35 between gains (published panels: .29 to .37), Var(r) = 4 (.35 r (1 - r))^2 / R counts as much
 as four further raters, unless the panel is precise enough to show that its raters differ less (the upper 90%
-bound of V_raters). And the bound *if some future raters are careless*: a panel may happen
+bound of V_raters). The part over items is drawn towards that of normal items in the same way, as much as
+four further items would. And the bound *if some future raters are careless*: a panel may happen
 to contain no careless rater although its population does. By the rule of three, up to three in R + 3 may be
 careless where none of R was; a reliability would then be lower by the share of pairs of raters that are both
 attentive, R (R - 1) / ((R + 3) (R + 2)). That distance is added in quadrature to the half width from V.
@@ -125,23 +126,28 @@ class TwoWaySpread:
         half = half_width(self.variance, self.df, confidence)
         return centre - half, centre + half
 
-    def reach_alike(self, response: float, confidence: float) -> float:
+    def reach_alike(self, response: float, confidence: float, normal_items: float | None = None) -> float:
         """How far bounds for raters like these lie from the value.
 
-        ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance.
+        ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance;
+        ``normal_items`` the variance over items that normal items would give, which counts as four further items.
         """
         from scipy.special import chdtri
 
         # Two raters cannot be left out: nothing is seen of how they differ, and the usual stands alone.
         raters = max(self.rater_count - 1.0, 1e-3) if self.raters > 0 else 0.0
-        seen = max(self.raters - self.ratings, 0.0)
+        seen = (1.0 + 1.0 / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
         usual = (2.0 * response * _USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
         if raters:
             usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - _SHOWN)))
         part = (_PRIOR_DF * usual + raters * seen) / (_PRIOR_DF + raters)
-        variance = self.items + part
-        doubt = self.items**2 / max(self.item_count - 1.0, 1.0) + part**2 / (_PRIOR_DF + raters)
-        return half_width(variance, variance**2 / doubt if doubt > 0 else self.item_count - 1.0, confidence)
+        free = max(self.item_count - 1.0, 1.0)
+        items = self.items
+        if normal_items is not None:
+            items = (_PRIOR_DF * normal_items + free * self.items) / (_PRIOR_DF + free)
+        variance = items + part
+        doubt = items**2 / free + part**2 / (_PRIOR_DF + raters)
+        return half_width(variance, variance**2 / doubt if doubt > 0 else free, confidence)
 
     def reach_if_careless(self, distance: float, confidence: float) -> float:
         """How far the bound lies if unseen careless raters may move the statistic by ``distance``."""
@@ -258,6 +264,11 @@ def log_ratio(part: Floats, rest: Floats, k: float) -> Floats:
 def on_log_f(reliability: float, k: float) -> float:
     """A reliability of single ratings on the log F scale of k ratings."""
     return float(np.log(max(1.0 + k * reliability / (1.0 - reliability), 1e-6)))
+
+
+def normal_log_f(items: float, k: float) -> float:
+    """The variance of log F that normal ratings of so many items, k each, would give."""
+    return 2.0 / max(items - 1.0, 1.0) * (1.0 + 1.0 / max(k - 1.0, 0.5))
 
 
 def from_log_f(z: float, k: float) -> float:

@@ -39,6 +39,7 @@ from heartfelt.stats.two_way_jackknife import (
     from_log_f,
     half_width,
     jackknife_variance,
+    normal_log_f,
     on_log_f,
 )
 from heartfelt.wording import plural
@@ -185,14 +186,15 @@ def _bounds(
     def back(z: float) -> float:
         return low + width * float(expit(z)) if per_item is None else from_log_f(z, per_item)
 
-    slope = width / ((value - low) * (high - value))
+    slope, normal_items = width / ((value - low) * (high - value)), None
     if per_item is not None:
         slope = per_item / ((1.0 - value) * (1.0 + (per_item - 1.0) * value))
+        normal_items = normal_log_f(spread.item_count, per_item) / slope**2
     centre = to(value)
     half, careless = half_width(spread.variance, spread.df, confidence) * slope, None
     if both:
         distance = centre - to(attentive_pairs(spread.rater_count) * value) if value > 0 else 0.0
         away = spread.reach_if_careless(distance / slope, confidence) * slope
-        half = spread.reach_alike(max(value, 0.0) * (1.0 - value), confidence) * slope
+        half = spread.reach_alike(max(value, 0.0) * (1.0 - value), confidence, normal_items) * slope
         careless = back(centre - max(away, half))
     return back(centre - half), back(centre + half), careless
