@@ -6,15 +6,16 @@ leaving out one item, one rater and one rating at a time,
     variance = V_items + (1 + 4 / raters) max(V_raters - V_ratings, 0).
 
 The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
-where the statistic is unbounded (inverse hyperbolic tangent for coefficients, logit for shares) with
-Student's t (alpha on the scale of log F, as intraclass correlations), its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
+where the statistic is unbounded (inverse hyperbolic tangent for coefficients, log F for alpha, logit for shares) with
+Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
 Coefficients have two intervals, as intraclass correlations have (``stats.two_way_jackknife``): one for raters like
-these, and with ``bound_if_careless`` how low they may be if some future raters are careless.
+these, and with ``bound_if_careless`` how low they may be if some future raters are careless. Two raters cannot be left
+out: they are assumed to differ as raters usually do.
 
 In simulations with crossed random effects this covers close to 95 in 100, where leaving out items alone
 covers as few as 78, and resampling raters and items with replacement (the pigeonhole bootstrap) nearly
-always, at up to twice the width; ``docs/stats/agreement.md`` has the coverage. With fewer than three raters,
-or raters unknown, only items are left out, and the interval's name says so: it then generalises to other items only.
+always, at up to twice the width; ``docs/stats/coverage.md`` has the figures. With raters unknown only items are left out, and
+the interval's name says so: it then generalises to other items only.
 
 Sources: Cameron, Gelbach, Miller, Robust inference with multiway clustering, 2011 (the sum of variances);
 Efron, Stein, The jackknife estimate of variance, 1981; Owen, The pigeonhole bootstrap, 2007.

@@ -229,9 +229,7 @@ def share_bounds(
     """Bounds of the items' share on the log F scale of k ratings; unseen careless raters leave ``attentive`` of it."""
     centre = on_log_f(share, k)
     unseen = on_log_f(attentive * share, k) if share > 0 else centre
-    half = spread.reach_alike(
-        max(-math.expm1(-centre), 0.0), confidence, normal_log_f(spread.item_count, k)
-    )
+    half = spread.reach_alike(max(-math.expm1(-centre), 0.0), confidence, normal_log_f(spread.item_count, k))
     away = max(spread.reach_if_careless(centre - unseen, confidence), half)
     low, careless = (max(min(from_log_f(centre - reach, k), share), floor) for reach in (half, away))
     return low, max(from_log_f(centre + half, k), share), careless
