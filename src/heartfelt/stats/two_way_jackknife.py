@@ -53,7 +53,7 @@ BLOCK = 200_000
 MANY_RATINGS, FEW_GROUPS = 200_000, 10
 _FEW_RATERS = 4.0
 _UNSEEN = 3.0
-_USUAL_GAIN, _PRIOR_DF, _SHOWN = 0.35, 4.0, 0.1
+USUAL_GAIN, _PRIOR_DF, _SHOWN = 0.35, 4.0, 0.1
 FOR_ALIKE = "for raters like these"
 
 
@@ -137,7 +137,7 @@ class TwoWaySpread:
         # Two raters cannot be left out: nothing is seen of how they differ, and the usual stands alone.
         raters = max(self.rater_count - 1.0, 1e-3) if self.raters > 0 else 0.0
         seen = (1.0 + 1.0 / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
-        usual = (2.0 * response * _USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
+        usual = (2.0 * response * USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
         if raters:
             usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - _SHOWN)))
         part = (_PRIOR_DF * usual + raters * seen) / (_PRIOR_DF + raters)

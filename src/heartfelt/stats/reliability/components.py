@@ -40,6 +40,7 @@ from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.two_way_jackknife import (
     FOR_ALIKE,
     NAME,
+    USUAL_GAIN,
     Sums,
     TwoWaySpread,
     attentive_pairs,
@@ -193,9 +194,11 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
     items, raters = spreads[0].item_count, spreads[0].rater_count
     attentive = attentive_pairs(raters)
     worse = residual + (1.0 - attentive) * item + careless_share(raters) * total
+    # Raters' gains are part of the residual: what their spread usually adds to its variance, few raters hardly show.
+    usual = 2.0 / max(raters - 1.0, 1.0) * (USUAL_GAIN**2 * item / residual) ** 2
     reach_item, reach_residual = (
         _chi_square(spreads[0], items, confidence),
-        _chi_square(spreads[2], d.size - items - raters, confidence),
+        _chi_square(spreads[2], d.size - items - raters, confidence, usual),
     )
     of_item, of_residual = _moved(item, noise, reach_item), _moved(residual, 0.0, reach_residual)
     low_item, _ = _moved(item, noise, reach_item, below=attentive * item)
@@ -253,15 +256,15 @@ def _as_items(spread: TwoWaySpread) -> TwoWaySpread:
     return TwoWaySpread(spread.plain_variance, 0.0, 0.0, spread.rater_count, spread.item_count)
 
 
-def _chi_square(spread: TwoWaySpread, levels: float, confidence: float) -> Bounds:
-    """How far the bounds of a log variance lie below and above."""
+def _chi_square(spread: TwoWaySpread, levels: float, confidence: float, usual: float = 0.0) -> Bounds:
+    """How far the bounds of a log variance lie below and above; ``usual`` is the least that goes beyond normal effects."""
     from scipy.special import chdtri
 
     tail = 0.5 - confidence / 2
     least = 2.0 / max(levels - 1.0, 1.0)
     # What goes beyond normal effects is itself estimated: Student's t in place of the normal quantile.
     ratio = half_width(1.0, spread.df, confidence) / half_width(1.0, 1e9, confidence)
-    variance = least + max(spread.variance - least, 0.0) * ratio**2
+    variance = least + max(spread.variance - least, usual) * ratio**2
     fewest = max((min(spread.item_count, spread.rater_count) - 1.0) / 2.0, 1.0)
     df = max(2.0 / variance, fewest)
     low, high = (math.log(float(chdtri(df, p)) / df) for p in (tail, 1.0 - tail))
