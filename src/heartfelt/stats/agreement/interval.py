@@ -6,7 +6,7 @@ leaving out one item, one rater and one rating at a time,
     variance = V_items + (1 + 4 / raters) max(V_raters - V_ratings, 0).
 
 The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
-where the statistic is unbounded (inverse hyperbolic tangent for coefficients, log F for alpha, logit for shares) with
+where the statistic is unbounded (log F for alpha and Fleiss' kappa, inverse hyperbolic tangent for others, logit for shares) with
 Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
 Coefficients have two intervals, as intraclass correlations have (``stats.two_way_jackknife``): one for raters like
 these, and with ``bound_if_careless`` how low they may be if some future raters are careless. Two raters cannot be left
