@@ -126,28 +126,34 @@ class TwoWaySpread:
         half = half_width(self.variance, self.df, confidence)
         return centre - half, centre + half
 
-    def reach_alike(self, response: float, confidence: float, normal_items: float | None = None) -> float:
-        """How far bounds for raters like these lie from the value.
+    def alike(self, usual: float, normal_items: float | None = None) -> tuple[float, float]:
+        """Variance and degrees of freedom for raters like these.
 
-        ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance;
-        ``normal_items`` the variance over items that normal items would give, which counts as four further items.
+        ``usual`` is the variance that usual gains cause, which counts as four further raters; ``normal_items`` that over
+        items which normal items would give, which counts as four further items.
         """
         from scipy.special import chdtri
 
         # Two raters cannot be left out: nothing is seen of how they differ, and the usual stands alone.
         raters = max(self.rater_count - 1.0, 1e-3) if self.raters > 0 else 0.0
         seen = (1.0 + 1.0 / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
-        usual = (2.0 * response * USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
         if raters:
             usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - _SHOWN)))
         part = (_PRIOR_DF * usual + raters * seen) / (_PRIOR_DF + raters)
-        free = max(self.item_count - 1.0, 1.0)
-        items = self.items
+        items, free = self.items, max(self.item_count - 1.0, 1.0)
         if normal_items is not None:
             items = (_PRIOR_DF * normal_items + free * self.items) / (_PRIOR_DF + free)
         variance = items + part
         doubt = items**2 / free + part**2 / (_PRIOR_DF + raters)
-        return half_width(variance, variance**2 / doubt if doubt > 0 else free, confidence)
+        return variance, variance**2 / doubt if doubt > 0 else free
+
+    def reach_alike(self, response: float, confidence: float, normal_items: float | None = None) -> float:
+        """How far bounds for raters like these lie from the value.
+
+        ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance.
+        """
+        usual = (2.0 * response * USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
+        return half_width(*self.alike(usual, normal_items), confidence)
 
     def reach_if_careless(self, distance: float, confidence: float) -> float:
         """How far the bound lies if unseen careless raters may move the statistic by ``distance``."""

@@ -194,16 +194,18 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
     items, raters = spreads[0].item_count, spreads[0].rater_count
     attentive = attentive_pairs(raters)
     worse = residual + (1.0 - attentive) * item + careless_share(raters) * total
-    # Raters' gains are part of the residual: what their spread usually adds to its variance, few raters hardly show.
-    usual = 2.0 / max(raters - 1.0, 1.0) * (USUAL_GAIN**2 * item / residual) ** 2
+    # What raters' gains usually do: they scale the items, and their spread is part of the residual.
+    gains = (2.0 * USUAL_GAIN * item / (item + noise)) ** 2 / raters
+    spread_of_gains = 2.0 / max(raters - 1.0, 1.0) * (USUAL_GAIN**2 * item / residual) ** 2
     reach_item, reach_residual = (
-        _chi_square(spreads[0], items, confidence),
-        _chi_square(spreads[2], d.size - items - raters, confidence, usual),
+        _chi_square(*spreads[0].alike(gains), items, confidence),
+        _chi_square(*spreads[2].alike(spread_of_gains), d.size - items - raters, confidence),
     )
     of_item, of_residual = _moved(item, noise, reach_item), _moved(residual, 0.0, reach_residual)
     low_item, _ = _moved(item, noise, reach_item, below=attentive * item)
     _, high_residual = _moved(residual, 0.0, reach_residual, above=worse)
-    of_rater = _moved(rater, rater_noise, _chi_square(_as_items(spreads[1]), raters, confidence))
+    levels = _as_items(spreads[1])
+    of_rater = _moved(rater, rater_noise, _chi_square(levels.variance, levels.df, raters, confidence))
 
     def residual_share(of_item: Bounds, of_residual: Bounds) -> Bounds:
         parts = (residual, of_residual), (item + rater, _sum((item, of_item), (rater, of_rater)))
@@ -256,18 +258,16 @@ def _as_items(spread: TwoWaySpread) -> TwoWaySpread:
     return TwoWaySpread(spread.plain_variance, 0.0, 0.0, spread.rater_count, spread.item_count)
 
 
-def _chi_square(spread: TwoWaySpread, levels: float, confidence: float, usual: float = 0.0) -> Bounds:
-    """How far the bounds of a log variance lie below and above; ``usual`` is the least that goes beyond normal effects."""
+def _chi_square(variance: float, df: float, levels: float, confidence: float) -> Bounds:
+    """How far the bounds of a log variance of so many levels lie below and above, from its own variance, known with ``df``."""
     from scipy.special import chdtri
 
     tail = 0.5 - confidence / 2
     least = 2.0 / max(levels - 1.0, 1.0)
     # What goes beyond normal effects is itself estimated: Student's t in place of the normal quantile.
-    ratio = half_width(1.0, spread.df, confidence) / half_width(1.0, 1e9, confidence)
-    variance = least + max(spread.variance - least, usual) * ratio**2
-    fewest = max((min(spread.item_count, spread.rater_count) - 1.0) / 2.0, 1.0)
-    df = max(2.0 / variance, fewest)
-    low, high = (math.log(float(chdtri(df, p)) / df) for p in (tail, 1.0 - tail))
+    ratio = half_width(1.0, df, confidence) / half_width(1.0, 1e9, confidence)
+    freedom = max(2.0 / (least + max(variance - least, 0.0) * ratio**2), min((levels - 1.0) / 2.0, 3.0), 1.0)
+    low, high = (math.log(float(chdtri(freedom, p)) / freedom) for p in (tail, 1.0 - tail))
     return low, -high
 
 

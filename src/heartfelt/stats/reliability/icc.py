@@ -45,6 +45,7 @@ from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.two_way_jackknife import (
     FOR_ALIKE,
     NAME,
+    MomentJackknife,
     Sums,
     TwoWaySpread,
     attentive_pairs,
@@ -67,6 +68,7 @@ NAMES = {
     "icc3k": "ICC(3,k) = ICC(C,k)",
 }
 CONSISTENCY = Quantity((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+LEVEL_ROUNDS = 20
 NO_ERROR = "there is no error variance, so the F ratio is infinite"
 NO_ITEMS = "the items differ less than chance allows, so the F ratio is at zero"
 NOT_COMPLETE = "the F interval of a two-way form needs every rater to have rated every item"
@@ -163,7 +165,9 @@ def icc(
     averaged = float(k or (len(d.raters) if d.complete else table.n0))
     singles = [_one_way_icc(table, d, confidence), *_two_way_iccs(table, d, confidence, interval, seed)]
     if interval in ("auto", "jackknife"):
-        singles = [e.for_future_raters(future_raters) for e in _jackknifed(singles, d, table.n0, confidence)]
+        singles = [
+            e.for_future_raters(future_raters) for e in _jackknifed(singles, d, table.n0, confidence, seed)
+        ]
     forms: dict[str, Estimate] = {}
     for form, single in zip(SINGLES, singles, strict=True):
         forms[form] = replace(single, method=f"{NAMES[form]}, {single.method}")
@@ -184,7 +188,9 @@ def _why_none(d: Ratings) -> str | None:
     return "all ratings are equal" if float(np.ptp(d.value)) == 0.0 else None
 
 
-def _jackknifed(singles: list[Estimate], d: Ratings, k: float, confidence: float) -> list[Estimate]:
+def _jackknifed(
+    singles: list[Estimate], d: Ratings, k: float, confidence: float, seed: int
+) -> list[Estimate]:
     """The single-rating forms with two-way jackknife intervals on the log F scale."""
     jackknife = moment_jackknife(d)
     why = jackknife.why_unsteady()
@@ -195,12 +201,28 @@ def _jackknifed(singles: list[Estimate], d: Ratings, k: float, confidence: float
         of_item, _, residual, error = moment_components(sums)
         return [log_f(sums), log_ratio(of_item, error, k), log_ratio(of_item, residual, k)]
 
-    # REML never gives a negative share.
-    floors = (-np.inf, -np.inf, -np.inf) if d.complete else (-np.inf, 0.0, 0.0)
-    return [
-        _on_log_f(*parts, k, confidence)
-        for parts in zip(singles, jackknife.spreads(statistics), floors, strict=True)
-    ]
+    spreads, floors = jackknife.spreads(statistics), (-np.inf, -np.inf, -np.inf)
+    if not d.complete:
+        # REML never gives a negative share, and of incomplete data it knows consistency better than moments do: those of
+        # ratings less their raters' levels come close.
+        floors = (-np.inf, 0.0, 0.0)
+        spreads[2] = MomentJackknife(_without_levels(d, seed)).spreads(lambda sums: [log_f(sums)])[0]
+    return [_on_log_f(*parts, k, confidence) for parts in zip(singles, spreads, floors, strict=True)]
+
+
+def _without_levels(d: Ratings, seed: int) -> Ratings:
+    """The ratings less their raters' levels, as the crossed model predicts them."""
+    fit = fit_crossed(d, seed=seed)
+    if isinstance(fit, str):
+        return d
+    item, rater, residual = (float(v) for v in fit.variances)
+    if min(item, rater, residual) <= 0.0:
+        return d
+    value, level = d.value - float(d.value.mean()), np.zeros(len(d.raters))
+    for _ in range(LEVEL_ROUNDS):
+        shared = np.bincount(d.item, value - level[d.rater]) / (d.per_item + residual / item)
+        level = np.bincount(d.rater, value - shared[d.item]) / (d.per_rater + residual / rater)
+    return replace(d, value=d.value - level[d.rater])
 
 
 def _on_log_f(e: Estimate, spread: TwoWaySpread, floor: float, k: float, confidence: float) -> Estimate:
