@@ -131,6 +131,7 @@ def analyze(
     policy: Policy | str | Path = "flag-only",
     by: str | None = None,
     covariates: Sequence[str] = (),
+    smallest_effect: float | None = None,
     resamples: int = 1000,
     seed: int = 0,
     future_raters: Literal["alike", "careless"] = "alike",
@@ -148,6 +149,8 @@ def analyze(
         A column of the raters whose groups are compared, such as ``language``.
     covariates : sequence of str
         Numeric columns of the stimuli, or ``loudness``, to hold constant.
+    smallest_effect : float, optional
+        The smallest difference between two systems that would matter, in points: tests equivalence within it.
     resamples, seed : int
         Of the intervals that resample.
     future_raters : {"alike", "careless"}
@@ -173,6 +176,7 @@ def analyze(
         policy=policy,
         by=by,
         covariates=tuple(covariates),
+        smallest_effect=smallest_effect,
         resamples=resamples,
         seed=seed,
         future_raters=future_raters,

@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 from heartfelt.analysis import rater_groups, sensitivity
 from heartfelt.analysis.counts import checks
-from heartfelt.analysis.effects import loudness_of, mixed_tables, model_pairs, pairwise, variance_tables
+from heartfelt.analysis.effects import loudness_of, model_pairs, pairwise, variance_tables
 from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import Scores, slopes, stimulus_scores
@@ -54,21 +54,6 @@ def test_quadrants_are_those_of_both_means(material: Material, scores: Scores) -
     assert {row.system for row in result.by_quadrant} == {"all"}
     assert {row.system for row in result.by_system_quadrant} == {"M0", "M1"}
     assert len(result.by_quadrant) == 4 * 2
-
-
-@pytest.mark.slow
-def test_the_mixed_model_names_its_outcome_and_variances(material: Material) -> None:
-    rows = mixed_tables(material)
-    assert [(row.outcome, row.effect) for row in rows] == [
-        (question, effect) for question in ("valence", "arousal") for effect in ("system", "intent")
-    ]
-    for row in rows:
-        assert set(row.variances) == {"rater", "stimulus", "residual"}
-        assert row.model == "system + intent + (1 | rater) + (1 | stimulus)"
-        assert row.deviation == "signed"
-        assert row.n == sum(
-            question.ratings.height for question in material.questions if question.id == row.outcome
-        )
 
 
 def test_lines_meet_what_was_intended_at_the_neutral_point(material: Material, scores: Scores) -> None:

@@ -40,7 +40,7 @@ PARTS = [
     ("agreement", "agreement"),
     ("variance_tables", "anova"),
     ("pairwise", "pairwise"),
-    ("mixed_tables", "mixed"),
+    ("rating_models", "mixed"),
     ("system_means", "systems"),
     ("intent_means", "intents"),
     ("quadrants", "quadrants"),
@@ -93,7 +93,7 @@ def test_failing_screening_judges_nobody(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.slow
 def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.analysis import effects
+    from heartfelt.analysis import rating_models
     from heartfelt.stats.inference import mixed_model as real
 
     calls: list[int] = []
@@ -102,7 +102,7 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
         calls.append(1)
         return broken() if len(calls) == 1 else real(*args, **options)
 
-    monkeypatch.setattr(effects, "mixed_model", sometimes)
+    monkeypatch.setattr(rating_models, "mixed_model", sometimes)
     rows = summary_of(analyze(made(), QUICK))["mixed"]
     by = {name: [row for row in rows if row["outcome"] == name] for name in ("valence", "arousal")}
     assert all("ZeroDivisionError" in row["why_missing"] for row in by["valence"])

@@ -74,7 +74,11 @@ def test_ratings_without_information_are_the_first_sentence(noise: Analysis) -> 
 def test_the_worst_comes_before_a_significant_f(noise: Analysis) -> None:
     """Even where systems differ significantly."""
     row = next(row for row in noise.summary.anova or () if row.effect == "system")
-    result = verdict(replace(noise.summary, anova=(replace(row, f=12.0, p=0.0001),)))
+    model = next(row for row in noise.summary.mixed or () if row.effect == "system")
+    summary = replace(
+        noise.summary, anova=(replace(row, f=12.0, p=0.0001),), mixed=(replace(model, f=12.0, p=0.0001),)
+    )
+    result = verdict(summary)
     assert result.bottom_line.startswith("The ratings carry no detectable information")
     assert any("Systems differ" in sentence for sentence in result.systems)
 

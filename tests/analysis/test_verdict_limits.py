@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
-from heartfelt.analysis.highlights import covered, covers_pools, f_test, information, main_effects
+from heartfelt.analysis.highlights import covered, covers_pools, f_test, highest, information, main_effects
 from heartfelt.analysis.results import Agreement, Chance, CountTest, CountTests, Reliability
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
 from heartfelt.analysis.verdict import bottom_line, reliability_sentences
@@ -41,8 +41,9 @@ def with_p(summary: Summary, anova: float, mixed: float | None) -> Summary:
 @pytest.mark.parametrize(
     ("anova", "mixed", "words"),
     [
-        (0.049, 0.049, "Systems differ in valence and arousal,"),
-        (0.05, 0.001, "No difference between systems is shown"),
+        (0.049, 0.049, "Systems differ in valence ({}) and arousal ({}),"),
+        (0.05, 0.049, "Systems differ in valence ({}) and arousal ({}),"),
+        (0.05, 0.05, "No difference between systems is shown"),
         (0.049, 0.05, "for these raters, not shown for others"),
         (0.049, None, "Systems differ in valence and arousal,"),
     ],
@@ -51,11 +52,13 @@ def test_five_percent_is_where_systems_differ(
     summary: Summary, anova: float, mixed: float | None, words: str
 ) -> None:
     changed = with_p(summary, anova, mixed)
-    assert words in bottom_line(changed)
+    tops = [f"{(highest(row) or ('',))[0]} highest" for row in summary.mixed or () if row.effect == "system"]
+    assert words.format(*tops) in bottom_line(changed)
     text = " ".join(system_sentences(changed))
-    assert ("Systems differ in valence (signed deviation)" in text) == (anova < 0.05)
-    assert ("No difference between systems is shown in valence" in text) == (anova >= 0.05)
-    assert ("systems differ in valence (p = .049)" in text) == (mixed == 0.049)
+    decides = anova if mixed is None else mixed
+    assert ("Systems differ in valence (signed deviation" in text) == (decides < 0.05)
+    assert ("No difference between systems is shown in valence" in text) == (decides >= 0.05)
+    assert ("raters' tastes for systems as samples" in text) == (mixed is not None)
 
 
 @pytest.mark.parametrize(("low", "shown"), [(1e-9, "not shown"), (1.1e-9, "shown"), (None, "unknown")])
@@ -176,13 +179,13 @@ def test_the_rise_in_alpha_is_given_in_sample_and_held_out(summary: Summary) -> 
 
 
 def test_nothing_is_said_of_systems_that_were_not_tested(summary: Summary) -> None:
-    assert "systems" not in bottom_line(replace(summary, anova=())).lower()
+    assert "systems" not in bottom_line(replace(summary, anova=(), mixed=())).lower()
 
 
 @pytest.mark.parametrize(
     ("mixed", "words"),
     [
-        (0.01, "Systems differ in valence (not shown in arousal), "),
+        (0.01, " highest) (not shown in arousal), "),
         (0.05, "for these raters, not shown for others (not shown in arousal), "),
     ],
 )
@@ -194,7 +197,8 @@ def test_questions_without_a_difference_are_named_after_those_with_one(
         replace(row, p=0.05) if row.effect == "system" and row.outcome == "arousal" else row
         for row in changed.anova or ()
     )
-    assert words in bottom_line(replace(changed, anova=rows))
+    tests = tuple(replace(row, p=0.05) if row.outcome == "arousal" else row for row in changed.mixed or ())
+    assert words in bottom_line(replace(changed, anova=rows, mixed=tests))
 
 
 GONE = Estimate.missing("no order")

@@ -18,7 +18,8 @@ from heartfelt.planning.simulation import (
     draw_people,
     interval_width,
     simulate_question,
-    tukey_pairs,
+    system_errors,
+    system_pairs,
 )
 from heartfelt.planning.statistics import statistics
 from heartfelt.snapshot import Snapshot
@@ -87,10 +88,10 @@ def shown(about: Published, question: str) -> dict[str, float]:
     value = table["value"].to_numpy().astype(np.float64)
     systems, intents = parts[0].count, parts[1].count
     nobody = np.zeros(who.count, np.bool_)
-    head, jackknife, effects, cover, _ = statistics(
+    head, jackknife, effects, _, _, moves = statistics(
         who.codes, what.codes, value, nobody, of[0], of[1], systems, intents, about.material.minimum
     )
-    pairs, width = tukey_pairs(effects[:systems], cover, head)
+    pairs, width = system_pairs(effects[:systems], system_errors(jackknife, moves))
     known = dict(zip(FIGURES, head.tolist(), strict=True))
     return {name: known[name] for name in KEYS[:3]} | {
         "difference_width": width,

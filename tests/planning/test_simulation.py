@@ -8,18 +8,28 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import stdtrit
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.planning.builtin import BUILT_IN
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, layout_of, standardised
+from heartfelt.planning.forecasts import question_forecast
 from heartfelt.planning.incidence import Units, assign
 from heartfelt.planning.latent import Components, ScaleUse, latent_parts, latent_total
 from heartfelt.planning.pilot import estimate_pilot, fit_components, rating_table
+from heartfelt.planning.plan import with_taste
 from heartfelt.planning.rehearsed import rehearse
-from heartfelt.planning.simulation import FIGURES, interval_width, simulate_design, tukey_pairs
+from heartfelt.planning.simulation import (
+    FIGURES,
+    interval_width,
+    simulate_design,
+    system_errors,
+    tukey_pairs,
+)
 from heartfelt.planning.statistics import statistics
+from heartfelt.stats.inference import mixed_model
 
 SYSTEMS, INTENTS = ("A", "B", "C"), ("calm", "happy", "sad", "tense")
 
@@ -47,7 +57,7 @@ def test_the_fast_figures_are_those_of_the_analysis(minimum: int) -> None:
     summary = analyze(rehearsed.snapshot, AnalyzeOptions(resamples=100)).summary
     nobody = np.zeros(incidence.raters, np.bool_)
     for name, value in rehearsed.values.items():
-        head, parts, effects, cover, _ = statistics(
+        head, parts, effects, cover, _, moves = statistics(
             incidence.rater, incidence.unit, value, nobody, layout.system, layout.intent, 3, 4, minimum
         )
         known = dict(zip(FIGURES, head.tolist(), strict=True))
@@ -73,6 +83,14 @@ def test_the_fast_figures_are_those_of_the_analysis(minimum: int) -> None:
         assert detected.tolist() == [float(bool(pair.significant)) for pair in pairs]
         widths = [(pair.difference.high or 0) - (pair.difference.low or 0) for pair in pairs]
         assert width == pytest.approx(float(np.mean(widths)), rel=1e-9)
+        jackknife = [
+            pair
+            for pair in summary.pairwise
+            if pair.outcome == name and "jackknife" in pair.method and pair.deviation == "value"
+        ]
+        errors, free = system_errors(parts, moves)
+        halves = [((pair.difference.high or 0) - (pair.difference.low or 0)) / 2 for pair in jackknife]
+        assert (stdtrit(free, 0.975) * errors).tolist() == pytest.approx(halves, rel=1e-6)
         means = [row.means.mean for row in summary.systems or () if row.question == name]
         spans = [(each.high or 0) - (each.low or 0) for each in means]
         assert interval_width(parts) == pytest.approx(float(np.mean(spans)), rel=1e-6)
@@ -90,8 +108,10 @@ def test_dropped_raters_count_as_if_they_had_never_come() -> None:
     _, codes = np.unique(incidence.rater[keep], return_inverse=True)
     nobody = np.zeros(int(codes.max()) + 1, np.bool_)
     part = statistics(codes, incidence.unit[keep], value[keep], nobody, layout.system, layout.intent, 3, 4, 2)
-    for one, other in zip(whole, part, strict=True):
+    for one, other in zip(whole[:-1], part[:-1], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
+    assert np.isnan(whole[-1][:, dropped]).all()
+    np.testing.assert_allclose(whole[-1][:, ~dropped], part[-1], atol=1e-9)
 
 
 @pytest.mark.slow
@@ -145,12 +165,12 @@ def test_latent_parts_add_up_and_gains_take_from_the_residual() -> None:
     pilot = BUILT_IN["aimoclips"].questions["arousal"]
     parts = latent_parts(pilot.scale, pilot.components.as_array[None])[0]
     conveyed = parts[:4].sum()
-    assert parts[:6].sum() + parts[6] * conveyed == pytest.approx(latent_total(parts[None])[0])
+    assert parts[:6].sum() + parts[7] + parts[6] * conveyed == pytest.approx(latent_total(parts[None])[0])
     assert latent_total(parts[None])[0] == pytest.approx(
         pilot.components.total / pilot.scale.variance, rel=0.1
     )
     assert (parts >= 0).all()
-    everything = latent_parts(pilot.scale, np.array([[1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.5]]))[0]
+    everything = latent_parts(pilot.scale, np.array([[1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.5, 0.0]]))[0]
     assert np.isfinite(everything).all()
     assert everything[5] > 0
 
@@ -165,9 +185,9 @@ def test_effects_have_variance_one_whatever_their_arrangement() -> None:
 @pytest.mark.slow
 def test_simulated_studies_have_the_planned_components() -> None:
     """Components estimated from simulated studies are those that were planted, on average."""
-    wanted = Components(0.6, 0.5, 0.2, 0.4, 0.5, 1.8)
+    wanted = Components(0.6, 0.5, 0.2, 0.4, 0.5, 1.5, 0.0, 0.3)
     use = ScaleUse(tuple(float(k) for k in range(1, 10)), (0.1, 0.1, 0.12, 0.12, 0.12, 0.12, 0.12, 0.1, 0.1))
-    scaled = Components(*(wanted.as_array * np.append(np.full(6, use.variance / wanted.total), 1.0)).tolist())
+    scaled = Components.scaled(wanted, use.variance / wanted.total)
     known = replace(BUILT_IN["aimoclips"].questions["valence"], components=scaled, scale=use)
     pilot = replace(BUILT_IN["aimoclips"], questions={"valence": known}, careless=0.0)
     about = material(per_cell=12)
@@ -182,7 +202,8 @@ def test_simulated_studies_have_the_planned_components() -> None:
     mean = np.mean(estimates, axis=0)
     error = np.std(estimates, axis=0, ddof=1) / np.sqrt(30)
     apart = np.abs(mean - scaled.as_array)
-    assert (apart[:6] < 4 * error[:6] + 0.04 * scaled.total).all(), (mean, scaled)
+    apart[6] = 0.0
+    assert (apart < 4 * error + 0.04 * scaled.total).all(), (mean, scaled)
 
 
 @pytest.mark.slow
@@ -198,7 +219,7 @@ def test_a_pilot_gives_back_what_was_planted_with_draws_around_it() -> None:
     rng = np.random.default_rng(0)
     for each in known.questions.values():
         drawn = each.draws(2000, rng)
-        assert drawn.shape == (2000, 7)
+        assert drawn.shape == (2000, 8)
         assert (drawn >= 0).all()
         middle = np.median(drawn, axis=0)
         assert middle[5] == pytest.approx(each.components.residual, rel=0.15)
@@ -220,3 +241,50 @@ def test_no_difference_gives_false_alarms_at_their_rate() -> None:
     alarms = (made.questions["valence"].detected > 0).any(axis=1).mean()
     assert 0.02 < alarms < 0.09, "the family-wise error rate is .05"
     assert (np.abs(made.questions["valence"].planted) < 1e-9).all()
+
+
+@pytest.mark.slow
+def test_the_planned_power_is_that_of_the_model_of_the_ratings() -> None:
+    """Simulated studies, tested by the plan's quick standard errors and by the mixed model the analysis rests on."""
+    about = material(per_cell=4)
+    layout = layout_of(about, design())
+    incidence = assign(layout.units, 5, 12, 20, 0.0, 3)
+    known = replace(BUILT_IN["mos"].questions["quality"], question="valence")
+    pilot = replace(BUILT_IN["mos"], questions={"valence": known})
+    rng, quick, exact = np.random.default_rng(8), [], []
+    nobody = np.zeros(incidence.raters, np.bool_)
+    system = np.array(SYSTEMS)[layout.system[incidence.unit]]
+    intent = np.array(INTENTS)[layout.intent[incidence.unit]]
+    for _ in range(25):
+        made = rehearse(layout, incidence, pilot, about, PlanOptions(effect=0.8), rng)
+        value = made.values["valence"]
+        _, parts, _, _, _, moves = statistics(
+            incidence.rater, incidence.unit, value, nobody, layout.system, layout.intent, 3, 4, 2
+        )
+        quick.append(system_errors(parts, moves)[0])
+        random = {
+            "rater": incidence.rater, "stimulus": incidence.unit, "taste": incidence.rater * 3 + layout.system[incidence.unit]
+        }  # fmt: skip
+        fitted = mixed_model(value, {"system": system, "intent": intent}, random, means_of="system")
+        assert fitted.pairs is not None
+        exact.append([pair.standard_error for pair in fitted.pairs.pairs])
+    assert float(np.mean(quick)) == pytest.approx(float(np.mean(exact)), rel=0.1)
+
+
+@pytest.mark.slow
+def test_tastes_cost_power_and_equivalence_needs_a_margin() -> None:
+    about = material()
+    pilot = BUILT_IN["aimoclips"]
+    found = {}
+    for tastes in (0.0, 1.5):
+        options = PlanOptions(policy="flag-only", effect=1.0, tastes=tastes, smallest_effect=1.0, studies=20)
+        known = replace(
+            pilot, questions={name: with_taste(each, tastes**2) for name, each in pilot.questions.items()}
+        )
+        made = simulate_design(about, design(), known, 0.0, options, 20)
+        found[tastes] = question_forecast("valence", made.questions["valence"], design(), options)
+    assert (found[1.5].difference_width.value or 0) > 1.2 * (found[0.0].difference_width.value or 0)
+    assert (found[1.5].power.value or 0) < (found[0.0].power.value or 0)
+    assert 0 <= (found[1.5].power_equivalence.value or 0) < (found[0.0].power_equivalence.value or 0) <= 1
+    unasked = question_forecast("valence", made.questions["valence"], design(), PlanOptions())
+    assert "--smallest-effect" in (unasked.power_equivalence.why_missing or "")

@@ -22,7 +22,7 @@ from heartfelt.analysis.attributes import field_agreement, field_answers
 from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
-from heartfelt.analysis.effects import Covariates, covariate_columns, mixed_tables, pairwise, variance_tables
+from heartfelt.analysis.effects import Covariates, covariate_columns, pairwise, variance_tables
 from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import (
@@ -45,6 +45,7 @@ from heartfelt.analysis.published import published
 from heartfelt.analysis.quadrants import ellipses, quadrants
 from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
+from heartfelt.analysis.rating_models import RatingModels, rating_models
 from heartfelt.analysis.reliability import Figures, for_future_raters, pooled_reliability, reliability
 from heartfelt.analysis.results import Counts, Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
@@ -79,8 +80,9 @@ class AnalyzeOptions:
     ``policy`` decides which raters are kept; the usual one flags and keeps everybody. ``resamples`` is for the intervals that
     draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with; ``loudness`` is measured
     from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared.
-    ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``future_raters`` says whom intervals
-    of reliability and agreement are for: raters like these (``alike``), or raters some of whom are ``careless``.
+    ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``smallest_effect`` is the smallest
+    difference between two systems that would matter, in points; the study's own is used where none is given. ``future_raters``
+    says whom intervals of reliability and agreement are for: raters like these (``alike``), or raters some of whom are ``careless``.
     """
 
     policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
@@ -90,8 +92,14 @@ class AnalyzeOptions:
     by: str | None = None
     preregistration: Path | None = None
     future_raters: FutureRaters = "alike"
+    smallest_effect: float | None = None
 
     def __post_init__(self) -> None:
+        if self.smallest_effect is not None and not 0 < self.smallest_effect < float("inf"):
+            raise InputError(
+                f"A smallest effect of {self.smallest_effect} is no difference.",
+                "Give a number of points above 0.",
+            )
         if self.resamples < 100:
             raise InputError(
                 f"{self.resamples} resamples give no usable interval.", "Ask for 1,000, or at least 100."
@@ -136,7 +144,8 @@ def analyze(
     if "means" in failures.reasons:
         failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
     step(3)
-    mixed = guard("mixed", (), mixed_tables, material)
+    margin = options.smallest_effect or snapshot.study.smallest_effect
+    rated = guard("mixed", RatingModels(), rating_models, material, scores, margin)
     step(4)
     shapes = guard("ellipses", None, ellipses, material, options.resamples, seed) or (None, None)
     step(5)
@@ -178,8 +187,9 @@ def analyze(
         checks=guard("checks", None, checks, material),
         covariates=tuple(covariates),
         anova=own.anova,
-        pairwise=own.pairwise,
-        mixed=mixed,
+        pairwise=(*rated.pairs, *own.pairwise) if own.pairwise else own.pairwise,
+        mixed=rated.effects,
+        equivalence=rated.equivalence if margin else None,
         questions=guard("questions", (), question_means, scores),
         systems=own.systems,
         intents=guard("intents", (), intent_means, scores),

@@ -2,9 +2,9 @@
 
 Analyses of variance are on the stimuli's mean ratings. Conveyance: signed deviation by system + intent, absolute
 deviation by quadrant + system, and both by system and quadrant with their interaction. Opinion and presence: the mean
-rating by system (and intent, where there are intents). Sums of squares are of type II. The mixed model is on the
-ratings themselves, with raters and stimuli as crossed random effects, so its test of systems also holds for other
-raters.
+rating by system (and intent, where there are intents). Sums of squares are of type II. They take the raters as fixed and every
+stimulus's mean as equally precise; the model of the ratings themselves (``analysis.rating_models``) does neither, and the verdict
+rests on it wherever raters are known.
 
 Pairs are compared in four ways. ``Tukey-Kramer, adjusted means`` belongs to the analysis of variance it is reported with: the
 model's own error term and degrees of freedom, and means adjusted for the model's other factors and covariates (``model`` names
@@ -31,7 +31,7 @@ import polars as pl
 from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
-from heartfelt.analysis.results import Effect, MixedEffect, Outcome, Pair, WithoutCovariates
+from heartfelt.analysis.results import Effect, Outcome, Pair, WithoutCovariates
 from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.progress import Progress
@@ -44,7 +44,6 @@ from heartfelt.stats.inference import (
     games_howell,
     holm,
     marginal_means,
-    mixed_model,
     tukey,
 )
 
@@ -54,7 +53,6 @@ ONE_WAY = "Tukey-Kramer"
 ADJUSTED = "Tukey-Kramer, adjusted means"
 COMPARED = ("system", "quadrant")
 LOUDNESS = "loudness"
-RANDOM = " + (1 | rater) + (1 | stimulus)"
 
 Covariates: TypeAlias = Mapping[str, Mapping[str, float]]
 """A number per stimulus, by the name of the covariate."""
@@ -171,63 +169,29 @@ def _effects(question: QuestionData, model: Model, covariates: Covariates) -> li
                 without_covariates=(
                     None if alone is None else WithoutCovariates(alone.f, alone.p, alone.eta_squared.value)
                 ),
+                unequal_spread=_unequal_spread(frame, model, row.effect),
             )
         )
     return out
 
 
-def mixed_tables(material: Material) -> tuple[MixedEffect, ...]:
-    """The mixed model of every question answered with numbers: system and intent fixed, rater and stimulus random."""
-    rows: list[MixedEffect] = []
-    for question in material.questions:
-        chosen = models(question) if question.level == "interval" and question.items.height else []
-        if not chosen:
-            continue
-        model = Model("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
-        made = attempt(_mixed, question, model)
-        if isinstance(made, Failed):
-            made, model = made.why, chosen[0]
-        if isinstance(made, str):
-            variances = dict.fromkeys(
-                ("rater", "stimulus", "residual"), Estimate.missing(made, "linear mixed model")
-            )
-            head = (question.id, model.outcome, f"{model.formula}{RANDOM}")
-            made = [MixedEffect(*head, name, variances, why_missing=made) for name in model.factors]
-        rows += made
-    return tuple(rows)
+def _unequal_spread(frame: pl.DataFrame, model: Model, factor: str) -> float | None:
+    """The p-value of equal spread between the levels of a factor (Brown and Forsythe 1974); None where it cannot be tested.
 
-
-def _mixed(question: QuestionData, model: Model) -> list[MixedEffect] | str:
-    """The effects, or why there are none."""
-    if question.why_no_raters is not None:
-        return question.why_no_raters
-    references = question.items.select("item", "reference")
-    frame = question.ratings.join(references, on="item", how="left", maintain_order="left")
-    outcome = frame["value"]
-    if model.outcome == "signed":
-        frame = frame.drop_nulls("reference")
-        outcome = frame["value"] - frame["reference"]
-    fixed = {name: frame[name] for name in model.factors}
-    if any(column.n_unique() > MOST_LEVELS for column in fixed.values()):
-        return f"more than {MOST_LEVELS} levels"
-    fitted = mixed_model(outcome, fixed, {"rater": frame["rater"], "stimulus": frame["item"]})
-    return [
-        MixedEffect(
-            outcome=question.id,
-            deviation=model.outcome,
-            model=f"{model.formula}{RANDOM}",
-            effect=row.effect,
-            df=(row.df, row.df_residual),
-            f=row.f,
-            p=row.p,
-            variances=fitted.variances,
-            method=f"{fitted.method}, Satterthwaite degrees of freedom",
-            n=frame.height,
-            notes=tuple(fitted.notes),
-            why_missing=row.why_missing,
-        )
-        for row in fitted.effects
-    ]
+    What the other factors explain one by one is taken out first.
+    """
+    if factor not in model.factors:
+        return None
+    score = frame.select("system", "intent", "quadrant").with_columns(
+        outcome_column(frame, model.outcome).alias("score")
+    )
+    for other in [name for name in model.factors if name != factor]:
+        score = score.with_columns(pl.col("score") - pl.col("score").mean().over(other))
+    apart = score.with_columns((pl.col("score") - pl.col("score").median().over(factor)).abs())
+    apart = apart.filter(pl.len().over(factor) > 1)
+    if apart[factor].n_unique() < 2 or apart["score"].n_unique() < 2:
+        return None
+    return anova(apart["score"], {factor: apart[factor]}).rows[0].p
 
 
 def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tuple[Pair, ...]:
@@ -264,14 +228,15 @@ def model_pairs(pairs: Iterable[Pair] | None, effect: Effect) -> list[Pair]:
     ]
 
 
-def _groups(items: pl.DataFrame, factor: str) -> list[str]:
+def group_names(items: pl.DataFrame, factor: str) -> list[str]:
+    """The levels of a factor, sorted; none where there is one or too many to compare."""
     names = items[factor].drop_nulls().unique().sort().to_list()
     return names if 2 <= len(names) <= MOST_GROUPS else []
 
 
 def _adjusted(question: QuestionData, model: Model, factor: str, covariates: Covariates) -> list[Pair]:
     frame = model.frame(question, covariates)
-    if not _groups(frame, factor):
+    if not group_names(frame, factor):
         return []
     adjusted = marginal_means(
         outcome_column(frame, model.outcome),
@@ -284,7 +249,7 @@ def _adjusted(question: QuestionData, model: Model, factor: str, covariates: Cov
 
 def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair]:
     frame = question.items.drop_nulls([factor] if outcome == "value" else [factor, "deviation"])
-    if not _groups(frame, factor):
+    if not group_names(frame, factor):
         return []
     column, group = outcome_column(frame, outcome), frame[factor]
     return [
@@ -306,7 +271,7 @@ def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model:
 
 def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pair]:
     """All pairs by the two-way jackknife, with Holm's correction."""
-    names = _groups(score.question.items, factor)
+    names = group_names(score.question.items, factor)
     parts = {name: score.changes(score.where(factor, name), outcome) for name in names}
     known = {name: part for name, part in parts.items() if isinstance(part, Changes)}
     pairs = [(a, b, difference(known[a], known[b])) for a, b in combinations(known, 2)]

@@ -131,8 +131,21 @@ def tests(summary: Summary) -> Iterator[str]:
         )
     if summary.systems:
         yield "intervals of means took stimuli and raters as samples (two-way jackknife)"
-    if any(row.f is not None for row in summary.mixed or ()):
-        yield "a linear mixed model with crossed random intercepts of raters and stimuli tested systems on the ratings themselves"
+    fitted = [row for row in summary.mixed or () if row.f is not None and row.effect == "system"]
+    if any("rater x system" in row.variances for row in fitted):
+        yield (
+            "linear mixed models of the single ratings tested systems, with random intercepts of raters, stimuli and raters within"
+            " systems (their tastes for systems), restricted maximum likelihood, Satterthwaite degrees of freedom and Tukey's"
+            " correction over the pairs"
+        )
+    elif fitted:
+        yield (
+            "linear mixed models of the single ratings tested systems, with crossed random intercepts of raters and stimuli; the"
+            " design cannot tell raters' tastes for systems from other variation"
+        )
+    if summary.equivalence:
+        margin = number(summary.equivalence[0].margin, 2)
+        yield f"equivalence of systems within {margin} points was tested by two one-sided tests in the same model (Holm)"
 
 
 def comparison_methods(summary: Summary) -> Iterator[str]:

@@ -228,12 +228,17 @@ class Effect:
     n: int | None = None
     notes: tuple[str, ...] = ()
     why_missing: str | None = field(default=None, metadata=OMIT)
+    unequal_spread: float | None = field(default=None, metadata=OMIT_NONE)
     without_covariates: WithoutCovariates | None = field(default=None, metadata=OMIT)
 
 
 @dataclass(frozen=True, slots=True)
 class MixedEffect:
-    """One effect of a linear mixed model with raters and stimuli as crossed random effects."""
+    """One effect of the model of the ratings: raters, stimuli and, where the design tells them apart, tastes are samples.
+
+    A taste is what a rater thinks of a system beyond what everybody does. ``why_no_tastes`` says why the model has none;
+    ``means`` are those of the systems with all else held equal.
+    """
 
     outcome: str
     deviation: Outcome
@@ -247,6 +252,32 @@ class MixedEffect:
     n: int | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] | None = field(default=None, metadata=OMIT_NONE)
     why_missing: str | None = field(default=None, metadata=OMIT)
+    why_no_tastes: str | None = field(default=None, metadata=OMIT_NONE)
+    means: ByName | None = field(default=None, metadata=OMIT_NONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemEquivalence:
+    """Whether two systems differ by less than the smallest effect of interest: two one-sided tests.
+
+    ``difference`` is ``a`` less ``b`` with its 90% interval. ``p`` tests equivalence, ``p_a_not_inferior`` that ``a`` is at most
+    the margin below ``b``, ``p_b_not_inferior`` the reverse; each is corrected over the pairs (Holm).
+    """
+
+    outcome: str
+    a: str
+    b: str
+    margin: float
+    difference: Estimate
+    p: float
+    p_a_not_inferior: float
+    p_b_not_inferior: float
+    method: str
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether equivalence is shown."""
+        return self.p < 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from heartfelt.analysis.results import (
     QuestionMeans,
     Reliability,
     Slope,
+    SystemEquivalence,
     SystemMeans,
 )
 from heartfelt.analysis.verification_results import Verification
@@ -292,6 +293,7 @@ class Summary:
     anova: tuple[Effect, ...] | None
     pairwise: tuple[Pair, ...] | None
     mixed: tuple[MixedEffect, ...] | None
+    equivalence: tuple[SystemEquivalence, ...] | None = field(default=None, metadata=OMIT)
     questions: tuple[QuestionMeans, ...] | None
     systems: tuple[SystemMeans, ...] | None
     intents: tuple[IntentMeans, ...] | None

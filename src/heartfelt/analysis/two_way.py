@@ -242,6 +242,48 @@ def difference(a: Changes, b: Changes) -> Changes:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointTest:
+    """Whether several means are one: an F test."""
+
+    contrasts: int
+    df: float
+    f: float
+    p: float
+
+
+def joint_test(parts: Sequence[Changes]) -> JointTest | str:
+    """A Wald test that statistics of different stimuli, rated by the same raters, are equal; or why there is none."""
+    from scipy.special import fdtrc
+
+    if len(parts) < 2:
+        return "there are no two systems to compare"
+    why = next((part.why_items_only for part in parts if part.why_items_only), "")
+    if why:
+        return why
+    took = np.logical_or.reduce([part.took_part for part in parts])
+    raters = int(np.count_nonzero(took))
+    moved = np.stack([part.by_rater[took] for part in parts], axis=1)
+    moved -= moved.mean(axis=0)
+    by_rater = moved.T @ moved * (raters - 1) / raters - np.diag([part.ratings.variance for part in parts])
+    sizes, turns = np.linalg.eigh(by_rater)
+    stimuli = np.array([part.stimuli.variance for part in parts])
+    covariance = np.diag(stimuli) + (turns * np.maximum(sizes, 0.0)) @ turns.T
+    apart = np.eye(len(parts))[1:] - np.eye(len(parts))[:1]
+    gaps = apart @ np.array([part.value for part in parts])
+    inside = apart @ covariance @ apart.T
+    if float(np.linalg.eigvalsh(inside)[0]) <= 1e-24:
+        return NO_WIDTH
+    contrasts = len(parts) - 1
+    df = min(raters - 1.0, float(sum(part.stimuli.df for part in parts)))
+    # Hotelling's correction for a covariance that was itself estimated with so many degrees of freedom.
+    left = df - contrasts + 1
+    if left < 1:
+        return f"{raters} raters are too few to test {len(parts)} systems at once"
+    f = float(gaps @ np.linalg.solve(inside, gaps)) / contrasts * left / df
+    return JointTest(contrasts=contrasts, df=left, f=f, p=float(fdtrc(contrasts, left, f)))
+
+
 @dataclass(frozen=True, slots=True)
 class Error:
     """A standard error with its degrees of freedom, and the interval's name."""

@@ -17,11 +17,13 @@ from heartfelt.analysis.highlights import (
     covered,
     covers_pools,
     differs,
+    highest,
     if_careless,
     information,
     main_effects,
     main_questions,
     mean_rating,
+    rating_tests,
     single_rating,
 )
 from heartfelt.analysis.results import CountTest, Reliability
@@ -109,14 +111,19 @@ def _no_information(summary: Summary) -> str | None:
 
 
 def _systems(summary: Summary) -> list[str]:
-    """Whether systems differ, by the mixed model where raters count as a sample, else by the analysis of variance."""
-    mixed = {row.outcome: row.p for row in summary.mixed or () if row.effect == "system"}
+    """Whether systems differ and which is highest: by the model of the ratings, else by the analysis of variance."""
+    tests, plain = rating_tests(summary), main_effects(summary)
     differ: list[str] = []
     only_here: list[str] = []
     same: list[str] = []
-    for name, row in main_effects(summary).items():
-        wide = mixed.get(name)
-        (same if not differs(row) else differ if wide is None or wide < 0.05 else only_here).append(name)
+    for name in dict.fromkeys([*plain, *tests]):
+        if name in tests and differs(tests[name]):
+            ends = highest(tests[name])
+            differ.append(f"{name} ({ends[0]} highest)" if ends else name)
+        elif name in tests or not differs(plain[name]):
+            (only_here if name in plain and differs(plain[name]) else same).append(name)
+        else:
+            differ.append(name)
     parts = [f"systems differ in {_some(differ)}"] if differ else []
     if only_here:
         parts.append(f"systems differ in {_some(only_here)} for these raters, not shown for others")

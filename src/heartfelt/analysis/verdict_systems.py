@@ -10,39 +10,43 @@ from heartfelt.analysis.highlights import (
     differs,
     f_test,
     held_constant,
+    highest,
     main_effects,
+    rating_tests,
     system_effects,
 )
-from heartfelt.analysis.results import ALL, Chance, Effect
+from heartfelt.analysis.means import JACKKNIFE
+from heartfelt.analysis.results import ALL, Chance, Effect, MixedEffect
 from heartfelt.analysis.summary import Summary
+from heartfelt.stats.inference.mixed import TUKEY
 from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
 
 MOST_SHOWN = 4
+ENDS = ("highest", "lowest")
 
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on systems and intents."""
-    for part in (_differences, _models, _distance, _shrinkage, _hits, _tests):
+    for part in (_differences, _equivalence, _covariates, _distance, _shrinkage, _hits, _tests):
         yield from part(summary)
 
 
 def _differences(summary: Summary) -> Iterator[str]:
-    """Whether systems differ, with and without the raters the default policy would leave out."""
-    effects = main_effects(summary)
+    """Whether systems differ: in the model of the ratings where there is one, and for these raters alone."""
+    effects, tests = main_effects(summary), rating_tests(summary)
     chosen, other_questions = covered(summary)
     for name in chosen:
-        row = effects.get(name)
-        if row is None:
-            continue
-        what = "mean" if row.deviation == "value" else "signed deviation"
-        if differs(row):
+        row, test = effects.get(name), tests.get(name)
+        if test is not None:
+            yield _tested(summary, test, row)
+        elif row is not None and differs(row):
             rest = " ".join(filter(None, [_pairs(summary, row), _other_raters(summary, row)]))
-            yield f"Systems differ in {name} ({what}): {f_test(row)}. {rest}".strip()
-        else:
-            yield f"No difference between systems is shown in {name} ({what}): {f_test(row)}."
+            yield f"Systems differ in {name} ({_what(row)}; raters unknown): {f_test(row)}. {rest}".strip()
+        elif row is not None:
+            yield f"No difference between systems is shown in {name} ({_what(row)}): {f_test(row)}."
     others = [effects[name] for name in other_questions if name in effects]
     if others:
-        differ = [row.outcome for row in others if differs(row)]
+        differ = [row.outcome for row in others if differs(tests.get(row.outcome, row))]
         sizes = [row.eta_squared for row in others if row.eta_squared is not None]
         text = f"Of the other {plural(len(others), 'question')}, systems differ in {len(differ)}"
         text += f" (p < .05 each, not corrected){': ' + listed(differ, 6) if differ else ''}"
@@ -51,15 +55,106 @@ def _differences(summary: Summary) -> Iterator[str]:
         yield f"{text}."
 
 
+def _what(row: Effect | MixedEffect) -> str:
+    return "mean" if row.deviation == "value" else "signed deviation"
+
+
+def _tested(summary: Summary, test: MixedEffect, row: Effect | None) -> str:
+    """The test in the model of the ratings, who is highest, which pairs differ, and the same for these raters alone."""
+    ends, means = highest(test), test.means or {}
+    order = ""
+    if ends and differs(test):
+        top, bottom = (
+            f"{name} {word} ({number(means[name].value, 2)})" for name, word in zip(ends, ENDS, strict=True)
+        )
+        order = f" {top}, {bottom}."
+    if differs(test):
+        parts = [
+            f"Systems differ in {test.outcome} ({_what(test)}): {f_test(test)}, {_samples(test)}.{order}"
+        ]
+    else:
+        parts = [
+            f"No difference between systems is shown in {test.outcome} ({_what(test)}): {f_test(test)}, {_samples(test)}."
+        ]
+    if test.why_no_tastes:
+        parts.append(f"Raters' tastes for systems are not in the model: {test.why_no_tastes}.")
+    if differs(test):
+        parts.append(_model_pairs(summary, test, row))
+    if row is not None and (differs(row) or differs(test)):
+        parts.append(f"For these raters alone (stimulus means): {f_test(row)}.")
+        parts.append(_other_raters(summary, row))
+    return " ".join(filter(None, parts))
+
+
+def _samples(test: MixedEffect) -> str:
+    """What the test takes as samples."""
+    if test.why_no_tastes:
+        return "with raters and stimuli as samples"
+    return "with raters, stimuli and raters' tastes for systems as samples"
+
+
+def _model_pairs(summary: Summary, test: MixedEffect, row: Effect | None) -> str:
+    """How many pairs differ: by the model, or, where systems differ in spread, each pair with its own variance."""
+    mine = [
+        pair
+        for pair in summary.pairwise or ()
+        if (pair.outcome, pair.deviation, pair.factor) == (test.outcome, test.deviation, "system")
+    ]
+    unequal = row is not None and row.unequal_spread is not None and row.unequal_spread < 0.05
+    wanted = [pair for pair in mine if pair.method == (JACKKNIFE if unequal else TUKEY)]
+    if not wanted:
+        wanted = [pair for pair in mine if pair.method == JACKKNIFE]
+    known = [pair for pair in wanted if pair.p is not None]
+    if not known:
+        return ""
+    differ = sum(bool(pair.significant) for pair in known)
+    how = "Tukey" if known[0].method == TUKEY else "two-way jackknife, Holm"
+    if unequal:
+        how += "; systems differ in spread, so each pair has its own variance"
+    return f"{differ} of {plural(len(known), 'pair')} differ ({how})."
+
+
+def _equivalence(summary: Summary) -> Iterator[str]:
+    """Which systems are equivalent within the smallest effect, and which pairs stay undecided."""
+    rows = summary.equivalence or ()
+    for name in dict.fromkeys(row.outcome for row in rows):
+        mine = [row for row in rows if row.outcome == name]
+        margin = number(mine[0].margin, 2)
+        shown = [f"{row.a} and {row.b}" for row in mine if row.equivalent]
+        apart = {
+            (pair.a, pair.b)
+            for pair in summary.pairwise or ()
+            if pair.outcome == name and pair.method == TUKEY and pair.significant
+        }
+        undecided = [row for row in mine if (row.a, row.b) not in apart and not row.equivalent]
+        text = f"Within {margin} points of {name}, "
+        text += f"{listed(shown, 4)} are equivalent" if shown else "no two systems are shown to be equivalent"
+        if undecided:
+            text += f"; {plural(len(undecided), 'pair')} neither shown to differ nor to be equivalent"
+        yield f"{text} (two one-sided tests, Holm)."
+        better = [
+            f"{a} to {b}"
+            for row in undecided
+            for a, b, p in ((row.a, row.b, row.p_a_not_inferior), (row.b, row.a, row.p_b_not_inferior))
+            if p < 0.05
+        ]
+        if better:
+            yield f"Of these, not inferior by more than {margin} points of {name}: {listed(better, 6)}."
+
+
 def _pairs(summary: Summary, row: Effect) -> str:
-    """How many pairs differ, in the model the F test belongs to."""
+    """How many pairs differ, in the model the F test belongs to; with unequal spread, each pair with its own variance."""
     pairs = model_pairs(summary.pairwise, row)
+    others = [name for name in row.model.split(" + ") if name != row.effect]
+    how = f"Tukey, adjusted for {listed(others)}" if others else "Tukey-Kramer"
+    if row.unequal_spread is not None and row.unequal_spread < 0.05:
+        key = (row.outcome, row.deviation, row.effect, "Games-Howell")
+        own = [p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key]
+        pairs, how = (own, "Games-Howell, as systems differ in spread") if own else (pairs, how)
     known = [pair for pair in pairs if pair.p is not None]
     if not known:
         return ""
     differ = sum(bool(pair.significant) for pair in known)
-    others = [name for name in row.model.split(" + ") if name != row.effect]
-    how = f"Tukey, adjusted for {listed(others)}" if others else "Tukey-Kramer"
     text = f"{differ} of {plural(len(known), 'pair')} differ ({how})"
     gone = len(pairs) - len(known)
     return f"{text}; {plural(gone, 'pair')} cannot be compared." if gone else f"{text}."
@@ -96,16 +191,9 @@ def _other_raters(summary: Summary, row: Effect) -> str:
     return f"{text}." if f is not None else ""
 
 
-def _models(summary: Summary) -> Iterator[str]:
-    """Whether systems differ with raters taken as a sample too, and with covariates held constant."""
+def _covariates(summary: Summary) -> Iterator[str]:
+    """Whether systems differ with covariates held constant."""
     chosen = set(covered(summary)[0])
-    parts = [
-        f"{'systems differ' if row.p < 0.05 else 'no difference shown'} in {row.outcome} ({p_value(row.p)})"
-        for row in summary.mixed or ()
-        if row.effect == "system" and row.outcome in chosen and row.p is not None
-    ]
-    if parts:
-        yield f"With raters as a sample too (mixed model): {'; '.join(parts)}."
     for row in system_effects(summary, with_covariates=True):
         if row.outcome in chosen and row.without_covariates is not None:
             bare = share(row.without_covariates.eta_squared, 3)

@@ -42,6 +42,13 @@ def analyze(
             help="Whom intervals of reliability are for: raters like these, or raters some of whom are careless."
         ),
     ] = "alike",
+    smallest_effect: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="Smallest difference between systems that matters; tests equivalence within it.",
+        ),
+    ] = None,
     as_: Layout = None,
 ) -> None:
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
@@ -60,6 +67,7 @@ def analyze(
         by=by,
         future_raters=future_raters,
         preregistration=preregistration or find_preregistration(source),
+        smallest_effect=smallest_effect,
     )
     with progress_bar(f"reading {source}") as report:
         snapshots = read_parts(source, format, map, as_, report)

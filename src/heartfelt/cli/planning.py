@@ -36,6 +36,18 @@ def plan(
             metavar="SYSTEM=POINTS", help="A system's expected difference from the mean. May be repeated."
         ),
     ] = None,
+    smallest_effect: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS", help="Also plan to show that systems are equivalent within so many points."
+        ),
+    ] = None,
+    tastes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SD", help="Spread of raters' tastes for systems, in points; the pilot's if left out."
+        ),
+    ] = None,
     careless: Annotated[float | None, typer.Option(help="Share of careless raters.")] = None,
     dropout: Annotated[float | None, typer.Option(help="Share of raters who leave early.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Seconds one trial takes.")] = None,
@@ -76,6 +88,8 @@ def plan(
         per_rater=_numbers(per_rater, "per-rater"),
         effect=effect,
         effects=_effects(expect),
+        smallest_effect=smallest_effect,
+        tastes=tastes,
         careless=careless,
         dropout=dropout,
         seconds=seconds,

@@ -29,8 +29,10 @@ def label_statistics(
     systems: int,
     intents: int,
     minimum: int,
-) -> tuple[Array, Array, Array, Array]:
-    """Figures of the study, per system mean and jackknife parts, and per stimulus the ratings and mean of its label."""
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Figures of the study, per system mean and jackknife parts, per stimulus the ratings and mean of its label, and per system
+    how its mean changes without each rater (NaN for those who took no part).
+    """
     head = np.full(HEAD, np.nan)
     stimuli, raters = system.size, dropped.size
     n = np.zeros(stimuli)
@@ -53,8 +55,9 @@ def label_statistics(
         labelled += 1
     head[0], head[1] = total, labelled
     parts = np.full((systems, PER_SYSTEM), np.nan)
+    moves = np.full((systems, raters), np.nan)
     if labelled < 3:
-        return head, parts, n, mean
+        return head, parts, n, mean, moves
     grand /= total
     within = np.zeros(stimuli)
     pairable, pair_sum = 0.0, 0.0
@@ -88,8 +91,10 @@ def label_statistics(
         head[3] = (mean_between - mean_within) / (mean_between + (n0 - 1.0) * mean_within)
         head[4] = n0 * head[3] / (1.0 + (n0 - 1.0) * head[3])
         head[5] = np.sqrt(mean_within * inverse_n / labelled)
-    _jackknife(rater, stimulus, value, dropped, n, mean, system, intent, systems, intents, raters, parts)
-    return head, parts, n, mean
+    _jackknife(
+        rater, stimulus, value, dropped, n, mean, system, intent, systems, intents, raters, parts, moves
+    )
+    return head, parts, n, mean, moves
 
 
 @compiled
@@ -106,9 +111,10 @@ def _jackknife(
     intents: int,
     raters: int,
     parts: Array,
+    moves: Array,
 ) -> None:
-    """Per system: mean, variance over stimuli within cells with its degrees of freedom, over raters and over ratings, and
-    how many raters took part.
+    """Per system: mean, variance over stimuli within cells with its degrees of freedom, over raters and over ratings, how many
+    raters took part, and how the mean changes without each.
     """
     size, total = np.zeros(systems), np.zeros(systems)
     for u in range(n.size):
@@ -142,6 +148,7 @@ def _jackknife(
         for r in range(raters):
             if took[s, r] and size[s] > fewer[s, r]:
                 without = (total[s] + change[s, r]) / (size[s] - fewer[s, r]) - value_of
+                moves[s, r] = without
                 people += 1.0
                 first += without
                 second += without * without

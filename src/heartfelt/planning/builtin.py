@@ -33,19 +33,19 @@ _NINE = tuple(float(point) for point in range(1, 10))
 
 VALENCE = QuestionPilot(
     "valence",
-    Components(1.129, 0.460, 0.247, 0.356, 0.540, 2.565, 0.092),
+    Components(1.129, 0.460, 0.247, 0.351, 0.508, 2.350, 0.092, 0.152),
     ScaleUse(_NINE, (0.103, 0.094, 0.132, 0.110, 0.153, 0.162, 0.138, 0.067, 0.041)),
     (1.0, 9.0),
 )
 AROUSAL = QuestionPilot(
     "arousal",
-    Components(0.328, 1.518, 0.484, 0.303, 0.612, 2.459, 0.083),
+    Components(0.328, 1.518, 0.484, 0.304, 0.584, 2.299, 0.083, 0.161),
     ScaleUse(_NINE, (0.093, 0.121, 0.145, 0.113, 0.122, 0.148, 0.127, 0.073, 0.058)),
     (1.0, 9.0),
 )
 MOS = QuestionPilot(
     "quality",
-    Components(0.289, 0.0, 0.0, 0.208, 0.482, 0.714, 0.136),
+    Components(0.289, 0.0, 0.0, 0.207, 0.469, 0.582, 0.136, 0.110),
     ScaleUse((1.0, 2.0, 3.0, 4.0, 5.0), (0.166, 0.249, 0.224, 0.226, 0.135)),
     (1.0, 5.0),
 )
@@ -149,7 +149,5 @@ def _on_scale(question: str, model: QuestionPilot, scale: Scale) -> QuestionPilo
         values = tuple(np.linspace(bounds[0], bounds[1], 101).tolist())
     use = model.scale if values == model.scale.values else model.scale.onto(model.bounds, values)
     stretch = ((bounds[1] - bounds[0]) / (model.bounds[1] - model.bounds[0])) ** 2
-    own = model.components
-    scaled = own.as_array * np.append(np.full(6, stretch), 1.0)
-    parts = Components(*scaled.tolist())
+    parts = Components.scaled(model.components, stretch)
     return QuestionPilot(question, parts, use, bounds, careless_variance=model.careless_variance)

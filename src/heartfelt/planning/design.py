@@ -27,7 +27,9 @@ class PlanOptions:
 
     ``effect`` is the difference between two systems, in points of the scale (log odds for comparisons), that should be found;
     ``effects`` name systems' own expected differences from the mean. Without either, effects are as large as in the pilot.
-    Prices are in any currency: ``pay_per_hour`` or ``pay_per_rating``, and ``fee`` as a share on top.
+    Prices are in any currency: ``pay_per_hour`` or ``pay_per_rating``, and ``fee`` as a share on top. ``tastes`` is the standard
+    deviation of raters' tastes for systems, in points, in place of the pilot's; within ``smallest_effect`` systems would count
+    as equivalent.
     """
 
     raters: tuple[int, ...] = ()
@@ -36,6 +38,8 @@ class PlanOptions:
     per_rater: tuple[int, ...] = ()
     effect: float | None = None
     effects: Mapping[str, float] = field(default_factory=dict)
+    smallest_effect: float | None = None
+    tastes: float | None = None
     careless: float | None = None
     dropout: float | None = None
     seconds: float | None = None
@@ -69,6 +73,12 @@ class PlanOptions:
                 f"An effect of {self.effect:g} cannot be planned for: no number of raters finds a difference that is not there.",
                 "Give --effect the smallest difference between two systems that would matter, in points of the scale.",
             )
+        require(
+            (self.tastes is None or 0 <= self.tastes < math.inf)
+            and (self.smallest_effect is None or 0 < self.smallest_effect < math.inf),
+            "Tastes and the smallest effect are numbers of points, at least 0 and above 0.",
+            "Write for example --tastes 0.5 --smallest-effect 0.3.",
+        )
         for name, value in (("careless", self.careless), ("dropout", self.dropout)):
             require(
                 value is None or 0 <= value < 1,

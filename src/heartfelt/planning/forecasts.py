@@ -101,7 +101,8 @@ def question_forecast(
         power=power,
         pairs=pairs,
         pairs_found=forecast(detected.sum(axis=1), "pairs of systems detected, corrected for all pairs"),
-        power_systems=_omnibus(figures.get("p_systems"), "test of all systems"),
+        power_systems=_omnibus(detected, "any pair of systems detected, corrected for all pairs"),
+        power_equivalence=_equivalence(studies, options),
         power_intents=mean_share(
             studies.found_intents, "share of pairs of intents detected, corrected for all pairs"
         ),
@@ -125,11 +126,27 @@ def question_forecast(
     )
 
 
-def _omnibus(p: Floats | None, method: str) -> Estimate:
-    if p is None or not np.isfinite(p).any():
+def _omnibus(detected: Floats, method: str) -> Estimate:
+    if not detected.size or not np.isfinite(detected).any():
         return Estimate.missing("there are not two systems to test", method)
-    known = p[np.isfinite(p)]
-    return share_estimate(float(np.count_nonzero(known < 0.05)), known.size, method)
+    known = detected[np.isfinite(detected).all(axis=1)]
+    return share_estimate(float(known.max(axis=1).sum()), len(known), method)
+
+
+def _equivalence(studies: Studies, options: PlanOptions) -> Estimate:
+    """How often two systems that do not differ are shown to be equivalent within the smallest effect (two one-sided tests)."""
+    from scipy.special import stdtr, stdtrit
+
+    method = "share of pairs of equal systems shown to be equivalent"
+    if options.smallest_effect is None:
+        return Estimate.missing("no smallest effect was named (--smallest-effect)", method)
+    errors, free = studies.errors[:, 0], studies.errors[:, 1]
+    if not errors.size:
+        return Estimate.missing("there are not two systems to test", method)
+    # The difference must lie within the margins less the reach of a one-sided 95% bound.
+    room = options.smallest_effect / errors - stdtrit(free, 0.95)
+    chance = np.where(room > 0, 1.0 - 2.0 * stdtr(free, -np.maximum(room, 0.0)), 0.0)
+    return mean_share(chance.mean(axis=1), method)
 
 
 def _contrasts(studies: Studies, design: PlannedDesign) -> tuple[ContrastPower, ...]:

@@ -135,42 +135,54 @@ class Components:
     residual: float
     gain: float = 0.0
     """Variance between raters of how strongly they respond to differences between stimuli, 1 being usual; part of the residual."""
+    taste: float = 0.0
+    """Variance of what raters think of a system beyond what everybody does."""
 
     @property
     def total(self) -> float:
         """The variance of one rating."""
-        return self.system + self.intent + self.cell + self.stimulus + self.rater + self.residual
+        return self.system + self.intent + self.cell + self.stimulus + self.rater + self.residual + self.taste
 
     @property
     def as_array(self) -> Floats:
         """In the order of the fields."""
         return np.array(
-            [self.system, self.intent, self.cell, self.stimulus, self.rater, self.residual, self.gain]
+            [
+                *(self.system, self.intent, self.cell, self.stimulus, self.rater, self.residual),
+                *(self.gain, self.taste),
+            ]
         )
+
+    @classmethod
+    def scaled(cls, components: Components, factor: float) -> Components:
+        """The components in other units; gains have none."""
+        return cls(*(components.as_array * np.array([*[factor] * 6, 1.0, factor])).tolist())
 
 
 def latent_parts(use: ScaleUse, components: Floats) -> Floats:
-    """Latent variances for each row of components: system, intent, cell, stimulus, rater and residual, and the variance of
-    raters' gains, whose part of the residual is taken out of it. The sum is what gives answers the components' total variance:
-    about 1 where that is the variance of the scale's use.
+    """Latent variances for each row of components: system, intent, cell, stimulus, rater and residual, the variance of raters'
+    gains, whose part of the residual is taken out of it, and that of tastes. The sum is what gives answers the components'
+    total variance: about 1 where that is the variance of the scale's use.
     """
-    total = components[:, :6].sum(axis=1)
-    share = components[:, :6] / np.where(total > 0, total, 1.0)[:, None]
+    total = components[:, :6].sum(axis=1) + components[:, 7]
+    share = components / np.where(total > 0, total, 1.0)[:, None]
+    taste = use.latent(share[:, 4] + share[:, 7]) - use.latent(share[:, 4])
     system, intent, rater = (use.latent(share[:, k]) for k in (0, 1, 4))
     in_cell = use.latent(share[:, :3].sum(axis=1))
     in_stimulus = use.latent(share[:, :4].sum(axis=1))
     cell = np.maximum(in_cell - system - intent, 0.0)
     stimulus = np.maximum(in_stimulus - system - intent - cell, 0.0)
-    parts = np.column_stack([system, intent, cell, stimulus, rater])
+    parts = np.column_stack([system, intent, cell, stimulus, rater, taste])
     explained = parts.sum(axis=1)
     parts *= np.where(explained > 0.999, 0.999 / np.maximum(explained, 1e-12), 1.0)[:, None]
     residual, conveyed = 1.0 - parts.sum(axis=1), parts[:, :4].sum(axis=1)
     # Gains are part of the residual, at most nine tenths of it.
     gain = np.minimum(components[:, 6], 0.9 * residual / np.maximum(conveyed, 1e-9))
     spread = use.spread_for(total)[:, None] ** 2
-    return np.column_stack([spread * np.column_stack([parts, residual - gain * conveyed]), gain])
+    own = np.column_stack([parts[:, :5], residual - gain * conveyed])
+    return np.column_stack([spread * own, gain, spread[:, 0] * parts[:, 5]])
 
 
 def latent_total(parts: Floats) -> Floats:
     """The latent variance of one answer, for each row of ``latent_parts``."""
-    return np.asarray(parts[:, :6].sum(axis=1) + parts[:, 6] * parts[:, :4].sum(axis=1))
+    return np.asarray(parts[:, :6].sum(axis=1) + parts[:, 7] + parts[:, 6] * parts[:, :4].sum(axis=1))

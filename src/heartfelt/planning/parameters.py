@@ -96,6 +96,9 @@ def draw_answers(
     noise = rng.standard_normal(incidence.rater.size)
     who = incidence.rater
     attentive = gain[who] * conveyed[incidence.unit] + level[who] + float(part[5]) * noise
+    if part[7] > 0:
+        tastes = part[7] * rng.standard_normal((incidence.raters, sizes[0]))
+        attentive += tastes[who, layout.system[incidence.unit]]
     blind = level[who] + float(drawn.careless_spread[number]) * noise
     felt = np.where(careless[who], blind, attentive)
     values = np.asarray(known.scale.values, np.float64)

@@ -24,9 +24,7 @@ from heartfelt.planning.latent import Components, Floats, ScaleUse
 from heartfelt.planning.statistics import statistics
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.inference import mixed_model
-from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability.crossed import fit_crossed
+from heartfelt.stats.inference.mixed import random_variances
 from heartfelt.stats.triples import Codes, Ints, code
 from heartfelt.streams import stream
 from heartfelt.study.model import Question
@@ -64,7 +62,8 @@ class QuestionPilot:
         own = self.components.as_array
         if not self.without:
             return np.tile(own, (count, 1))
-        above = np.append(np.full(6, _ABOVE * self.components.total), _ABOVE)
+        above = np.full(8, _ABOVE * self.components.total)
+        above[6] = _ABOVE
         moved = np.log(np.array(self.without) + above)
         groups = len(moved)
         moved -= moved.mean(axis=0)
@@ -234,9 +233,9 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
     inner = _within_cells(table, system, intent)
     if isinstance(inner, str):
         return inner
-    stimulus, rater, residual = inner
+    stimulus, rater, residual, taste = inner
     of_system, of_intent = (_of_stimuli(what.codes, part.codes, what.count) for part in (system, intent))
-    head, _, effects, left, right = statistics(
+    head, _, effects, left, right, _ = statistics(
         who.codes, what.codes, table["value"].to_numpy().astype(np.float64), np.zeros(who.count, np.bool_),
         of_system, of_intent, system.count, intent.count, 1,
     )  # fmt: skip
@@ -253,6 +252,7 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
         table, what, of_system * intent.count + of_intent, float(head[6] * head[7]), head[7]
     )
     expected = effects[system.codes] + effects[system.count + intent.codes]
+    gain = _gain_variance(expected, table["value"].to_numpy(), who.codes, who.count)
     components = Components(
         between[0],
         between[1],
@@ -260,7 +260,9 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
         stimulus,
         rater,
         residual,
-        _gain_variance(expected, table["value"].to_numpy(), who.codes, who.count),
+        gain,
+        # Raters who respond more strongly to everything differ between systems, too: that part is no taste.
+        max(taste - gain * between[0], 0.0),
     )
     own = effects[: system.count] - effects[: system.count].mean()
     centre = np.eye(system.count) - 1.0 / system.count
@@ -275,24 +277,27 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
     )
 
 
-def _within_cells(table: pl.DataFrame, system: Codes, intent: Codes) -> tuple[float, float, float] | str:
-    """Stimulus, rater and residual variance within cells; where every cell holds one stimulus, cells are part of the stimuli."""
-    ratings = as_ratings(table["rater"], table["stimulus"], table["value"])
+def _within_cells(
+    table: pl.DataFrame, system: Codes, intent: Codes
+) -> tuple[float, float, float, float] | str:
+    """Stimulus, rater, residual and taste variance within cells; where every cell holds one stimulus, cells are part of the
+    stimuli, and system and intent are held constant one by one.
+    """
     cells = np.unique(system.codes * intent.count + intent.codes, return_inverse=True)[1].astype(np.int64)
-    if int(cells.max()) + 1 < len(ratings.items):
-        fit = fit_crossed(ratings, cells if cells.max() else None)
-        if isinstance(fit, str):
-            return fit
-        item, rater, residual = (float(part) for part in fit.variances)
-        return item, rater, residual
-    factors = {
-        name: table[name] for name, known in (("system", system), ("intent", intent)) if known.count > 1
-    }
-    fitted = mixed_model(table["value"], factors, {"rater": table["rater"], "stimulus": table["stimulus"]})
-    if fitted.why_missing:
-        return fitted.why_missing
-    values = [fitted.variances[name].value or 0.0 for name in ("stimulus", "rater", "residual")]
-    return values[0], values[1], values[2]
+    fixed = [cells]
+    if int(cells.max()) + 1 >= table["stimulus"].n_unique():
+        fixed = [system.codes, intent.codes]
+    random = {"rater": table["rater"], "stimulus": table["stimulus"]}
+    taste = table.select(pl.struct("rater", "system").rank("dense")).to_series()
+    # Tastes show where raters met several systems and several stimuli of one.
+    if table["rater"].n_unique() < taste.n_unique() < table.height:
+        found = random_variances(table["value"], fixed, {**random, "taste": taste})
+        if not isinstance(found, str):
+            return found["stimulus"], found["rater"], found["residual"], found["taste"]
+    found = random_variances(table["value"], fixed, random)
+    if isinstance(found, str):
+        return found
+    return found["stimulus"], found["rater"], found["residual"], 0.0
 
 
 def _interaction(

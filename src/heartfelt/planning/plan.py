@@ -15,7 +15,8 @@ from heartfelt.planning.builtin import built_in_pilot
 from heartfelt.planning.comparison import comparison_pilot
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, grid, material_of, price
 from heartfelt.planning.forecasts import question_forecast, share_estimate
-from heartfelt.planning.pilot import Pilot, estimate_pilot
+from heartfelt.planning.latent import Components
+from heartfelt.planning.pilot import Pilot, QuestionPilot, estimate_pilot
 from heartfelt.planning.results import Answers, DesignForecast, PilotSummary, Plan, ScreeningForecast
 from heartfelt.planning.simulation import Simulated
 from heartfelt.planning.words import answers
@@ -34,6 +35,8 @@ def plan_study(
     """Plan a study: simulate its own design and a grid of others, and say what each would show, take and cost."""
     options = options or PlanOptions()
     opened = study if isinstance(study, OpenStudy) else open_study(study)
+    if options.smallest_effect is None and opened.study.smallest_effect is not None:
+        options = replace(options, smallest_effect=opened.study.smallest_effect)
     material = material_of(opened)
     _check_systems(material, options)
     known = _pilot(opened, pilot, options)
@@ -102,11 +105,26 @@ def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptio
                 " the same questions.",
             )
         known = replace(known, questions=shared)
+    if options.tastes is not None and opened.sets is None:
+        taste = options.tastes**2
+        questions = {name: with_taste(each, taste) for name, each in known.questions.items()}
+        known = replace(known, questions=questions)
     if options.careless is not None:
         known = replace(known, careless=options.careless, careless_raters=None)
     if options.dropout is not None:
         known = replace(known, dropout=options.dropout)
     return known
+
+
+def with_taste(known: QuestionPilot, taste: float) -> QuestionPilot:
+    """The pilot with other tastes; what they take is taken from the residual."""
+
+    def changed(components: Components) -> Components:
+        residual = max(components.residual + components.taste - taste, 0.05 * components.total)
+        return replace(components, residual=residual, taste=taste)
+
+    without = tuple(tuple(changed(Components(*row)).as_array.tolist()) for row in known.without)
+    return replace(known, components=changed(known.components), without=without)
 
 
 def _check_systems(material: Material, options: PlanOptions) -> None:

@@ -49,7 +49,9 @@ class QuestionForecast:
     pairs: int
     pairs_found: Forecast
     power_systems: Estimate
-    """Of the test of all systems together."""
+    """Of any pair of systems."""
+    power_equivalence: Estimate
+    """Of showing that two systems that do not differ are equivalent within the smallest effect."""
     power_intents: Estimate
     """Share of pairs of intents found."""
     false_alarms: Estimate

@@ -9,7 +9,7 @@ screening.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -72,7 +72,7 @@ class Studies:
 
     figures: Mapping[str, Floats]
     detected: Floats
-    """Per study and pair of systems, whether it was found (Tukey and Kramer's test)."""
+    """Per study and pair of systems, whether it was found (Tukey's correction, raters and stimuli as samples)."""
     planted: Floats
     """Per study and pair of systems, the true difference in points."""
     difference_width: Floats
@@ -83,6 +83,8 @@ class Studies:
     """Of the studies that went through the real functions."""
     named: bool = False
     """Whether systems keep their effects from study to study, so that single pairs have a power of their own."""
+    errors: Floats = field(default_factory=lambda: np.zeros((0, 2, 0)))
+    """Per study and pair of systems, the standard error of the difference and its degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,14 +209,12 @@ def simulate_question(
     names: tuple[str, ...],
 ) -> Studies:
     """All studies under one question."""
-    from scipy.special import fdtrc
-
     studies = len(people[0])
     systems, intents = len(names), len(material.intents)
     drawn = draw_parameters(known, names, options, studies, rng)
     of_intents = standardised(studies, intents, rng)
     pairs = np.triu_indices(systems, 1)
-    heads, detected, widths, means, intent_shares = [], [], [], [], []
+    heads, detected, widths, means, intent_shares, errors = [], [], [], [], [], []
     real: dict[str, list[float]] = {}
     for number in range(studies):
         incidence, (careless, dropped) = (
@@ -224,14 +224,16 @@ def simulate_question(
         value = draw_answers(
             layout, incidence, known, drawn, number, of_intents[number], (systems, intents), careless, rng
         )
-        head, jackknife, effects, left, right = statistics(
+        head, jackknife, effects, _, right, moves = statistics(
             incidence.rater, incidence.unit, value, dropped,
             layout.system, layout.intent, systems, intents, material.minimum, studies=studies,
         )  # fmt: skip
         heads.append(head)
-        hit, width = tukey_pairs(effects[:systems], left, head)
+        pair_error = system_errors(jackknife, moves)
+        hit, width = system_pairs(effects[:systems], pair_error)
         detected.append(hit)
         widths.append(width)
+        errors.append(pair_error)
         means.append(interval_width(jackknife))
         other, _ = tukey_pairs(effects[systems:], right, head)
         intent_shares.append(float(other.mean()) if other.size else np.nan)
@@ -240,7 +242,6 @@ def simulate_question(
                 real.setdefault(name, []).append(figure)
     table: Any = np.array(heads)
     figures = {name: table[:, place] for place, name in enumerate(FIGURES)}
-    figures["p_systems"] = fdtrc(np.maximum(systems - 1, 1), figures["residual_df"], figures["f_systems"])
     planted = drawn.effects[:, pairs[0]] - drawn.effects[:, pairs[1]]
     return Studies(
         figures,
@@ -251,11 +252,45 @@ def simulate_question(
         np.array(intent_shares),
         {name: np.array(numbers) for name, numbers in real.items()},
         keeps_effects(known, names, options),
+        np.array(errors).reshape(studies, 2, -1),
     )
 
 
+def system_errors(parts: Floats, moves: Floats) -> Floats:
+    """Standard errors of all differences between systems' means and their degrees of freedom, by the two-way jackknife.
+
+    As the analysis has them (``analysis.two_way``): raters' tastes for systems widen them, as in its model of the ratings.
+    """
+    i, j = np.triu_indices(len(parts), 1)
+    items = parts[i, 1] + parts[j, 1]
+    below_items = parts[i, 1] ** 2 / parts[i, 2] + parts[j, 1] ** 2 / parts[j, 2]
+    took = np.isfinite(moves)
+    either = took[i] | took[j]
+    people = either.sum(axis=1).astype(np.float64)
+    apart = np.where(either, np.where(took, moves, 0.0)[i] - np.where(took, moves, 0.0)[j], 0.0)
+    many = np.maximum(people, 1.0)
+    raters = (apart**2).sum(axis=1) - apart.sum(axis=1) ** 2 / many
+    raters *= (many - 1.0) / many
+    extra = np.where(people < 3, 0.0, np.maximum(raters - parts[i, 4] - parts[j, 4], 0.0))
+    total = items + extra
+    doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
+    below = below_items + doubt**2 / np.maximum(people - 1.0, 1.0)
+    free = np.maximum(np.divide(total**2, below, out=np.ones_like(total), where=below > 0), 1.0)
+    return np.stack([np.sqrt(total), free])
+
+
+def system_pairs(effects: Floats, errors: Floats) -> tuple[Floats, float]:
+    """Which pairs of systems differ, corrected for all pairs (Tukey), and the mean width of their intervals."""
+    size = effects.size
+    i, j = np.triu_indices(size, 1)
+    if size < 2 or not np.isfinite(errors).all():
+        return np.full(i.size, np.nan), np.nan
+    half = np.array([_critical(size, int(free)) for free in errors[1]]) * errors[0] / np.sqrt(2.0)
+    return (np.abs(effects[i] - effects[j]) > half).astype(np.float64), float(np.mean(2.0 * half))
+
+
 def tukey_pairs(effects: Floats, cover: Floats, head: Floats) -> tuple[Floats, float]:
-    """Which pairs differ by Tukey and Kramer's test in the additive model, and the mean width of their intervals."""
+    """Which pairs of intents differ by Tukey and Kramer's test in the additive model, and the mean width of their intervals."""
     size = effects.size
     i, j = np.triu_indices(size, 1)
     if size < 2 or not np.isfinite(head[6]) or not np.isfinite(cover).all():

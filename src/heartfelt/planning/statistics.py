@@ -26,20 +26,23 @@ def statistics(
     minimum: int,
     *,
     studies: int = 1,
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
     """Figures of the study; per system mean and jackknife parts; adjusted effects of systems and of intents with the matrices
-    that give the variance of their differences (in units of the residual mean square).
+    that give the variance of their differences (in units of the residual mean square); and per system and rater how the mean
+    changes without the rater.
 
     ``studies`` says how many like it are simulated, which decides whether the loops are worth compiling.
     """
     kernel: Any = label_statistics
     run = kernel.interpreted if studies * rater.size < COMPILED_FROM else kernel
-    head, parts, n, mean = run(rater, stimulus, value, dropped, system, intent, systems, intents, minimum)
+    head, parts, n, mean, moves = run(
+        rater, stimulus, value, dropped, system, intent, systems, intents, minimum
+    )
     effects = np.full(systems + intents, np.nan)
     covers = np.full((systems, systems), np.nan), np.full((intents, intents), np.nan)
     if head[1] >= 3:
         _additive(n, mean, system, intent, head, effects, *covers)
-    return head, parts, effects, *covers
+    return head, parts, effects, *covers, moves
 
 
 def _additive(

@@ -42,15 +42,25 @@ def _raters(plan: Plan) -> str:
         return (
             f"How many raters: {plural(best.design.raters, 'rater')} with {plural(best.design.per_rater, 'trial')} each"
             f" ({best.words}) find {target(plan)} with {_power_words(best)} power; {percent(wanted)} was asked for. That is"
-            f" {number(best.minutes_per_rater, 0)} minutes per rater and {number(best.hours, 0)} hours in all."
+            f" {number(best.minutes_per_rater, 0)} minutes per rater and {number(best.hours, 0)} hours in all.{_equivalence(plan)}"
         )
     reach = _extrapolated(plan)
     more = f" About {number(reach)} raters would reach {percent(wanted)}." if reach else ""
     limit = " within the budget" if plan.options.afford is not None else ""
     return (
         f"How many raters: no design of this grid reaches {percent(wanted)} power{limit} to find {target(plan)}. The best,"
-        f" {best.words}, has {_power_words(best)}.{more}"
+        f" {best.words}, has {_power_words(best)}.{more}{_equivalence(plan)}"
     )
+
+
+def _equivalence(plan: Plan) -> str:
+    """What the design says about systems that do not differ."""
+    known = [q for q in plan.best.questions.values() if not q.power_equivalence.is_missing]
+    if not known:
+        return ""
+    parts = [f"{percent(q.power_equivalence.value)} ({q.question})" for q in known]
+    margin = f"{plan.options.smallest_effect:g}"
+    return f" Two systems that do not differ are shown to be equivalent within {margin} points with {listed(parts)} power."
 
 
 def _reliability_words(best: DesignForecast) -> str:

@@ -83,7 +83,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Solved:
+class Solved:
     """What one factorisation of S gives; ``apply`` solves for further sides and for the fixed effects' block."""
 
     solution: Floats
@@ -228,7 +228,7 @@ class CrossedSystem:
         matrix += self._plain
         return matrix
 
-    def _solved(self, ratios: Floats, root: Floats, shares: Floats, right: Floats) -> _Solved:
+    def _solved(self, ratios: Floats, root: Floats, shares: Floats, right: Floats) -> Solved:
         from scipy.linalg import blas, lapack
 
         matrix = self._matrix(ratios[0], shares)
@@ -255,7 +255,7 @@ class CrossedSystem:
             return blas.dsymm(1.0, inverse.T, sides, lower=0), full + np.tril(full, -1).T
 
         solution = blas.dsymv(1.0, inverse.T, right, lower=0)
-        return _Solved(solution, float(half @ half), log_det, np.array(traces), apply)
+        return Solved(solution, float(half @ half), log_det, np.array(traces), apply)
 
     def _pair_trace(self, inverse: Floats, root: Floats, shares: Floats) -> float:
         if self._stack is None:
@@ -338,7 +338,7 @@ class ProbedSystem(CrossedSystem):
         diagonal[: self.random] += 1.0
         return np.maximum(diagonal, 1e-12)
 
-    def _solved(self, ratios: Floats, root: Floats, shares: Floats, right: Floats) -> _Solved:
+    def _solved(self, ratios: Floats, root: Floats, shares: Floats, right: Floats) -> Solved:
         sides = np.column_stack([right, self._probes])
         self._warm = self._solve(ratios[0], root, shares, sides, self._warm)
         solution, probed = self._warm[:, 0], np.ascontiguousarray(self._warm[:, 1:])
@@ -355,7 +355,7 @@ class ProbedSystem(CrossedSystem):
             both = self._solve(ratios[0], root, shares, np.column_stack([sides, fixed]))
             return both[:, : sides.shape[1]], both[self.random :, sides.shape[1] :]
 
-        return _Solved(solution, float(right @ solution), float("inf"), np.array(traces), apply)
+        return Solved(solution, float(right @ solution), float("inf"), np.array(traces), apply)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,13 @@ class Study(Part):
     questions: Annotated[list[Question], Field(min_length=1)]
     probes: list[Probe] = []
     design: Design = Design()
+    smallest_effect: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="the smallest difference between two systems that would matter, in points of the scale",
+        ),
+    ] = None
     adjudication: Annotated[
         Adjudication | None,
         Field(description="which items senior raters decide; none if left out"),
@@ -224,7 +231,9 @@ class Study(Part):
     @property
     def hash(self) -> str:
         """A hash of everything the study says, the same for the same content in another layout."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+        # Fields that came later count where they are used, so that studies from before keep their hash.
+        later = {name for name in ("smallest_effect",) if getattr(self, name) is None}
+        text = json.dumps(self.model_dump(mode="json", exclude=later), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -124,9 +124,10 @@ def _mixed(analysis: Analysis) -> Markup:
         **TESTED,
         "variance of stimuli": lambda row: row.variances.get("stimulus"),
         "of raters": lambda row: row.variances.get("rater"),
+        "of raters' tastes": lambda row: row.variances.get("rater x system"),
         "residual": lambda row: row.variances.get("residual"),
     }
-    caption = "Mixed models on single ratings, with raters and stimuli as crossed random effects"
+    caption = "Mixed models of the single ratings: raters, stimuli and raters' tastes for systems are samples"
     content = table_of(caption, analysis.summary.mixed, columns)
     return folded("Mixed models on the single ratings", content)
 

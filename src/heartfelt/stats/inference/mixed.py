@@ -2,7 +2,8 @@
 
 Averaging ratings per stimulus and testing the means treats the raters as fixed. Here rater and stimulus (and
 one more grouping, if wanted) each add a normal intercept per level, so fixed effects are tested against the
-right variation.
+right variation. Where raters prefer some systems to others, that third grouping is rater x system: without it
+the preferences of the raters who happened to take part count as evidence about the systems.
 
 Fitted by restricted maximum likelihood (``stats.reml``). Coefficients have t tests and intervals, effects
 have F tests (each given all others, under sum-to-zero coding: type III), both with Satterthwaite degrees of
@@ -10,6 +11,10 @@ freedom from the observed information, as in lmerTest (Kuznetsova et al. 2017), 
 g)`` for a contrast of variance v, g that variance's gradient in the variance parameters, A their covariance
 (Giesbrecht and Burns 1985). An F test on several contrasts pools the degrees of freedom of its independent
 ones (Fai and Cornelius 1996).
+
+``means_of`` names a factor whose estimated marginal means are wanted: the other factors' levels weigh the same, covariates are
+at their mean. All pairs have their own standard error and degrees of freedom and are corrected by the studentized range
+(Tukey), as in emmeans.
 
 Variances are in the outcome's unit squared. With two crossed groupings their intervals are two-way jackknives
 on what the fixed effects leave (``reliability.components``), which hold where raters differ in gain or some
@@ -23,14 +28,15 @@ Source: Bates et al. (2015); Patterson and Thompson (1971).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column, coded, present
 from heartfelt.stats.estimate import Estimate
@@ -39,20 +45,27 @@ from heartfelt.stats.inference.linear_model import (
     Interactions,
     ModelData,
     column_names,
+    contrast_rows,
     holes,
     model_data,
     term_columns,
     why_no_columns,
 )
+from heartfelt.stats.inference.marginal_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
+from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, Fit, maximise
+from heartfelt.stats.reml_blocks import Groups, arranged
 from heartfelt.stats.triples import Floats, Ints, as_floats, id_array, text_array
+from heartfelt.wording import listed
 
-Groups: TypeAlias = dict[str, tuple[Ints, int]]
-MOST_LEVELS = 6000
+MOST_WORK = 7e10
+"""Multiplications a step of the fit may take: those of 6,000 levels that cannot be eliminated."""
 PRECISION = 1e-17
 _METHOD = "linear mixed model, REML"
+TUKEY = "Tukey, mixed model"
+TOO_LARGE = "too large to fit"
 NO_ERROR = "its standard error is zero"
 _TOLERANCE = 1e-9
 
@@ -93,6 +106,8 @@ class MixedResult:
     notes: tuple[str, ...]
     counts: Mapping[str, int]
     why_missing: str | None = field(default=None, metadata={"omit": True})
+    means: Mapping[Any, Estimate] = field(default_factory=dict, metadata={"omit": True})
+    pairs: Pairwise | None = field(default=None, metadata={"omit": True})
 
     def effect(self, name: str) -> MixedEffect:
         """The test of one term."""
@@ -166,9 +181,14 @@ def mixed_model(
     *,
     interactions: Interactions = (),
     coding: Coding = "treatment",
+    means_of: str | None = None,
     confidence: float = 0.95,
+    most_work: float = MOST_WORK,
 ) -> MixedResult:
-    """Fit an outcome by fixed effects and one to three crossed random intercepts."""
+    """Fit an outcome by fixed effects and one to three random intercepts, crossed or nested.
+
+    ``most_work`` bounds the multiplications of one step of the fit; beyond it the model is refused.
+    """
     _bounds.check_confidence(confidence)
     if not 1 <= len(random) <= 3:
         raise InputError(
@@ -177,18 +197,21 @@ def mixed_model(
     if coding not in ("treatment", "sum"):
         raise InputError(f"No coding is called '{coding}'.", "Choose 'treatment' or 'sum'.")
     data, groups = _columns(outcome, fixed, random, interactions)
+    if means_of is not None and means_of not in data.factors:
+        raise InputError(
+            f"'{means_of}' is not a factor of the model.", suggestion(means_of, list(data.factors))
+        )
     why = _why_unfit(data, groups)
     if why:
         return _nothing(data, random, why)
     columns = _fixed_columns(data, coding)
     if data.rows - columns.matrix.shape[1] < 1:
         return _nothing(data, random, "as many fixed coefficients as rows")
-    groups = dict(sorted(groups.items(), key=lambda group: -group[1][1]))
-    first, *others = groups
-    if sum(groups[name][1] for name in others) > MOST_LEVELS:
-        why = f"{others[0]} has more than {MOST_LEVELS:,} levels, and so has {first}: too many to fit"
-        return _nothing(data, random, why)
-    system = CrossedSystem(data.outcome, list(groups.values()), columns=columns.matrix)
+    order = arranged(groups, columns.matrix.shape[1])
+    if order.work > most_work:
+        sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
+        return _nothing(data, random, f"{TOO_LARGE}: {sizes}")
+    groups, system = order.groups, order.system(data.outcome, columns.matrix)
     try:
         fit = maximise(system, [0.3] * len(groups), precision=PRECISION)
     except np.linalg.LinAlgError:
@@ -200,7 +223,81 @@ def mixed_model(
     for name, ratio, explained in zip(groups, fit.step.ratios, fit.step.explained, strict=True):
         if ratio > 0 and explained < 1e-9:
             return _nothing(data, random, f"the fixed effects leave nothing of {name}")
-    return _report(data, columns, system, fit, groups, confidence)
+    return _report(data, columns, system, fit, groups, means_of, confidence)
+
+
+def _marginal_means(
+    data: ModelData, columns: _Fixed, beta: Floats, inference: _Inference, of: str, confidence: float
+) -> tuple[dict[Any, Estimate], Pairwise]:
+    """The expectation of each level with all else held equal, and all differences."""
+    levels, contrasts = data.factors[of].levels, contrast_rows(len(data.factors[of].levels), "sum")
+    parts, spans = [np.ones((data.rows, 1))], {}
+    for term in data.terms:
+        begin = sum(part.shape[1] for part in parts)
+        parts.append(term_columns(term, data, "sum"))
+        spans[term.name] = slice(begin, begin + parts[-1].shape[1])
+    summed = np.hstack(parts)
+    # A combination of sum-to-zero coefficients is one of the fitted coefficients where the rows span it.
+    gram, onto = summed.T @ summed, summed.T @ columns.matrix
+    inverse = np.linalg.pinv(gram, rcond=1e-11, hermitian=True)
+
+    def combination(weights: Floats, method: str) -> tuple[Estimate, Floats | None]:
+        inside = inverse @ weights
+        if float(np.abs(gram @ inside - weights).max()) > 1e-6:
+            return Estimate.missing(NOT_ESTIMABLE, method, data.counts), None
+        row = inside @ onto
+        return Estimate(float(row @ beta), method=f"{method} ({_METHOD})", counts=data.counts), row
+
+    def weights(place: int, intercept: float) -> Floats:
+        out = np.zeros(summed.shape[1])
+        out[0], out[spans[of]] = intercept, contrasts[place]
+        return out
+
+    means: dict[Any, Estimate] = {}
+    for place, level in enumerate(levels):
+        plain, row = combination(weights(place, 1.0), MEAN)
+        if row is not None:
+            error = math.sqrt(float(row @ inference.covariance @ row))
+            plain = _bounds.with_t(plain, error, inference.df(row), "Satterthwaite t", confidence)
+        means[level] = plain
+    compare = Comparison(TUKEY, len(levels), confidence)
+    pairs = []
+    for i, j in combinations(range(len(levels)), 2):
+        plain, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
+        if row is None:
+            pairs.append(Pair(levels[i], levels[j], plain))
+            continue
+        scale = math.sqrt(float(row @ inference.covariance @ row) / 2)
+        pairs.append(compare.pair(levels[i], levels[j], plain, scale, inference.df(row)))
+    return means, Pairwise(tuple(pairs), TUKEY, confidence, data.counts)
+
+
+def random_variances(
+    outcome: Column, cells: Sequence[Ints], random: Mapping[str, Column], *, precision: float = 1e-6
+) -> dict[str, float] | str:
+    """Variances of random intercepts and of the residual, the means of cells held constant; or why they cannot be estimated.
+
+    ``cells`` are codes of each row under one or more factors without interaction.
+    """
+    values = as_floats(outcome, "outcome")
+    groups: Groups = {}
+    for name, column in random.items():
+        names, codes, _ = coded(id_array(column), name)
+        groups[name] = (codes, len(names))
+    parts = [np.ones((values.size, 1))]
+    parts += [(codes[:, None] == np.arange(1, int(codes.max()) + 1)).astype(np.float64) for codes in cells]
+    matrix = np.hstack(parts)
+    matrix = np.ascontiguousarray(matrix[:, _first_independent(matrix)])
+    order = arranged(groups, matrix.shape[1])
+    if order.work > MOST_WORK:
+        return TOO_LARGE
+    try:
+        fit = maximise(order.system(values, matrix), [0.3] * len(groups), precision=precision)
+    except np.linalg.LinAlgError:
+        return "the ratings do not determine the variances"
+    if fit.exact or not fit.converged:
+        return "no maximum of the likelihood was found"
+    return dict(zip([*order.groups, "residual"], fit.step.variances.tolist(), strict=True))
 
 
 def _columns(
@@ -293,7 +390,13 @@ def _first_independent(matrix: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _report(
-    data: ModelData, columns: _Fixed, system: CrossedSystem, fit: Fit, groups: Groups, confidence: float
+    data: ModelData,
+    columns: _Fixed,
+    system: CrossedSystem,
+    fit: Fit,
+    groups: Groups,
+    means_of: str | None,
+    confidence: float,
 ) -> MixedResult:
     step = fit.step
     fewest = max(min(size for _, size in groups.values()) - columns.matrix.shape[1], 1)
@@ -327,9 +430,13 @@ def _report(
         )
     deviance = step.deviance + system.df * math.log(2 * math.pi)
     effects = _effects(data, columns, beta, inference)
-    return MixedResult(
+    result = MixedResult(
         tuple(coefficients), effects, variances, -0.5 * deviance, _METHOD, tuple(notes), data.counts
     )
+    if means_of is None:
+        return result
+    means, pairs = _marginal_means(data, columns, beta, inference, means_of, confidence)
+    return replace(result, means=means, pairs=pairs)
 
 
 def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inference, dict[int, float]]:

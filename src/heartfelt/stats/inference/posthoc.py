@@ -44,6 +44,7 @@ class Pair:
     df: float | None = None
     p: float | None = None
     significant: bool | None = None
+    standard_error: float | None = None
 
     @property
     def difference(self) -> float | None:
@@ -122,7 +123,9 @@ class Comparison:
         q, half = abs(difference) / scale, critical(self.confidence, self.groups, df) * scale
         p = upper_tail(q, self.groups, df)
         whole = plain.with_interval(difference - half, difference + half, self.method, self.confidence)
-        return Pair(a, b, whole, q / math.sqrt(2), float(df), p, p < 1 - self.confidence)
+        return Pair(
+            a, b, whole, q / math.sqrt(2), float(df), p, p < 1 - self.confidence, scale * math.sqrt(2)
+        )
 
 
 def tukey(

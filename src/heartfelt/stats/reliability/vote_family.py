@@ -9,7 +9,7 @@ a share w of the items is undecided: it leans nowhere (u = 0). The lean u goes f
 nearly 1 (everybody names j), the concentration c from items that differ widely to items as alike as their leans allow.
 Items that are all alike, items of one clearness with different categories, Dirichlet items, and mixtures of clear and
 undecided items are members. The mean of p is m whatever w, u and c are, so m is the share of all votes; the other
-three are found by maximum likelihood on a grid, in one pass over the distinct rows of votes per point of the grid.
+three are p_values by maximum likelihood on a grid, in one pass over the distinct rows of votes per point of the grid.
 
 The interval is that of profile likelihood: the smallest and largest ceiling over all (w, u, c) within the likelihood's
 range, which grows with the share of the error that is due to raters (``critical_value``). As in ``vote_ceiling``, the
@@ -207,14 +207,14 @@ def _fit_p(counts: Matrix, votes: Ints, points: Matrix, inflation: float, seed: 
                 for at, times in zip(*np.unique(key, return_counts=True), strict=True):
                     cell = cells.setdefault((check, int(n), int(at)), [0.0, 0.0, float(noise)])
                     cell[part] += float(times * each)
-    found = []
+    p_values = []
     for check in range(2):
         table = _joined(np.array([cell for (of, _, _), cell in sorted(cells.items()) if of == check]))
         # Three parameters were fitted; where they leave no freedom one degree is on the safe side.
         if table.shape[0] > 2:
             statistic = float(((table[:, 0] - table[:, 1]) ** 2 / (table[:, 1] * table[:, 2])).sum())
-            found.append(float(chdtrc(max(table.shape[0] - 4, 1), statistic)))
-    return min(1.0, len(found) * min(found)) if found else None
+            p_values.append(float(chdtrc(max(table.shape[0] - 4, 1), statistic)))
+    return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
 def _patterns(counts: Matrix) -> tuple[Ints, Ints]:

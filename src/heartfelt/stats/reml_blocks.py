@@ -1,0 +1,194 @@
+"""Restricted maximum likelihood where a grouping falls into blocks, as raters' tastes fall into systems.
+
+Of several groupings one is eliminated (``stats.reml``). Where what is left of another falls into blocks that no eliminated level
+ties together, its equations are solved block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from heartfelt.stats.reml import TINY, CrossedSystem, Solved
+from heartfelt.stats.triples import Floats, Ints
+
+Groups: TypeAlias = dict[str, tuple[Ints, int]]
+"""Codes and number of levels of each grouping."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arranged:
+    """Groupings in the order of elimination, the blocks the second falls into, and the work of a step."""
+
+    groups: Groups
+    blocks: Ints | None
+    work: float
+
+    def system(self, outcome: Floats, columns: Floats) -> CrossedSystem:
+        """The equations to solve."""
+        groups = list(self.groups.values())
+        if self.blocks is None:
+            return CrossedSystem(outcome, groups, columns=columns)
+        return BlockedSystem(outcome, groups, self.blocks, columns=columns)
+
+
+def arranged(groups: Groups, columns: int) -> Arranged:
+    """The cheapest order of elimination; two groupings have one, the larger first."""
+    by_size = dict(sorted(groups.items(), key=lambda group: -group[1][1]))
+    left = sum(size for _, size in list(by_size.values())[1:]) + columns
+    best = Arranged(groups=by_size, blocks=None, work=left**3 / 3)
+    if len(groups) < 3:
+        return best
+    for first, second in permutations(groups, 2):
+        rest = {name: group for name, group in groups.items() if name not in (first, second)}
+        codes, blocks = _blocks(groups[first], groups[second])
+        border = sum(size for _, size in rest.values()) + columns
+        sizes = blocks.astype(np.float64)
+        work = float(np.sum(sizes**3 / 3 + sizes**2 * border + sizes * border**2) + border**3 / 3)
+        if work < best.work:
+            ordered = {first: groups[first], second: (codes, groups[second][1]), **rest}
+            best = Arranged(groups=ordered, blocks=blocks, work=work)
+    return best
+
+
+def _blocks(first: tuple[Ints, int], second: tuple[Ints, int]) -> tuple[Ints, Ints]:
+    """The second grouping's codes, sorted by the blocks that levels of the first tie together, and the blocks' sizes."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    (a, n_a), (b, n_b) = first, second
+    size = n_a + n_b
+    links = csr_array((np.ones(a.size), (a, b + n_a)), (size, size))
+    count, block = connected_components(links, directed=False)
+    block = block[n_a:]
+    place = np.empty(n_b, np.int64)
+    place[np.argsort(block, kind="stable")] = np.arange(n_b)
+    return place[b], np.bincount(block, minlength=count)
+
+
+class BlockedSystem(CrossedSystem):
+    """The system where the second grouping falls into blocks, as raters' tastes fall into systems.
+
+    No level of the first grouping meets two blocks, so neither do the second grouping's levels in S: it is an arrow of blocks,
+    bordered by the other groupings and the columns. Cost per step: cubic in each block and in the border, not in all levels.
+    Codes of the second grouping rise with its ``blocks``, the number of levels in each.
+    """
+
+    def __init__(
+        self, value: Floats, groups: Sequence[tuple[Ints, int]], blocks: Ints, *, columns: Floats
+    ) -> None:
+        ends = np.cumsum([0, *blocks]).tolist()
+        self._blocks = [slice(a, b) for a, b in pairwise(ends)]
+        self._border = slice(ends[-1], None)
+        super().__init__(value, groups, columns=columns)
+
+    def _prepare(self) -> None:
+        from scipy.sparse import csr_array, hstack
+
+        rows = np.arange(0, self.codes.size + 1, self.codes.shape[1])
+        ones = csr_array((np.ones(self.codes.size), self.codes.ravel(), rows), (self.y.size, self.marked))
+        every = hstack([ones, csr_array(self.columns)], format="csr")
+        self._squares = (every.T @ every).tocsr()
+        self._counts = csr_array((self.weights, self.levels, self.bounds), (self.sizes.size, self.order))
+
+    def _weighted(self, scale: Floats) -> Any:
+        """The sum over the first grouping's levels of m m', times the scale."""
+        from scipy.sparse import diags_array
+
+        return (self._counts.T @ (diags_array(scale) @ self._counts)).tocsr()
+
+    def _solved(self, ratios: Floats, root: Floats, shares: Floats, right: Floats) -> Solved:
+        from scipy.linalg import lapack
+
+        raw = self._squares - self._weighted(ratios[0] * shares)
+        border = self._border
+        corner = raw[border, border].toarray() * np.outer(root[border], root[border])
+        corner.flat[: (self.random - border.start) * len(corner) : len(corner) + 1] += 1.0
+        parts = []
+        log_det = -float(np.log(shares).sum())
+        explained = 0.0
+        side = right[border].copy()
+        for place in self._blocks:
+            own = raw[place, place].toarray() * np.outer(root[place], root[place])
+            own.flat[:: len(own) + 1] += 1.0
+            across = raw[place, border].toarray() * np.outer(root[place], root[border])
+            factor = _factor(own)
+            half = np.asarray(lapack.dtrtrs(factor, np.column_stack([across, right[place]]), lower=1)[0])
+            corner -= half[:, :-1].T @ half[:, :-1]
+            side -= half[:, :-1].T @ half[:, -1]
+            explained += float(half[:, -1] @ half[:, -1])
+            log_det += float(2.0 * np.log(np.diag(factor)).sum())
+            inverse = _inverse(factor)
+            parts.append(
+                (place, inverse, np.asarray(lapack.dtrtrs(factor, half[:, :-1], lower=1, trans=1)[0]))
+            )
+        factor = _factor(corner)
+        log_det += float(2.0 * np.log(np.diag(factor)).sum())
+        half = np.asarray(lapack.dtrtrs(factor, side, lower=1)[0])
+        explained += float(half @ half)
+        last = _inverse(factor)
+
+        def solve(sides: Floats) -> Floats:
+            out = np.empty_like(sides)
+            out[border] = last @ (sides[border] - sum(back.T @ sides[place] for place, _, back in parts))
+            for place, inverse, back in parts:
+                out[place] = inverse @ sides[place] - back @ out[border]
+            return out
+
+        def apply(sides: Floats) -> tuple[Floats, Floats]:
+            fixed = last[self.random - border.start :, self.random - border.start :]
+            return solve(sides), fixed
+
+        # The inverse where the first grouping's levels meet, and on its diagonal.
+        squared = self._weighted(shares**2)
+        pair_trace = float(
+            (squared[border, border].toarray() * np.outer(root[border], root[border]) * last).sum()
+        )
+        diagonal = np.empty(self.order)
+        diagonal[border] = np.diag(last)
+        for place, inverse, back in parts:
+            across = back @ last
+            whole = inverse + across @ back.T
+            diagonal[place] = np.diag(whole)
+            pair_trace += float(
+                (squared[place, place].toarray() * np.outer(root[place], root[place]) * whole).sum()
+            )
+            pair_trace -= 2.0 * float(
+                (squared[place, border].toarray() * np.outer(root[place], root[border]) * across).sum()
+            )
+        traces = [float((self.sizes * shares).sum()) - pair_trace]
+        for place, ratio in zip(self.slices, ratios[1:].tolist(), strict=True):
+            if ratio > TINY:
+                traces.append(float(place.stop - place.start - diagonal[place].sum()) / ratio)
+                continue
+            own_trace = float(raw.diagonal()[place].sum())
+            if place.start >= border.start:
+                cross = raw[:, place].toarray() * root[:, None]
+                own_trace -= float((cross * solve(cross)).sum())
+            else:  # without a variance of its own, each block is the identity
+                cross = raw[place, border].toarray() * root[border]
+                own_trace -= float(((cross @ last) * cross).sum())
+            traces.append(own_trace)
+        return Solved(solve(right[:, None])[:, 0], explained, log_det, np.array(traces), apply)
+
+
+def _factor(matrix: Floats) -> Floats:
+    """The lower triangle L of L L'."""
+    from scipy.linalg import lapack
+
+    chol, info = lapack.dpotrf(matrix, lower=1, clean=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the mixed-model system is not positive definite")
+    return np.asarray(chol)
+
+
+def _inverse(factor: Floats) -> Floats:
+    """(L L')^-1, both triangles."""
+    from scipy.linalg import lapack
+
+    half = np.asarray(lapack.dpotri(factor, lower=1)[0])
+    return np.asarray(np.tril(half) + np.tril(half, -1).T)

@@ -1,0 +1,150 @@
+"""The model of the ratings behind the verdict: what it takes as samples, what it says where tastes cannot be told, equivalence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import heartfelt
+from heartfelt.analysis import rating_models as module
+from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.means import stimulus_scores
+from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
+from heartfelt.errors import InputError
+from tests.analysis.made import Row, answers, snapshot, stimuli
+
+TABLE = stimuli(24, 2)
+
+
+def fit(material: Material, smallest_effect: float | None = None) -> RatingModels:
+    scores = {question.id: stimulus_scores(question) for question in material.questions}
+    return rating_models(material, scores, smallest_effect)
+
+
+def panel(raters: int, *, taste: float, gap: float = 0.0, seed: int = 0) -> list[Row]:
+    """Ratings of 24 stimuli of two systems by raters who prefer one or the other."""
+    rng = np.random.default_rng(seed)
+    systems = [int(name[1:]) for name in TABLE["system"]]
+    prefers = taste * rng.normal(size=(raters, 2))
+    level = 0.3 * rng.normal(size=24)
+    rows: list[Row] = []
+    for question in ("quality", "alignment"):
+        for r in range(raters):
+            for i, name in enumerate(TABLE["stimulus"]):
+                value = 3 + level[i] + gap * (systems[i] - 0.5) + prefers[r, systems[i]] + 0.6 * rng.normal()
+                rows.append((f"r{r}", name, question, float(min(max(round(value), 1), 5))))
+    return rows
+
+
+def rated(rows: list[Row]) -> Material:
+    return prepare(snapshot("opinion", TABLE, rows))
+
+
+@pytest.mark.slow
+def test_the_model_names_its_outcome_samples_and_means() -> None:
+    material = prepare(snapshot("conveyance", TABLE, answers("conveyance", TABLE)))
+    found = fit(material)
+    assert [(row.outcome, row.effect) for row in found.effects] == [
+        (question, effect) for question in ("valence", "arousal") for effect in ("system", "intent")
+    ]
+    for row in found.effects:
+        assert set(row.variances) == {"rater", "stimulus", "rater x system", "residual"}
+        assert row.model == "system + intent + (1 | rater) + (1 | stimulus) + (1 | rater:system)"
+        assert row.deviation == "signed"
+        assert row.n == sum(q.ratings.height for q in material.questions if q.id == row.outcome)
+        assert (row.means is not None) == (row.effect == "system")
+    assert {(pair.a, pair.b, pair.method) for pair in found.pairs} == {("M0", "M1", "Tukey, mixed model")}
+
+
+def test_tastes_widen_what_is_known_of_a_difference() -> None:
+    """With raters of strong tastes the difference of two systems is known to no better than the raters allow."""
+    alike, divided = (fit(rated(panel(8, taste=taste))).pairs[0] for taste in (0.0, 1.0))
+    assert alike.difference.low is not None
+    assert alike.difference.high is not None
+    assert divided.difference.low is not None
+    assert divided.difference.high is not None
+    narrow, wide = (
+        alike.difference.high - alike.difference.low,
+        divided.difference.high - divided.difference.low,
+    )
+    assert wide > 2 * narrow
+
+
+def test_a_design_that_hides_tastes_is_named() -> None:
+    rows = panel(24, taste=0.5)
+    of = dict(TABLE.select("stimulus", "system").iter_rows())
+    one_system = [row for row in rows if of[row[1]] == f"M{int((row[0] or 'r0')[1:]) % 2}"]
+    row = fit(rated(one_system)).effects[0]
+    assert row.why_no_tastes == ONE_SYSTEM
+    assert row.p is not None
+    firsts = {system: [name for name in TABLE["stimulus"] if of[name] == system] for system in ("M0", "M1")}
+    one_each = [
+        row
+        for row in rows
+        if row[1] == firsts[of[row[1]]][int((row[0] or "r0")[1:]) % len(firsts[of[row[1]]])]
+    ]
+    row = fit(rated(one_each)).effects[0]
+    assert row.why_no_tastes == ONE_STIMULUS
+    assert row.p is not None
+    verdict = " ".join(heartfelt.analyze(snapshot("opinion", TABLE, one_each)).summary.verdict)
+    assert "tastes for systems are not in the model: no rater rated two stimuli of one system" in verdict
+
+
+def test_large_tables_are_tested_by_the_jackknife(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same conclusions where the model would take too long."""
+    for gap in (0.0, 0.8):
+        material = rated(panel(30, taste=0.5, gap=gap))
+        exact = fit(material).effects[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "MOST_WORK", 1.0)
+            quick = fit(material)
+        row = quick.effects[0]
+        assert "jackknife" in row.method
+        assert (row.p is not None, exact.p is not None) == (True, True)
+        assert ((row.p or 0) < 0.05) == ((exact.p or 0) < 0.05)
+        assert row.f == pytest.approx(exact.f, rel=0.25)
+        means = {name: mean.value for name, mean in (row.means or {}).items()}
+        assert means == pytest.approx({n: m.value for n, m in (exact.means or {}).items()}, abs=1e-6)
+
+
+def test_equivalence_is_shown_within_the_smallest_effect_only() -> None:
+    material = rated(panel(20, taste=0.1))
+    (close, _), (strict, _) = fit(material, 0.5).equivalence, fit(material, 0.02).equivalence
+    assert close.equivalent
+    assert not strict.equivalent
+    low, high = close.difference.low, close.difference.high
+    assert low is not None
+    assert high is not None
+    assert -0.5 < low < high < 0.5
+    apart = fit(rated(panel(20, taste=0.1, gap=1.0)), 0.5).equivalence[0]
+    assert not apart.equivalent
+    assert apart.p_b_not_inferior < 0.05 < apart.p_a_not_inferior
+
+
+@pytest.mark.slow
+def test_the_verdict_says_what_is_equivalent_and_who_is_highest() -> None:
+    same = heartfelt.analyze(snapshot("opinion", TABLE, panel(20, taste=0.1)), smallest_effect=0.5)
+    text = " ".join(same.summary.verdict)
+    assert "Within 0.50 points of quality, M0 and M1 are equivalent" in text
+    assert "equivalence of systems within 0.50 points was tested" in same.summary.methods
+    unknown = heartfelt.analyze(snapshot("opinion", TABLE, panel(6, taste=1.0)), smallest_effect=0.1)
+    text = " ".join(unknown.summary.verdict)
+    assert (
+        "no two systems are shown to be equivalent; 1 pair neither shown to differ nor to be equivalent"
+        in text
+    )
+    apart = heartfelt.analyze(snapshot("opinion", TABLE, panel(20, taste=0.1, gap=1.0)))
+    assert "quality (M1 highest)" in apart.summary.verdict[0]
+    assert apart.summary.equivalence is None
+
+
+def test_a_smallest_effect_is_a_difference() -> None:
+    with pytest.raises(InputError, match="no difference"):
+        heartfelt.analyze(snapshot("opinion", TABLE, panel(4, taste=0.1)), smallest_effect=0.0)
+
+
+def test_the_study_may_name_the_smallest_effect() -> None:
+    made = snapshot("opinion", TABLE, panel(4, taste=0.1))
+    assert made.study.hash == made.study.changed(smallest_effect=None).hash
+    assert made.study.hash != made.study.changed(smallest_effect=0.5).hash
+    assert made.study.changed(smallest_effect=0.5).plain()["smallest_effect"] == 0.5
