@@ -82,7 +82,7 @@ class AnalyzeOptions:
     from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared.
     ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``smallest_effect`` is the smallest
     difference between two systems that would matter, in points; the study's own is used where none is given. ``future_raters``
-    says whom intervals of reliability and agreement are for: raters like these (``alike``), or raters some of whom are ``careless``.
+    says whom intervals of reliability and agreement are for: raters like these (``alike``), or some of whom are ``careless``.
     """
 
     policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
