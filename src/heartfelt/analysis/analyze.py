@@ -46,7 +46,7 @@ from heartfelt.analysis.quadrants import ellipses, quadrants
 from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
 from heartfelt.analysis.rating_models import RatingModels, rating_models
-from heartfelt.analysis.reliability import Figures, for_future_raters, pooled_reliability, reliability
+from heartfelt.analysis.reliability import pooled_reliability, reliability, reliability_for
 from heartfelt.analysis.results import Counts, Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
@@ -137,8 +137,10 @@ def analyze(
     material = prepare(panel.snapshot())
     step(1)
     whom = options.future_raters
-    trust = _for_future_raters(guard("reliability", {}, reliability, material, seed), whom)
-    pooled = _for_future_raters(guard("reliability_pooled", None, pooled_reliability, material, seed), whom)
+    trust = guard("reliability", {}, reliability, material, seed)
+    pooled = guard("reliability_pooled", None, pooled_reliability, material, seed)
+    trust = {name: reliability_for(part, whom) for name, part in trust.items()}
+    pooled = pooled and {name: reliability_for(part, whom) for name, part in pooled.items()}
     step(2)
     own, scores = _side(material, trust, covariates, failures, seed)
     if "means" in failures.reasons:
@@ -180,9 +182,9 @@ def analyze(
         answers_used=guard("answers_used", AnswersUsed(0, 0), answers_used, material, panel, comparisons),
         reliability=trust,
         reliability_pooled=pooled,
-        agreement=_for_future_raters(guard("agreement", None, agreement, material, trust), whom),
-        agreement_pooled=_for_future_raters(
-            guard("agreement_pooled", None, agreement, material, pooled or {}, pooled=True), whom
+        agreement=guard("agreement", None, agreement, material, trust, whom),
+        agreement_pooled=guard(
+            "agreement_pooled", None, agreement, material, pooled or {}, whom, pooled=True
         ),
         checks=guard("checks", None, checks, material),
         covariates=tuple(covariates),
@@ -225,11 +227,6 @@ def analyze(
     pairs = guard("pairs of stimuli", pl.DataFrame(), majorities, material.snapshot)
     made = (material.labels.strengths, material.labels.courses, pairs)
     return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary, *made)
-
-
-def _for_future_raters(parts: dict[str, Figures] | None, whom: FutureRaters) -> Any:
-    """The figures of every question for these future raters; None where there are none."""
-    return None if parts is None else {name: for_future_raters(part, whom) for name, part in parts.items()}
 
 
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:

@@ -117,21 +117,28 @@ def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
     )
 
 
-def for_future_raters(made: Figures, future_raters: FutureRaters) -> Figures:
+def for_future_raters(made: Figures, whom: FutureRaters) -> Figures:
     """The same figures with intervals for raters like these, or reaching to the bounds if some future ones are careless."""
-    if future_raters == "alike":
-        return made
     changed: dict[str, Any] = {
-        part.name: estimate.for_future_raters(future_raters)
+        part.name: estimate.for_future_raters(whom)
         for part in fields(made)
         if isinstance(estimate := getattr(made, part.name), Estimate)
     }
-    if isinstance(made, Reliability) and made.variance_components is not None:
-        changed["variance_components"] = for_future_raters(made.variance_components, future_raters)
-    out = replace(made, **changed)
-    if isinstance(out, Reliability) and out.reliability_with:
-        return with_more_raters(out, out.icc1 if out.icc2.is_missing else out.icc2)
-    return out
+    return replace(made, **changed)
+
+
+def reliability_for(made: Reliability, whom: FutureRaters) -> Reliability:
+    """The same reliability for these future raters, with the raters needed that follow from it."""
+    if whom == "alike":
+        return made
+    shares = made.variance_components
+    out = replace(
+        for_future_raters(made, whom),
+        variance_components=None if shares is None else for_future_raters(shares, whom),
+    )
+    return (
+        with_more_raters(out, out.icc1 if out.icc2.is_missing else out.icc2) if out.reliability_with else out
+    )
 
 
 def _nothing(why: str, method: bool = False) -> Reliability:
