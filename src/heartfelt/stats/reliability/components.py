@@ -197,9 +197,11 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
     # What raters' gains usually do: they scale the items, and their spread is part of the residual.
     gains = (2.0 * USUAL_GAIN * item / (item + noise)) ** 2 / raters
     spread_of_gains = 2.0 / max(raters - 1.0, 1.0) * (USUAL_GAIN**2 * item / residual) ** 2
+    noise_variance, df = spreads[2].alike(spread_of_gains)
+    least = spreads[2].items + spread_of_gains
     reach_item, reach_residual = (
         _chi_square(*spreads[0].alike(gains), items, confidence),
-        _chi_square(*spreads[2].alike(spread_of_gains), d.size - items - raters, confidence),
+        _chi_square(max(noise_variance, least), df, d.size - items - raters, confidence),
     )
     of_item, of_residual = _moved(item, noise, reach_item), _moved(residual, 0.0, reach_residual)
     low_item, _ = _moved(item, noise, reach_item, below=attentive * item)
