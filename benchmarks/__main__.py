@@ -20,6 +20,7 @@ ONLY_IF_NAMED = {
     "reliability_coverage",
     "score_intervals",
     "screening",
+    "tastes",
     "text_coverage",
     "valence_arousal",
 }

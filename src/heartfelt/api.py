@@ -353,6 +353,7 @@ def plan(
     clips: Sequence[int] = (),
     per_rater: Sequence[int] = (),
     effect: float | None = None,
+    smallest_effect: float | None = None,
     pilot: object = None,
     policy: Literal["default", "flag-only", "strict"] = "default",
     studies: int = 200,
@@ -369,6 +370,8 @@ def plan(
         The grid: people who come, ratings per clip, clips per system and intent, trials per rater. A usual grid if all are empty.
     effect : float, optional
         The difference between two systems that the study should find, in points of the scale.
+    smallest_effect : float, optional
+        The margin within which systems should be shown to be equivalent, in points; the study's own if left out.
     pilot : Snapshot, Panel, path or table, optional
         Ratings to estimate variances, drop-out and careless raters from; published figures if left out.
     policy : str
@@ -402,6 +405,7 @@ def plan(
         clips=tuple(clips),
         per_rater=tuple(per_rater),
         effect=effect,
+        smallest_effect=smallest_effect,
         policy=policy,
         studies=studies,
         seed=seed,

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.stats.reml import TINY, CrossedSystem, Solved
+from heartfelt.stats.reml import STACK_CELLS, TINY, CrossedSystem, Solved
 from heartfelt.stats.triples import Floats, Ints
 
 Groups: TypeAlias = dict[str, tuple[Ints, int]]
@@ -92,40 +92,62 @@ class BlockedSystem(CrossedSystem):
         rows = np.arange(0, self.codes.size + 1, self.codes.shape[1])
         ones = csr_array((np.ones(self.codes.size), self.codes.ravel(), rows), (self.y.size, self.marked))
         every = hstack([ones, csr_array(self.columns)], format="csr")
-        self._squares = (every.T @ every).tocsr()
         self._counts = csr_array((self.weights, self.levels, self.bounds), (self.sizes.size, self.order))
+        self._distinct, self._size_of = np.unique(self.sizes, return_inverse=True)
+        self._ones = self._dense(every.T @ every)
+        self._stack: list[Floats] | None = None
+        if self._distinct.size * sum(part.size for part in self._ones) <= STACK_CELLS:
+            of_size = [
+                self._weighted((self._size_of == s).astype(np.float64)) for s in range(self._distinct.size)
+            ]
+            self._stack = [np.stack(parts) for parts in zip(*of_size, strict=True)]
 
-    def _weighted(self, scale: Floats) -> Any:
+    def _dense(self, matrix: Any) -> list[Floats]:
+        """Each block's rows, its own columns and then the border's; last the border itself."""
+        border, matrix = self._border, matrix.tocsr()
+        parts = [
+            np.hstack([matrix[place, place].toarray(), matrix[place, border].toarray()])
+            for place in self._blocks
+        ]
+        return [*parts, matrix[border, border].toarray()]
+
+    def _weighted(self, scale: Floats) -> list[Floats]:
         """The sum over the first grouping's levels of m m', times the scale."""
         from scipy.sparse import diags_array
 
-        return (self._counts.T @ (diags_array(scale) @ self._counts)).tocsr()
+        return self._dense(self._counts.T @ (diags_array(scale) @ self._counts))
+
+    def _by_size(self, scale: Floats) -> list[Floats]:
+        """The same for a scale that depends on the levels' sizes."""
+        if self._stack is None:
+            return self._weighted(scale[self._size_of])
+        return [np.tensordot(scale, part, 1) for part in self._stack]
 
     def _solved(self, ratios: Floats, root: Floats, shares: Floats, right: Floats) -> Solved:
         from scipy.linalg import lapack
 
-        raw = self._squares - self._weighted(ratios[0] * shares)
-        border = self._border
-        corner = raw[border, border].toarray() * np.outer(root[border], root[border])
+        of_size = 1.0 / (1.0 + ratios[0] * self._distinct)
+        raw = [ones - part for ones, part in zip(self._ones, self._by_size(ratios[0] * of_size), strict=True)]
+        border, edge = self._border, root[self._border]
+        corner = raw[-1] * edge[:, None] * edge
         corner.flat[: (self.random - border.start) * len(corner) : len(corner) + 1] += 1.0
         parts = []
         log_det = -float(np.log(shares).sum())
         explained = 0.0
         side = right[border].copy()
-        for place in self._blocks:
-            own = raw[place, place].toarray() * np.outer(root[place], root[place])
-            own.flat[:: len(own) + 1] += 1.0
-            across = raw[place, border].toarray() * np.outer(root[place], root[border])
+        for place, block in zip(self._blocks, raw, strict=False):
+            scaled = block * root[place][:, None] * np.append(root[place], edge)
+            size = len(block)
+            own, across = scaled[:, :size], scaled[:, size:]
+            own.flat[:: size + 1] += 1.0
             factor = _factor(own)
             half = np.asarray(lapack.dtrtrs(factor, np.column_stack([across, right[place]]), lower=1)[0])
             corner -= half[:, :-1].T @ half[:, :-1]
             side -= half[:, :-1].T @ half[:, -1]
             explained += float(half[:, -1] @ half[:, -1])
             log_det += float(2.0 * np.log(np.diag(factor)).sum())
-            inverse = _inverse(factor)
-            parts.append(
-                (place, inverse, np.asarray(lapack.dtrtrs(factor, half[:, :-1], lower=1, trans=1)[0]))
-            )
+            back = np.asarray(lapack.dtrtrs(factor, half[:, :-1], lower=1, trans=1)[0])
+            parts.append((place, _inverse(factor), back))
         factor = _factor(corner)
         log_det += float(2.0 * np.log(np.diag(factor)).sum())
         half = np.asarray(lapack.dtrtrs(factor, side, lower=1)[0])
@@ -144,35 +166,31 @@ class BlockedSystem(CrossedSystem):
             return solve(sides), fixed
 
         # The inverse where the first grouping's levels meet, and on its diagonal.
-        squared = self._weighted(shares**2)
-        pair_trace = float(
-            (squared[border, border].toarray() * np.outer(root[border], root[border]) * last).sum()
-        )
+        squared = self._by_size(of_size**2)
+        pair_trace = float(edge @ (squared[-1] * last) @ edge)
         diagonal = np.empty(self.order)
         diagonal[border] = np.diag(last)
-        for place, inverse, back in parts:
-            across = back @ last
+        for (place, inverse, back), block in zip(parts, squared, strict=False):
+            across, size, here = back @ last, len(block), root[place]
             whole = inverse + across @ back.T
             diagonal[place] = np.diag(whole)
-            pair_trace += float(
-                (squared[place, place].toarray() * np.outer(root[place], root[place]) * whole).sum()
-            )
-            pair_trace -= 2.0 * float(
-                (squared[place, border].toarray() * np.outer(root[place], root[border]) * across).sum()
-            )
+            pair_trace += float(here @ (block[:, :size] * whole) @ here)
+            pair_trace -= 2.0 * float(here @ (block[:, size:] * across) @ edge)
         traces = [float((self.sizes * shares).sum()) - pair_trace]
         for place, ratio in zip(self.slices, ratios[1:].tolist(), strict=True):
             if ratio > TINY:
                 traces.append(float(place.stop - place.start - diagonal[place].sum()) / ratio)
-                continue
-            own_trace = float(raw.diagonal()[place].sum())
-            if place.start >= border.start:
-                cross = raw[:, place].toarray() * root[:, None]
-                own_trace -= float((cross * solve(cross)).sum())
-            else:  # without a variance of its own, each block is the identity
-                cross = raw[place, border].toarray() * root[border]
-                own_trace -= float(((cross @ last) * cross).sum())
-            traces.append(own_trace)
+            elif place.start < border.start:  # without a variance of its own, each block is the identity
+                crossed = [block[:, len(block) :] * edge for block in raw[:-1]]
+                own_traces = sum(float(np.trace(block)) for block in raw[:-1])
+                traces.append(own_traces - sum(float(((cross @ last) * cross).sum()) for cross in crossed))
+            else:
+                inside = slice(place.start - border.start, place.stop - border.start)
+                cross = np.vstack(
+                    [*(block[:, len(block) :][:, inside] for block in raw[:-1]), raw[-1][:, inside]]
+                )
+                cross = cross * root[:, None]
+                traces.append(float(np.diag(raw[-1])[inside].sum()) - float((cross * solve(cross)).sum()))
         return Solved(solve(right[:, None])[:, 0], explained, log_det, np.array(traces), apply)
 
 
