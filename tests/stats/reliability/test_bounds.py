@@ -107,6 +107,19 @@ def _left_out(data: Triple, statistic: Callable[..., float]) -> tuple[float, flo
     return out[0], out[1], out[2]
 
 
+def _levels(data: Triple) -> Any:
+    """The raters' levels as Henderson's mixed-model equations give them."""
+    rater, item, value = data
+    parts = variance_components(rater, item, value)
+    columns = [np.eye(code.max() + 1)[code] for code in (item, rater)]
+    z = np.hstack(columns)
+    ridge = np.repeat(
+        [float(parts.residual) / float(parts.item), float(parts.residual) / float(parts.rater)],
+        [c.shape[1] for c in columns],
+    )
+    return np.linalg.solve(z.T @ z + np.diag(ridge), z.T @ (value - value.mean()))[columns[0].shape[1] :]
+
+
 def _effective(codes: Any) -> float:
     sizes: Any = np.bincount(codes)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
@@ -126,7 +139,16 @@ def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
             return math.log(between / within)
         return math.log(1 + k * of_item / (within if form == "icc2" else residual))
 
+    if name == "ragged" and form == "icc3":
+        # Moments know consistency of incomplete data less well than REML: raters' levels are taken off first.
+        data = (rater, item, value - _levels(data)[rater])
+
+        def log_f(r: Any, i: Any, y: Any) -> float:
+            between, within, _, _ = _moments(r, i, y)
+            return math.log(between / within)
+
     v_items, v_raters, v_ratings = _left_out(data, log_f)
+    close = 1e-9 if name == "complete" or form != "icc3" else 1e-5
     seen = LeftOut(
         items=v_items,
         raters=v_raters,
@@ -144,8 +166,8 @@ def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
     low, careless = back(centre - half, k), back(centre - away, k)
     if name == "ragged" and form != "icc1":
         low, careless = max(low, 0.0), max(careless, 0.0)
-    assert (estimate.low, estimate.high) == pytest.approx((low, back(centre + half, k)), rel=1e-9)
-    assert estimate.bound_if_careless == pytest.approx(careless, rel=1e-9)
+    assert (estimate.low, estimate.high) == pytest.approx((low, back(centre + half, k)), rel=close)
+    assert estimate.bound_if_careless == pytest.approx(careless, rel=close)
     assert careless < low
     wide = getattr(icc(rater, item, value, confidence=0.9, future_raters="careless"), form)
     assert (wide.low, wide.high) == (estimate.bound_if_careless, estimate.high)
