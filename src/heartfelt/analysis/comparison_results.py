@@ -76,6 +76,8 @@ class PairAgreement:
     with_the_others: Estimate
     """Share of answers that match the majority of the others."""
     alpha: Estimate
+    further: int = field(default=0, metadata=OMIT)
+    """A rater's further answers to the same pair: they count for majorities, and not for agreement between raters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ def _clause(each: Comparison, several: bool) -> str:
 
 def _strengths(each: Comparison) -> Iterator[str]:
     ranked = each.ranked
-    what = f"{plural(each.trials, NOUNS[each.scale])} by {plural(each.raters, 'rater')}"
+    who = f" by {plural(each.raters, 'rater')}" if each.raters else ""
+    what = f"{plural(each.trials, NOUNS[each.scale])}{who}"
     if not ranked:
         why = each.why_no_strengths or "the comparisons give no strengths"
         yield f"{what} on {each.question} give no strengths: {why}."
@@ -145,7 +146,8 @@ def _single_pairs(each: Comparison) -> Iterator[str]:
             f" {each.question} have a majority"
         )
         if not own.two_answers.is_missing:
-            text += f"; two answers agree {percent_interval(own.two_answers)} of the time"
+            which = "two raters' first answers to a pair" if own.further else "two answers"
+            text += f"; {which} agree {percent_interval(own.two_answers)} of the time"
         yield f"{text}."
     best = each.ceilings.get("accuracy")
     if best is not None and not best.is_missing:

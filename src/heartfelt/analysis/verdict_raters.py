@@ -39,7 +39,7 @@ def _counts(summary: Summary) -> Iterator[str]:
     who = (
         f"{plural(c.raters, 'person', 'people')} gave {plural(total, what)}{trials}"
         if c.raters
-        else f"There are {plural(c.answers, 'answer')} of unknown raters"
+        else f"There are {plural(total, what if what != 'rating' else 'answer')} of unknown raters"
     )
     made = f" by {plural(c.systems, 'system')}" if c.systems else ""
     made += f" for {plural(c.intents, 'intent')}" if c.intents else ""

@@ -25,7 +25,7 @@ from heartfelt.formats.roles import (
 )
 
 USUAL_SCALES = ((1, 5), (1, 7), (1, 9), (1, 10), (0, 10), (0, 100), (1, 3), (1, 4), (1, 6))
-REPEATED = "some raters answered the same more than once; these rows are numbered in their order"
+REPEATED = "some raters answered the same more than once; all these answers are used"
 _MOST_QUESTIONS = 40
 _ALMOST_UNIQUE = 0.98
 _MOST_ANSWERS = 101

@@ -92,7 +92,7 @@ class RatingsView:
     heard: Floats | None = None
     """The share of the clip that was heard before each answer, where that was recorded."""
     sets: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
-    """Rating rows of known raters in trials with several stimuli, first presentations only."""
+    """Rating rows of known raters in trials with several stimuli, without repeats that test the rater."""
     traces: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     """Traces of first presentations."""
     drafts: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
@@ -312,7 +312,8 @@ def _sets(snapshot: Snapshot) -> pl.DataFrame:
     ratings = snapshot.scan_ratings()
     if not has_sets(ratings):
         return pl.DataFrame()
-    return _first(ratings.filter(pl.col("rater").is_not_null() & pl.col("trial").is_not_null()).collect())
+    rows = ratings.filter(pl.col("rater").is_not_null() & pl.col("trial").is_not_null()).collect()
+    return _first(rows) if snapshot.study.repeats_are_probes else rows
 
 
 def _drafts(snapshot: Snapshot) -> pl.DataFrame:

@@ -28,7 +28,7 @@ Source: Bates et al. (2015); Patterson and Thompson (1971).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -57,7 +57,7 @@ from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, Fit, maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
-from heartfelt.stats.triples import Floats, Ints, as_floats, id_array, text_array
+from heartfelt.stats.triples import Floats, as_floats, id_array, text_array
 from heartfelt.wording import listed
 
 MOST_WORK = 7e10
@@ -272,34 +272,6 @@ def _marginal_means(
     return means, Pairwise(tuple(pairs), TUKEY, confidence, data.counts)
 
 
-def random_variances(
-    outcome: Column, cells: Sequence[Ints], random: Mapping[str, Column], *, precision: float = 1e-6
-) -> dict[str, float] | str:
-    """Variances of random intercepts and of the residual, the means of cells held constant; or why they cannot be estimated.
-
-    ``cells`` are codes of each row under one or more factors without interaction.
-    """
-    values = as_floats(outcome, "outcome")
-    groups: Groups = {}
-    for name, column in random.items():
-        names, codes, _ = coded(id_array(column), name)
-        groups[name] = (codes, len(names))
-    parts = [np.ones((values.size, 1))]
-    parts += [(codes[:, None] == np.arange(1, int(codes.max()) + 1)).astype(np.float64) for codes in cells]
-    matrix = np.hstack(parts)
-    matrix = np.ascontiguousarray(matrix[:, _first_independent(matrix)])
-    order = arranged(groups, matrix.shape[1])
-    if order.work > MOST_WORK:
-        return TOO_LARGE
-    try:
-        fit = maximise(order.system(values, matrix), [0.3] * len(groups), precision=precision)
-    except np.linalg.LinAlgError:
-        return "the ratings do not determine the variances"
-    if fit.exact or not fit.converged:
-        return "no maximum of the likelihood was found"
-    return dict(zip([*order.groups, "residual"], fit.step.variances.tolist(), strict=True))
-
-
 def _columns(
     outcome: Column, fixed: Mapping[str, Column], random: Mapping[str, Column], interactions: Interactions
 ) -> tuple[ModelData, Groups]:
@@ -365,14 +337,14 @@ def _independent(data: ModelData, coding: Coding) -> tuple[Floats, list[str], li
             names += labels
             owners += [term.name] * len(labels)
     matrix = np.hstack(parts)
-    used = _first_independent(matrix)
+    used = independent_columns(matrix)
     aliased = [name for name, keep in zip(names, used, strict=True) if not keep]
     names = [name for name, keep in zip(names, used, strict=True) if keep]
     owners = [owner for owner, keep in zip(owners, used, strict=True) if keep]
     return matrix if used.all() else np.ascontiguousarray(matrix[:, used]), names, owners, aliased
 
 
-def _first_independent(matrix: Floats) -> npt.NDArray[np.bool_]:
+def independent_columns(matrix: Floats) -> npt.NDArray[np.bool_]:
     """Which columns are not spanned by those before them, from the triangle of their QR factors."""
     lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
     triangle = np.asarray(np.linalg.qr(matrix / np.where(lengths > 0, lengths, 1.0), mode="r"))
