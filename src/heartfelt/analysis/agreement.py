@@ -20,6 +20,7 @@ import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.quadrants import chance_of_hits, confusion
+from heartfelt.analysis.reliability import for_future_raters
 from heartfelt.analysis.results import Agreement, BreakdownRow, IntentConfusion, PriorAgreement, Reliability
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.aggregate.central import TIED
@@ -35,7 +36,7 @@ from heartfelt.stats.agreement import (
     pairwise_balanced_accuracy,
     prior_against_majority,
 )
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters
 
 MOST_VALUES = 60
 HIT = "share of stimuli whose most frequent answer is the intent"
@@ -45,11 +46,15 @@ Prior = Mapping[str, float]
 
 
 def agreement(
-    material: Material, reliability: Mapping[str, Reliability], *, pooled: bool = False
+    material: Material,
+    reliability: Mapping[str, Reliability],
+    whom: FutureRaters = "alike",
+    *,
+    pooled: bool = False,
 ) -> dict[str, Agreement] | None:
     """Agreement on every question answered with categories, or on every pool of such; None where there are none.
 
-    ``reliability`` has the ordinal alpha that leads where categories have an order.
+    ``reliability`` has the ordinal alpha that leads where categories have an order; ``whom`` intervals are for.
     """
     out = {}
     for question in material.pools if pooled else material.questions:
@@ -69,7 +74,7 @@ def agreement(
         trust = reliability.get(question.id)
         ordered = trust is not None and question.level == "ordinal" and len(question.categories) > 2
         out[question.id] = replace(
-            made,
+            for_future_raters(made, whom),
             leading="alpha_ordinal" if ordered else "fleiss_kappa",
             alpha_ordinal=trust.alpha_ordinal if trust is not None and ordered else None,
             n_questions=len(question.members) if pooled else None,

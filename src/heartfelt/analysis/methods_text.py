@@ -9,7 +9,7 @@ from heartfelt.analysis.highlights import cell_words, covered, f_test, held_cons
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import FOR_RATERS, Estimate
 from heartfelt.study import Study
 from heartfelt.wording import interval, listed, number, percent, plural, sentence, share
 
@@ -100,7 +100,7 @@ def reliability_methods(summary: Summary) -> Iterator[str]:
     if numbers:
         yield (
             "Reliability was estimated by Krippendorff's alpha and intraclass correlations (two-way from crossed variance"
-            " components by REML)"
+            f" components by REML), with intervals {FOR_RATERS[summary.future_raters]}"
         )
         yield (
             "the ceiling was computed as the square root of the labels' reliability, the correlation a predictor that knew every"

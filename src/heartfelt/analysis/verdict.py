@@ -18,6 +18,7 @@ from heartfelt.analysis.highlights import (
     covers_pools,
     differs,
     highest,
+    if_careless,
     information,
     main_effects,
     main_questions,
@@ -303,7 +304,7 @@ def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[s
         if labels.value <= 0:
             yield f"{text}; the means say nothing about how stimuli differ."
         else:
-            text += f", {interval(labels, bare=True)} for the mean of a stimulus ({fitness(labels)})"
+            text += f", {interval(labels, bare=True)} for the mean of a stimulus ({fitness(labels)}{if_careless(labels)})"
             yield f"{text}{_needed(trust)}."
 
 
@@ -349,7 +350,13 @@ def _ceiling(name: str, trust: Reliability, cell: str) -> str:
     """The best a predictor can expect on the labels of a question: ``valence r = .95 [.93, .98]``."""
     top = trust.ceiling
     if top.accuracy is not None and not top.accuracy.is_missing:
-        return f"{name} accuracy = {interval(top.accuracy, bare=True)}"
+        smooth = top.accuracy_smooth
+        if smooth is None or smooth.low is None:
+            return f"{name} accuracy = {interval(top.accuracy, bare=True)}"
+        return (
+            f"{name} accuracy = {interval(smooth, bare=True)} if items' votes follow a smooth family,"
+            f" {interval(top.accuracy, bare=True)} with no shape assumed"
+        )
     if top.correlation.value is None:
         return ""
     if top.correlation.value < LEAST_CEILING or information(trust) == "not shown":

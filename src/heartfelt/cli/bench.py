@@ -199,6 +199,8 @@ def show_scores(scores: Scores) -> None:
         chance = shown[0][1].chance.value if shown else None
         ceiling = shown[0][1].ceiling if shown else "–"
         words = f"chance {'–' if chance is None else f'{chance:.3f}'}, ceiling {ceiling}"
+        smooth = scores.smooth_ceiling(task.id)
+        words += "" if smooth is None else f" (smooth family of votes: {smooth})"
         grid = Table(title=f"{task.id}: {title}, {words}", title_justify="left")
         for name in ("rank", "model", title, "answered", "answered only", "chance to ceiling"):
             grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")

@@ -312,6 +312,13 @@ class Measure:
             self._of_choices[task.id] = ceilings_of(task, self.truth, options.confidence, options.seed)
         return self._of_choices[task.id]
 
+    def smooth_ceiling(self, task: Task, metric: str) -> Estimate | None:
+        """The ceiling under a smooth family of votes, where the ceiling of categories was computed."""
+        result = self._ceilings.get((task.id, METRICS[metric].base or ""))
+        if result is None or isinstance(result, str) or result.smooth is None:
+            return None
+        return converted(metric, result.smooth)
+
     def human(self, task: Task, metric: str) -> Estimate:
         """What one more rater reaches, where the ceiling was computed."""
         if task.kind == "choices":

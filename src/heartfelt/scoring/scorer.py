@@ -121,7 +121,9 @@ def score(
         pairs = compare(entrants, task, options.confidence)
         comparisons += pairs
         places += ranks(entrants, pairs, task, options.confidence)
-        details[task.id] = TaskDetails(of_models, measure.human(task, task.headline))
+        details[task.id] = TaskDetails(
+            of_models, measure.human(task, task.headline), measure.smooth_ceiling(task, task.headline)
+        )
     metrics = {each.metric for each in scores}
     return Scores(
         study=study.name,

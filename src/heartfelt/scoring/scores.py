@@ -302,6 +302,12 @@ class Scores(ShortRepr):
         details = self.details.get(task)
         return details.one_rater if details else _NOT_SCORED
 
+    def smooth_ceiling(self, task: str) -> Estimate | None:
+        """The ceiling of a task's headline under a smooth family of vote distributions; None where it has no interval."""
+        details = self.details.get(task)
+        smooth = details.smooth_ceiling if details else None
+        return None if smooth is None or smooth.low is None else smooth
+
     def tied_with(self, task: str, model: str) -> list[str]:
         """The ranked models that do not differ significantly from a model, after Holm's correction."""
         ranked = {rank.model for rank in self.ranked(task) if rank.place is not None}

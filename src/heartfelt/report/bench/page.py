@@ -158,6 +158,8 @@ def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
     share = scores.headline(task.id, best.model, "of_ceiling").value
     if ceiling.value is not None:
         text += f" The ceiling of these labels is {interval(ceiling)}"
+        smooth = scores.smooth_ceiling(task.id)
+        text += f" ({interval(smooth)} if items' votes follow a smooth family)" if smooth is not None else ""
         at = f" from chance ({interval(chance)})" if chance.value is not None else ""
         text += f"; that is {100 * share:.0f}% of the way{at} to it." if share is not None else "."
     return f"{text} {_reach(best)}"
