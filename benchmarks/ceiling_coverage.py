@@ -18,6 +18,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability.vote_ceiling import critical_value, fixed_panel_gain, vote_ceiling
+from heartfelt.stats.reliability.vote_family import smooth_ceiling
 from heartfelt.stats.reliability.yardsticks import (
     CategoryMetric,
     category_counts,
@@ -71,41 +72,59 @@ def oracle(counts: Floats, best: Ints, metric: CategoryMetric) -> float | None:
 
 def of_votes() -> None:
     print(
-        "Ceilings of categories: coverage of the oracle's score on the labels that exist (mean width; refused)"
+        "Ceilings of categories: coverage of the oracle's score on the labels that exist (x: width over 3.92 sd of the error)"
     )
     for metric in ("accuracy", "balanced_accuracy", "macro_f1"):
         some = (2, 3, 6, 9) if metric == "accuracy" else (2, 4)
         for k in some:
             for n in (3, 5, 9, 15) if metric == "accuracy" else (3, 9):
                 sizes = (60, 300) if metric == "accuracy" else (300,)
-                line = [_votes_cell(metric, k, n, items) for items in sizes]
-                print(f"{metric:<18} {k} categories, {n:>2} votes: {' | '.join(line)}", flush=True)
+                for items in sizes:
+                    cell = _votes_cell(metric, k, n, items)
+                    print(f"{metric:<18} {k} categories, {n:>2} votes, {items} items: {cell}", flush=True)
 
 
 def _votes_cell(metric: CategoryMetric, k: int, n: int, items: int) -> str:
-    by_truth: dict[str, list[bool]] = defaultdict(list)
-    widths, refused = [], 0
+    """Coverage over all truths, the lowest of them, and widths: of the bounds without a shape, and of the smooth family."""
+    results: dict[str, list[tuple[str, float, float | None, float | None, float]]] = defaultdict(list)
     for truth in TRUTHS:
         rng = stream(0, "coverage", metric, k, n, items, truth)
         for _ in range(REPEATS):
             who, answer, best = votes(rng, truth, items, k, n)
             d = as_ratings(who.ravel(), np.repeat(np.arange(items), n), answer.ravel())
             counts = category_counts(d)
-            critical = critical_value(d, counts, 0.95)
-            top = vote_ceiling(counts, metric, critical, 0.95, 0, fixed_panel_gain(d, counts, 0))
             reached = oracle(counts, best, metric)
-            if reached is None or (top.half_panels is not None and not top.half_panels.fits):
-                refused += 1
+            if reached is None:
                 continue
-            low, high = top.estimate.low or 0.0, top.estimate.high or 0.0
+            made = counts, metric, critical_value(d, counts, 0.95), 0.95, 0, fixed_panel_gain(d, counts, 0)
+            top = vote_ceiling(*made)
+            bounds = top.estimate
+            if top.half_panels is not None and not top.half_panels.fits:
+                bounds = bounds.without_interval("half panels")
+            for name, e in (("any shape", bounds), ("smooth family", smooth_ceiling(*made))):
+                results[name].append((truth, e.value or 0.0, e.low, e.high, reached))
+    return "; ".join(f"{name} {_votes_words(rows)}" for name, rows in results.items())
+
+
+def _votes_words(rows: list[tuple[str, float, float | None, float | None, float]]) -> str:
+    by_truth: dict[str, list[bool]] = defaultdict(list)
+    widths = []
+    for truth, _, low, high, reached in rows:
+        if low is not None and high is not None:
             by_truth[truth].append(low - 1e-9 <= reached <= high + 1e-9)
             widths.append(high - low)
     covered = {truth: float(np.mean(hits)) for truth, hits in by_truth.items()}
     worst = min(covered, key=covered.__getitem__)
     every = np.mean([hit for hits in by_truth.values() for hit in hits])
+    # The ideal width is that of the errors of the estimate, within each truth.
+    errors = [
+        np.std([value - reached for truth, value, _, _, reached in rows if truth == name])
+        for name in by_truth
+    ]
+    ideal = 3.92 * float(np.sqrt(np.mean(np.square(errors))))
     return (
-        f"{items} items {every:.3f}, lowest {covered[worst]:.2f} ({worst}), width {np.mean(widths):.2f}, "
-        f"refused {refused / (len(TRUTHS) * REPEATS):.2f}"
+        f"{every:.3f}, lowest {covered[worst]:.2f} ({worst}), width {np.mean(widths):.2f} (x{np.mean(widths) / ideal:.2f}),"
+        f" refused {1 - len(widths) / len(rows):.2f}"
     )
 
 

@@ -1,8 +1,11 @@
-"""Coverage of the 95% intervals of reliability, agreement and the mixed model, on simulated ratings with known truth.
+"""Coverage and width of the 95% intervals of reliability, agreement and the mixed model, on simulated ratings with known truth.
 
-Items and raters are random. Raters may differ in gain (how far they follow what the item conveys), and some may be
+The width is that of the mean interval over 3.92 standard deviations of the estimates, so 1 is ideal for a normal estimate. The
+intervals are for raters like these; next to them stands how often the truth is no worse than the bound if some future raters are
+careless. Items and raters are random. Raters may differ in gain (how far they follow what the item conveys), and some may be
 careless: they follow it not at all, with noise of their own. ``HEARTFELT_BENCH=full`` draws 1,000 data sets per line
-instead of 100; ``python -m benchmarks.reliability_coverage icc alpha`` runs some of the parts.
+instead of 100; ``python -m benchmarks.reliability_coverage icc alpha`` runs some of the parts, and a share such as ``.2`` fewer
+data sets.
 """
 
 from __future__ import annotations
@@ -76,6 +79,7 @@ PEOPLE = {
     "gains differ, little noise": People(confidence=0.3, gain=0.35, noise=0.5),
     "one in five careless": People(careless=0.2, noise=1.0),
     "one in ten careless": People(careless=0.1, noise=1.0),
+    "three in ten careless": People(careless=0.3, noise=1.0),
     "careless, gains differ": People(confidence=0.5, careless=0.15, gain=0.3, noise=1.0),
     "weak signal, careless": People(0.4, 0.5, 1.3, 0.35, 0.2, 1.5),
     "no signal": People(item=0.0),
@@ -210,34 +214,61 @@ PARTS: dict[str, Callable[[People, Design, Columns], Measured]] = {
 }
 
 
-def measure(
-    part: str, people: People, design: Design, draws: int = DRAWS
-) -> dict[str, tuple[float, float, float]]:
-    """Per figure: coverage among the intervals given, their mean width, and the share refused or missing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured95:
+    """Coverage of the intervals given, their width over 3.92 standard deviations, coverage of the bound if some are careless
+    (NaN where there is none), and the share refused or missing.
+    """
+
+    coverage: float
+    width: float
+    if_careless: float
+    refused: float
+
+    def __str__(self) -> str:
+        bound = "" if np.isnan(self.if_careless) else f" <{self.if_careless:.2f}"
+        gone = f" ({self.refused:.2f})" if self.refused else ""
+        return f"{self.coverage:.3f} x{self.width:.2f}{bound}{gone}"
+
+
+def measure(part: str, people: People, design: Design, draws: int = DRAWS) -> dict[str, Measured95]:
+    """How the intervals of each figure did."""
     rng = np.random.default_rng([design.items, design.raters, design.per_item + 1])
-    tally: dict[str, list[tuple[bool, float] | None]] = {}
+    tally: dict[str, list[tuple[Estimate, float]]] = {}
     for _ in range(draws):
         for name, e, true in PARTS[part](people, design, draw(people, design, rng)):
-            bounds = None if e.low is None or e.high is None else (e.low <= true <= e.high, e.high - e.low)
-            tally.setdefault(name, []).append(bounds)
-    out = {}
-    for name, rows in tally.items():
-        given = [row for row in rows if row is not None]
-        share, width = np.mean(given, axis=0).tolist() if given else (float("nan"), float("nan"))
-        out[name] = (share, width, 1 - len(given) / len(rows))
-    return out
+            tally.setdefault(name, []).append((e, true))
+    return {name: _measured(rows) for name, rows in tally.items()}
+
+
+def _measured(rows: list[tuple[Estimate, float]]) -> Measured95:
+    given = [
+        (float(e), e.low, e.high, e.bound_if_careless, true)
+        for e, true in rows
+        if e.low is not None and e.high is not None
+    ]
+    nan = float("nan")
+    if len(given) < 2:
+        return Measured95(coverage=nan, width=nan, if_careless=nan, refused=1 - len(given) / len(rows))
+    spread = float(np.std([value for value, *_ in given], ddof=1))
+    bounds = [(value, bound, true) for value, _, _, bound, true in given if bound is not None]
+    return Measured95(
+        coverage=float(np.mean([low <= true <= high for _, low, high, _, true in given])),
+        width=float(np.mean([high - low for _, low, high, _, _ in given])) / (3.92 * spread),
+        if_careless=float(np.mean([b <= t if b <= v else t <= b for v, b, t in bounds])) if bounds else nan,
+        refused=1 - len(given) / len(rows),
+    )
 
 
 def main() -> None:
+    shares = [float(word) for word in sys.argv[1:] if word.replace(".", "").isdigit()]
+    draws = max(int(DRAWS * (shares[0] if shares else 1.0)), 10)
     for part in [name for name in sys.argv[1:] if name in PARTS] or PARTS:
-        print(f"\n{part}: coverage, mean width (share refused)")
+        print(f"\n{part}: coverage, x width over 3.92 sd, < coverage of the careless bound (share refused)")
         for label, people in PEOPLE.items():
             for design in DESIGNS:
-                result = measure(part, people, design)
-                text = "  ".join(
-                    f"{name} {share:.2f}, {width:.2f}{f' ({gone:.2f})' if gone else ''}"
-                    for name, (share, width, gone) in result.items()
-                )
+                result = measure(part, people, design, draws)
+                text = "  ".join(f"{name} {figures}" for name, figures in result.items())
                 print(f"{label:27s} {design!s:28s} {text}", flush=True)
 
 

@@ -134,6 +134,7 @@ def analyze(
     smallest_effect: float | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    future_raters: Literal["alike", "careless"] = "alike",
     progress: Progress | None = None,
 ) -> Analysis:
     """Measure everything a report shows: reliability, ceilings, systems, effects, raters.
@@ -152,6 +153,8 @@ def analyze(
         The smallest difference between two systems that would matter, in points: tests equivalence within it.
     resamples, seed : int
         Of the intervals that resample.
+    future_raters : {"alike", "careless"}
+        Whom intervals of reliability are for: raters like these, or raters some of whom are careless.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
@@ -176,6 +179,7 @@ def analyze(
         smallest_effect=smallest_effect,
         resamples=resamples,
         seed=seed,
+        future_raters=future_raters,
     )
     return analyze(snapshot_of(source), options, progress)
 

@@ -15,6 +15,8 @@ from heartfelt.screening import screen
 from heartfelt.screening.policy import parse_policy
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import Study
+from heartfelt.study.model import RepeatProbe
 from tests import compared as sets
 from tests.analysis.made import answers, snapshot, stimuli
 from tests.analysis.test_probes import snapshot as probed
@@ -27,8 +29,10 @@ def counted(source: Snapshot, policy: str = "flag-only") -> AnswersUsed:
     return answers_used(prepare(panel.snapshot()), panel)
 
 
-def with_ratings(base: Snapshot, ratings: pl.DataFrame, ledger: pl.DataFrame | None = None) -> Snapshot:
-    return Snapshot.build(base.study, stimuli=base.stimuli, ratings=ratings, ledger=ledger)
+def with_ratings(
+    base: Snapshot, ratings: pl.DataFrame, ledger: pl.DataFrame | None = None, study: Study | None = None
+) -> Snapshot:
+    return Snapshot.build(study or base.study, stimuli=base.stimuli, ratings=ratings, ledger=ledger)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +71,10 @@ def test_blanks_and_what_reading_left_out_count_in_the_total(base: Snapshot) -> 
 def test_repeats_and_rare_items_are_not_behind_the_figures(base: Snapshot) -> None:
     again = base.ratings.head(7).with_columns(repeat=pl.lit(1))
     ratings = pl.concat([base.ratings.with_columns(repeat=pl.lit(0)), again])
-    assert counted(with_ratings(base, ratings)).not_used == {REPEATED: 7}
+    every = counted(with_ratings(base, ratings))
+    assert (every.not_used, every.used) == ({}, ratings.height)
+    tested = base.study.changed(probes=[RepeatProbe(type="repeat", id="again")])
+    assert counted(with_ratings(base, ratings, study=tested)).not_used == {REPEATED: 7}
     study = base.study.changed(design=base.study.design.model_copy(update={"minimum_ratings": 3}))
     first = pl.col("stimulus") == base.ratings["stimulus"][0]
     few = pl.concat(

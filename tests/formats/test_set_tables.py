@@ -144,12 +144,17 @@ def test_choices_by_rows_must_agree_with_each_other() -> None:
         }
     )
     snapshot = heartfelt.read(frame, trial="trial", scale="choice")
-    assert snapshot.ratings.select("stimulus", "value", "place").rows() == [("a", 1.0, 1), ("b", 0.0, 2)]
+    assert snapshot.ratings.select("stimulus", "value", "place").rows() == [
+        ("a", 1.0, None),
+        ("b", 0.0, None),
+    ]
+    assert "no order is assumed" in snapshot.source.notes[0]
+    listed = heartfelt.read(frame, trial="trial", scale="choice", order="known")
+    assert listed.ratings["place"].to_list() == [1, 2]
     assert reasons(snapshot) == {
         "the two values of the trial contradict each other",
         "a comparison of two has another number of stimuli",
     }
-    assert "order of the rows" in snapshot.source.notes[0]
 
 
 @pytest.mark.slow

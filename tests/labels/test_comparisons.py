@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt import stats
+from heartfelt.analysis.comparisons import comparison_results
 from heartfelt.errors import DamagedError
 from heartfelt.labels import first_answers, freeze, labels, load_benchmark
 from heartfelt.labels.courses import aligned
@@ -17,6 +18,7 @@ from heartfelt.labels.strengths import contest
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import choices, pairs
 from heartfelt.study import Design
+from heartfelt.study.model import RepeatProbe
 from tests.compared import STRENGTHS, SYSTEMS, arena, mushra, rows_of, sets_of_four, stimuli, traced
 
 
@@ -52,6 +54,48 @@ def test_systems_get_the_strengths_of_their_pairs(ties: float) -> None:
     assert [made[name]["rank"] for name in SYSTEMS] == [1, 2, 3, 4]
     assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in made.values())  # type: ignore[operator]  # numbers in a row of mixed types
     assert sum(float(str(row["best"])) for row in made.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.slow
+def test_no_effect_of_an_order_that_was_not_recorded() -> None:
+    ordered = arena(raters=10, each=40, order=0.5, seed=7)
+    place = pl.lit(None, pl.Int64).alias("place")
+    source = Snapshot.build(
+        ordered.study, stimuli=ordered.stimuli, ratings=ordered.ratings.with_columns(place)
+    )
+    made = contest(source, "better", "system")
+    assert made is not None
+    table = pairs(ordered.ratings, "better", ordered.stimuli)
+    plain = stats.bradley_terry(None, table["first_system"], table["second_system"], table["value"])
+    assert {
+        str(name): each.value for name, each in zip(made.result.names, made.result.strengths, strict=True)
+    } == {
+        str(name): pytest.approx(each.value, abs=1e-6)
+        for name, each in zip(plain.names, plain.strengths, strict=True)
+    }
+    assert made.result.order_effect.estimate.is_missing
+    assert made.notes == ("No effect of the order is estimated: the order of presentation was not recorded.",)
+    (result,) = comparison_results(source)
+    assert result.order is None
+    assert {row.first_share for row in result.consistency} == {None}
+
+
+@pytest.mark.slow
+def test_further_answers_to_a_pair_count_unless_they_test_raters() -> None:
+    once = arena(raters=8, each=20)
+    again = once.ratings.with_columns(pl.format("{}#2", "trial").alias("trial"), pl.lit(1).alias("repeat"))
+    ratings = pl.concat([once.ratings.with_columns(pl.lit(0).alias("repeat")), again])
+    twice = Snapshot.build(once.study, stimuli=once.stimuli, ratings=ratings)
+    probed = once.study.changed(probes=[RepeatProbe(type="repeat", id="again")])
+    tested = Snapshot.build(probed, stimuli=once.stimuli, ratings=ratings)
+    single, double, left_out = (systems(source) for source in (once, twice, tested))
+    assert left_out == single
+    # The same answers twice, by the same raters: the same strengths, and no narrower intervals over raters.
+    for name, before in single.items():
+        after = double[name]
+        assert after["n"] == 2 * int(str(before["n"]))
+        assert after["value"] == pytest.approx(before["value"], abs=1e-6)
+        assert after["standard_error"] > 0.75 * float(str(before["standard_error"]))  # type: ignore[operator]  # numbers in a row of mixed types
 
 
 def test_strengths_and_order_effect_are_those_of_r() -> None:

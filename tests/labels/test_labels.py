@@ -14,6 +14,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import LABELS, LabelOptions, first_answers, labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
+from heartfelt.study.model import Probe, RepeatProbe
 from heartfelt.study.scale import AnyScale, Categories, Numeric, Ordered, Points, YesNo
 from heartfelt.tables import LEDGER
 
@@ -26,6 +27,8 @@ SCALES: dict[str, AnyScale] = {
     "yes-no": YesNo(type="yes-no"),
     "numeric": Numeric(type="numeric"),
 }
+
+UNUSED = "2 answers to repeated presentations are not used."
 
 
 def made(
@@ -145,14 +148,27 @@ def test_methods_that_need_to_know_who_rated_say_so() -> None:
     assert result.notes == ("2 answers do not say who gave them.",)
 
 
-def test_only_first_presentations_count() -> None:
-    base = made("points", {"s0": [3, 5]})
-    again = base.ratings.with_columns(pl.lit(1, pl.Int64).alias("repeat"), pl.lit(9.0).alias("value"))
+@pytest.mark.parametrize(
+    ("scale", "probes", "value", "note"),
+    [
+        ("points", [], 6.5, "2 answers repeat an earlier one of the same rater; all are used."),
+        ("points", [RepeatProbe(type="repeat", id="again", at_most_apart=1)], 4.0, UNUSED),
+        ("ordered", [], 1.0, UNUSED),
+    ],
+    ids=["averaged", "probe", "categories"],
+)
+def test_repeated_answers_count_unless_they_test_the_rater(
+    scale: str, probes: list[Probe], value: float, note: str
+) -> None:
+    base = made(scale, {"s0": [3, 5] if scale == "points" else [1, 1]})
+    study = base.study.model_copy(update={"probes": probes})
+    later = 9.0 if scale == "points" else 0.0
+    again = base.ratings.with_columns(pl.lit(1, pl.Int64).alias("repeat"), pl.lit(later).alias("value"))
     first = base.ratings.with_columns(pl.lit(0, pl.Int64).alias("repeat"))
-    both = Snapshot.build(base.study, stimuli=base.stimuli, ratings=pl.concat([first, again]))
+    both = Snapshot.build(study, stimuli=base.stimuli, ratings=pl.concat([first, again]))
     result = labels(both)
-    assert row(result.table, "s0")["value"] == 4.0
-    assert result.notes == ("2 answers to repeated presentations are not used.",)
+    assert row(result.table, "s0")["value"] == value
+    assert result.notes == (note,)
     assert first_answers(both).height == 2
 
 

@@ -356,13 +356,15 @@ def test_only_the_last_few_answers_are_remembered() -> None:
     assert made == ["a", "b", "c", "b"]
 
 
-def test_a_group_without_its_own_label() -> None:
+def test_a_group_by_itself_and_as_a_distance_from_others() -> None:
     group = Group()
     for value in (1.0, 1.0, 4.0):
         group.add(value)
     assert group.prediction(NINE, "n").value == 2.0
-    assert group.without(4.0).prediction(NINE, "n").value == 1.0
-    assert group.n == 3
+    half, everything = Group(3, 9.0), Group(6, 30.0)
+    assert group.prediction(NINE, "n", half, everything).value == 5.0 + 2.0 - 3.0
+    assert group.prediction(NINE, "n", half, Group(1, 9.0)).value == 8.0
+    assert group.prediction(NINE, "n", Group(1, 1.0), Group(1, 9.0)).value == 9.0
     mood = Categories(type="categories", categories=["a", "b", "c"])
     tied = Group()
     for value in (2.0, 2.0, 1.0, 1.0):
@@ -374,6 +376,9 @@ def test_a_group_without_its_own_label() -> None:
     for value in (1.0, 1.0, 0.0, 1.0):
         yes.add(value)
     assert yes.prediction(YES, "n").score == 0.75
+    other = Group(4, 1.0, {0.0: 3, 1.0: 1})
+    assert yes.prediction(YES, "n", other, other).score == 0.75
+    assert other.prediction(YES, "n", yes, other).shares == {"no": 1.0, "yes": 0.0}
 
 
 @pytest.mark.parametrize(

@@ -178,3 +178,81 @@ def test_texts_are_measured_from_texts_of_other_items() -> None:
     rank = {rank.model: rank for rank in result.ranks if rank.task == "caption"}
     assert rank["particular"].beats_chance is True
     assert not rank["same"].beats_chance
+
+
+def of_clips(values: dict[str, float], model: str = "m") -> pl.DataFrame:
+    return made.predictions(
+        model, [{"stimulus": n, "question": "valence", "value": v} for n, v in values.items()]
+    )
+
+
+@pytest.mark.slow
+def test_two_clips_that_carry_the_correlation_do_not_cost_a_model_its_rank() -> None:
+    """The jackknife has three degrees of freedom there, and its p-value was .07."""
+    snapshot, _ = made.numbers(per_cell=1)
+    label = dict(labels(snapshot).table.select("stimulus", "value").rows())
+    draw = stream(8, "tests", "chance")
+    low, *rest, high = sorted(label, key=label.__getitem__)
+    given = {name: 5 + 0.1 * (label[name] - 5) + draw.normal(0, 0.45) for name in rest}
+    given |= {low: 1.0, high: 8.5}
+    result = score(snapshot, of_clips(given), ScoreOptions(slices=(), ceilings=False))
+    headline = result.find("valence", "m")
+    assert headline is not None
+    assert float(headline.p_chance) < 0.01
+    assert headline.p_chance.method == "p-value, predictions rearranged within and between systems"
+    assert [rank.place for rank in result.ranks] == [1]
+
+
+@pytest.mark.slow
+def test_noise_shared_within_systems_is_not_ranked_for_other_systems() -> None:
+    """One of eight such studies, in which chance over stimuli alone is beaten, and ranked it first for other systems."""
+    snapshot, _ = made.numbers(per_cell=3)
+    label = dict(labels(snapshot).table.select("stimulus", "value").rows())
+    names = list(label)
+    draw = stream(9, "tests", "chance")
+    luck = 0.0
+    while luck < 0.35:
+        level = dict(zip(made.SYSTEMS, draw.normal(0, 1.5, len(made.SYSTEMS)), strict=True))
+        given = {name: 5 + level[name.split("_")[0]] + draw.normal(0, 0.3) for name in names}
+        luck = float(np.corrcoef(list(label.values()), list(given.values()))[0, 1])
+    result = score(snapshot, of_clips(given), ScoreOptions(slices=(), ceilings=False))
+    (rank,) = result.ranks
+    assert luck > 0.35
+    assert rank.over_systems.best is None
+    assert rank.over_systems.beats_chance is not True
+    assert rank.place is None
+    headline = result.find("valence", "m")
+    assert headline is not None
+    assert float(headline.beyond_chance.low or 0) > 0
+    _, why = sentences(result, result.tasks[0])
+    assert "the interval of m leaves chance out because it is over single clips" in why
+
+
+@pytest.mark.slow
+def test_every_headline_is_tested_for_these_systems_and_for_others() -> None:
+    numbers, truth = made.numbers(per_cell=2)
+    presence, strong = made.presence(stimuli=40)
+    cases = {
+        "numbers": (numbers, of_clips(truth)),
+        "presence": (
+            presence,
+            made.predictions(
+                "m", [{"stimulus": s, "question": q, "value": v} for (s, q), v in strong.items()]
+            ),
+        ),
+    }
+    for snapshot, table in cases.values():
+        result = score(snapshot, table, ScoreOptions(slices=(), ceilings=False))
+        flat = result.table()
+        assert {"p_chance", "p_chance_over_systems"} <= set(flat.columns)
+        for task in result.tasks:
+            headline = result.find(task.id, "m")
+            assert headline is not None
+            assert float(headline.p_chance) < 0.01, task.id
+            over = headline.p_chance_over_systems
+            assert over.value is not None or over.why_missing
+            assert made.as_json(headline)["p_chance_over_systems"]["method"]
+        for each in result.scores:
+            assert each.p_chance.value is not None or each.p_chance.why_missing
+            if each.chance.value is not None and each.with_failures.value is not None:
+                assert each.p_chance.value is not None, (each.metric, each.p_chance.why_missing)

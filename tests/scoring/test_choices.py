@@ -284,6 +284,12 @@ def test_one_rater_is_the_agreement_of_two() -> None:
             if place != other
         ]
     assert scores.one_rater("better").value == pytest.approx(np.mean(agreed))
+    # A rater's own further answers are not those of another.
+    again = snapshot.ratings.with_columns(pl.format("{}#2", "trial").alias("trial"))
+    ratings = pl.concat([snapshot.ratings, again])
+    twice = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings)
+    repeated = score(twice, scalar(truth), QUICK).one_rater("better")
+    assert repeated.value == pytest.approx(np.mean(agreed))
 
 
 @pytest.mark.slow

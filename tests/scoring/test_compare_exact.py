@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from scipy import stats as scipy_stats
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.scores import Task
 from heartfelt.stats.association import metric_difference
+from heartfelt.stats.estimate import Estimate
 
 SOURCE = "the paired t test over stimuli by hand (differences of means have one); Holm's rule by hand"
 
@@ -177,14 +179,38 @@ def test_places_count_from_one() -> None:
     assert [rank.place for rank in ranks(models, compare(models, TASK), TASK)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("metric", "value", "beats"),
-    [("accuracy", 1.0, True), ("accuracy", 1 - 1e-9, None), ("mae", 1.0, None)],
-)
-def test_a_perfect_score_beats_chance_without_a_p_value(
-    metric: str, value: float, beats: bool | None
-) -> None:
-    model = Entrant("m", entrants()[0].rows, value, None, 0.5, None)
-    (rank,) = ranks([model], [], Task("task", "categories", (), metric))
-    assert rank.beats_chance is beats
-    assert rank.place == 1
+def test_a_model_that_cannot_be_tested_has_no_rank_and_the_reason() -> None:
+    rows = entrants()[0].rows
+    few = Entrant("few", rows, 1.0, None, 0.5, None, why_untested="3 items are too few")
+    (rank,) = ranks([few], [], TASK)
+    assert (rank.place, rank.beats_chance) == (None, None)
+    assert rank.why_none == "chance cannot be tested: 3 items are too few"
+    (free,) = ranks([Entrant("free", rows, 1.0)], [], TASK)
+    assert free.place == 1
+
+
+def test_each_rank_has_a_gate_of_its_own() -> None:
+    """A model may be ranked for these systems and not for others; the others are ranked without it."""
+    # Of errors the lowest is best: a, then b.
+    p_values = {"a": (0.001, 0.2), "b": (0.001, 0.001), "c": (0.3, 0.001)}
+    models = [
+        replace(
+            entrant,
+            beyond=0.4,
+            p_chance=p_values[entrant.model][0],
+            p_chance_over_systems=Estimate(p_values[entrant.model][1]),
+        )
+        for entrant in entrants(system=True)
+    ]
+    results = {rank.model: rank for rank in ranks(models, compare(models, TASK), TASK)}
+    assert [results[name].place for name in "abc"] == [1, 2, None]
+    assert [results[name].over_systems.beats_chance for name in "ab"] == [False, True]
+    assert results["a"].over_systems.best is None
+    assert results["a"].over_systems.why_none == "it does not beat chance with systems taken as a sample"
+    assert (results["b"].over_systems.best, results["b"].over_systems.worst) == (1, 1)
+    assert results["c"].over_systems.best is None
+    too_few = Estimate.missing("4 systems can be rearranged in only 24 ways")
+    unknown = [replace(entrant, p_chance_over_systems=too_few) for entrant in models]
+    first = ranks(unknown, compare(unknown, TASK), TASK)[0]
+    assert (first.place, first.over_systems.best) == (1, None)
+    assert first.over_systems.why_none == "4 systems can be rearranged in only 24 ways"

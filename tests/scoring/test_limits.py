@@ -322,10 +322,11 @@ def test_without_a_chance_level_the_reason_is_given(score_: Estimate) -> None:
     nothing = np.zeros(0)
     measure = Measure(ScoreOptions(), cast(Truth, None))
     pairing = Pairing("accuracy", nothing, nothing, nothing)
-    level, beyond, p = measure._above_chance(pairing, Forms(score_, score_, score_), None)
+    forms = Forms(score_, score_, score_)
+    level, beyond, (p, over) = measure._above_chance(cast(Sheet, None), pairing, forms, None)
     why = score_.why_missing or "there are no labels"
     assert level.why_missing == "there are no labels"
-    assert beyond.why_missing == p.why_missing == why
+    assert beyond.why_missing == p.why_missing == over.why_missing == why
 
 
 @pytest.mark.parametrize("method", ["majority", "Dawid-Skene"])

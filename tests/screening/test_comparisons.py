@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -46,6 +48,35 @@ def test_the_default_policy_drops_them_with_every_row_of_their_trials(careless: 
     words = dict(ledger.select("rater", "reason").iter_rows())
     assert "Chose the first of two in 120 of 120 decided answers" in words["r00"]
     assert "with a tie 120 of 120 times" in words["r01"]
+
+
+def test_without_a_recorded_order_nobody_prefers_a_side(careless: Snapshot) -> None:
+    unordered = careless.ratings.with_columns(pl.lit(None, pl.Int64).alias("place"))
+    source = Snapshot.build(careless.study, stimuli=careless.stimuli, ratings=unordered)
+    reasons = RULES["side-bias"].apply(source)["why_missing"].unique().to_list()
+    assert reasons == ["the order of presentation was not recorded"]
+
+
+def test_triads_are_counted_among_many_contestants() -> None:
+    # Thirty triplets, 90 stimuli that no comparison links beyond its triplet; r0 goes round in a circle in each.
+    study = parse_study(
+        "name: x\nscales: {s: {type: choice}}\nsets: {type: pair}\nquestions: [{id: q, text: q, scale: s}]\n"
+    )
+    rows = []
+    for rater, triplet in itertools.product(range(6), range(30)):
+        circle = [("a", "b"), ("b", "c"), ("c", "a") if rater == 0 else ("a", "c")]
+        for number, (winner, loser) in enumerate(circle):
+            rows += [
+                (f"r{rater}", f"{triplet}{name}", "q", value, f"t{triplet}-{number}", place)
+                for place, (name, value) in enumerate(((winner, 1.0), (loser, 0.0)), 1)
+            ]
+    columns = ["rater", "stimulus", "question", "value", "trial", "place"]
+    ratings = pl.DataFrame(rows, schema=columns, orient="row")
+    table = ratings.select("stimulus").unique(maintain_order=True)
+    verdicts = RULES["circular-triads"].apply(Snapshot.build(study, stimuli=table, ratings=ratings))
+    words = dict(verdicts.select("rater", "words").iter_rows())
+    assert "30 of 30 triads in the answers to 'q' are circular" in words["r0"]
+    assert verdicts.filter("flagged")["rater"].to_list() == ["r0"]
 
 
 def test_few_raters_are_enough_for_one_side() -> None:

@@ -35,7 +35,8 @@ def plain(result: Any) -> Any:
     if isinstance(result, Estimate):
         counts = dict(result.counts)
         numbers = [plain(number) for number in (result.value, result.low, result.high)]
-        return [*numbers, result.confidence, counts, bool(result.why_no_interval)]
+        careless = [plain(result.bound_if_careless)] if result.bound_if_careless is not None else []
+        return [*numbers, result.confidence, counts, bool(result.why_no_interval), *careless]
     if is_dataclass(result):
         return {f.name: plain(getattr(result, f.name)) for f in fields(result) if f.name not in SKIPPED}
     if isinstance(result, Mapping):

@@ -20,8 +20,10 @@ import polars as pl
 
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.quadrants import chance_of_hits, confusion
+from heartfelt.analysis.reliability import for_future_raters
 from heartfelt.analysis.results import Agreement, BreakdownRow, IntentConfusion, PriorAgreement, Reliability
 from heartfelt.stats._bounds import wilson
+from heartfelt.stats.aggregate.central import TIED
 from heartfelt.stats.agreement import (
     alpha,
     cohen_kappa,
@@ -34,7 +36,7 @@ from heartfelt.stats.agreement import (
     pairwise_balanced_accuracy,
     prior_against_majority,
 )
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters
 
 MOST_VALUES = 60
 HIT = "share of stimuli whose most frequent answer is the intent"
@@ -44,11 +46,15 @@ Prior = Mapping[str, float]
 
 
 def agreement(
-    material: Material, reliability: Mapping[str, Reliability], *, pooled: bool = False
+    material: Material,
+    reliability: Mapping[str, Reliability],
+    whom: FutureRaters = "alike",
+    *,
+    pooled: bool = False,
 ) -> dict[str, Agreement] | None:
     """Agreement on every question answered with categories, or on every pool of such; None where there are none.
 
-    ``reliability`` has the ordinal alpha that leads where categories have an order.
+    ``reliability`` has the ordinal alpha that leads where categories have an order; ``whom`` intervals are for.
     """
     out = {}
     for question in material.pools if pooled else material.questions:
@@ -63,13 +69,17 @@ def agreement(
         else:
             gone = Estimate.missing(question.why_no_raters or question.why_empty)
             made = Agreement(gone, gone, gone)
+        asked = question.members if pooled else [question.id]
+        labels = material.labels.table.filter(pl.col("question").is_in(asked))
         trust = reliability.get(question.id)
         ordered = trust is not None and question.level == "ordinal" and len(question.categories) > 2
         out[question.id] = replace(
-            made,
+            for_future_raters(made, whom),
             leading="alpha_ordinal" if ordered else "fleiss_kappa",
             alpha_ordinal=trust.alpha_ordinal if trust is not None and ordered else None,
             n_questions=len(question.members) if pooled else None,
+            n_items=labels.height,
+            n_tied=labels.filter(pl.col("why_missing") == TIED).height,
         )
     return out or None
 

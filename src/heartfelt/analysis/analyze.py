@@ -47,7 +47,7 @@ from heartfelt.analysis.quadrants import ellipses, quadrants
 from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
 from heartfelt.analysis.rating_models import RatingModels, rating_models
-from heartfelt.analysis.reliability import pooled_reliability, reliability
+from heartfelt.analysis.reliability import pooled_reliability, reliability, reliability_for
 from heartfelt.analysis.results import Counts, Reliability
 from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
@@ -60,6 +60,7 @@ from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import Policy, parse_policy
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
+from heartfelt.stats.estimate import FutureRaters, check_future_raters
 
 SCHEMA = 1
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
@@ -81,7 +82,8 @@ class AnalyzeOptions:
     draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with; ``loudness`` is measured
     from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared.
     ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``smallest_effect`` is the smallest
-    difference between two systems that would matter, in points; the study's own is used where none is given.
+    difference between two systems that would matter, in points; the study's own is used where none is given. ``future_raters``
+    says whom intervals of reliability and agreement are for: raters like these (``alike``), or some of whom are ``careless``.
     """
 
     policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
@@ -90,6 +92,7 @@ class AnalyzeOptions:
     covariates: tuple[str, ...] = ()
     by: str | None = None
     preregistration: Path | None = None
+    future_raters: FutureRaters = "alike"
     smallest_effect: float | None = None
 
     def __post_init__(self) -> None:
@@ -102,6 +105,7 @@ class AnalyzeOptions:
             raise InputError(
                 f"{self.resamples} resamples give no usable interval.", "Ask for 1,000, or at least 100."
             )
+        check_future_raters(self.future_raters)
         object.__setattr__(self, "policy", parse_policy(self.policy))
         object.__setattr__(self, "covariates", tuple(self.covariates))
 
@@ -133,8 +137,11 @@ def analyze(
     panel, default = _screened(snapshot, options, failures)
     material = prepare(panel.snapshot())
     step(1)
+    whom = options.future_raters
     trust = guard("reliability", {}, reliability, material, seed)
     pooled = guard("reliability_pooled", None, pooled_reliability, material, seed)
+    trust = {name: reliability_for(part, whom) for name, part in trust.items()}
+    pooled = pooled and {name: reliability_for(part, whom) for name, part in pooled.items()}
     step(2)
     own, scores = _side(material, trust, covariates, failures, seed)
     if "means" in failures.reasons:
@@ -171,12 +178,15 @@ def analyze(
         hash=snapshot.hash,
         policy=options.rules,
         seed=seed,
+        future_raters=whom,
         counts=counted,
         answers_used=guard("answers_used", AnswersUsed(0, 0), answers_used, material, panel, comparisons),
         reliability=trust,
         reliability_pooled=pooled,
-        agreement=guard("agreement", None, agreement, material, trust),
-        agreement_pooled=guard("agreement_pooled", None, agreement, material, pooled or {}, pooled=True),
+        agreement=guard("agreement", None, agreement, material, trust, whom),
+        agreement_pooled=guard(
+            "agreement_pooled", None, agreement, material, pooled or {}, whom, pooled=True
+        ),
         checks=guard("checks", None, checks, material),
         covariates=tuple(covariates),
         anova=own.anova,

@@ -4,7 +4,8 @@ The total counts every answer of the source: those in the snapshot, blank ones i
 out (rows of the snapshot's ledger; a row left out counts as one answer unless the ledger's column ``ratings`` gives a number).
 A choice, a ranking or another comparison of a set is one answer; a grade of one stimulus is one answer. Each answer that is not
 used counts under the first reason that applies: left out before the snapshot, excluded by the policy, given to a probe, a
-repeated presentation, blank, on an item with fewer ratings than a label needs, or by a listener whom post-screening leaves out.
+repeat that tests the rater or that has categories for answers, blank, on an item with fewer ratings than a label needs, or by a
+listener whom post-screening leaves out. A rater's other repeated answers are used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import polars as pl
 
 from heartfelt.analysis.comparison_results import Comparison
 from heartfelt.analysis.material import Material
-from heartfelt.labels.labels import ITEM
+from heartfelt.labels.labels import ITEM, counted_presentations
 from heartfelt.screening.panel import Panel
 from heartfelt.study import Study
 from heartfelt.tables import answered
@@ -26,7 +27,8 @@ MOST_REASONS = 3
 LEAST_SHARE = 0.9
 """Below this share the bottom line says how many answers are used."""
 BLANK = "blank"
-REPEATED = "repeated presentations, used for consistency only"
+REPEATED = "repeated presentations, which test the raters (probe of type repeat)"
+REPEATED_CATEGORIES = "repeated answers in categories, of which a rater's first counts"
 PROBES = "probes, used for screening raters only"
 POST_SCREENED = "listeners excluded by post-screening (ITU-R BS.1534)"
 
@@ -86,8 +88,8 @@ def _unused(material: Material, comparisons: Sequence[Comparison]) -> Iterator[t
     ratings = material.snapshot.scan_ratings()
     columns = ratings.collect_schema().names()
     if "repeat" in columns:
-        ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
-        yield REPEATED, ratings
+        ratings = counted_presentations(ratings, material.study)
+        yield REPEATED if material.study.repeats_are_probes else REPEATED_CATEGORIES, ratings
     ratings = answered(ratings)
     yield BLANK, ratings
     items = material.answers.select(ITEM).unique()

@@ -37,6 +37,7 @@ from heartfelt.labels.strengths import (
     ranks,
     rater_of,
     unit_of,
+    why_no_order,
 )
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_questions
@@ -131,9 +132,9 @@ def _compared(
         _contestants(made) if len(result.names) <= MOST_LISTED else (),
         missing[0] if missing and not result.core else None,
         _pairs(made) if len(result.names) <= MOST_PAIRED else (),
-        _order(pairs, result.order_effect) if paired else None,
+        _order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
         result.tie if result.model == "Davidson" else None,
-        stats.transitivity(pairs["first"], pairs["second"], pairs["value"])
+        stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
         if paired and len(result.names) <= MOST_TRANSITIVE
         else None,
         _consistency(made, raters),
@@ -242,7 +243,8 @@ def _consistency(made: Contest, raters: int) -> tuple[Any, ...]:
     few = len(made.result.names) <= TRIADS_AT_MOST
     if not table.height or raters < 2 or not few or raters * table.height > WORK_AT_MOST:
         return ()
-    return tuple(stats.rater_consistency(table["rater"], table["first"], table["second"], table["value"]))
+    columns = (table["rater"], table["first"], table["second"], table["value"])
+    return tuple(stats.rater_consistency(*columns, ordered=why_no_order(made.pairs) is None))
 
 
 def _ceilings(by_stimulus: Contest, made: Contest) -> dict[str, Estimate]:
@@ -265,35 +267,43 @@ def _ceilings(by_stimulus: Contest, made: Contest) -> dict[str, Estimate]:
 
 
 def oriented(pairs: pl.DataFrame) -> pl.DataFrame:
-    """``rater, item, value``: each answer to a pair of stimuli in favour of the one that sorts first, one per rater."""
+    """``rater, item, value``: each answer to a pair of stimuli in favour of the one that sorts first."""
     turned = pl.col("first") > pl.col("second")
-    table = pairs.select(
+    return pairs.select(
         "rater",
         pl.concat_str(
             pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="\x1f"
         ).alias("item"),
         pl.when(turned).then(1.0 - pl.col("value")).otherwise(pl.col("value")).alias("value"),
     )
-    if table["rater"].null_count() == table.height:
-        return table
-    return table.unique(["rater", "item"], keep="first", maintain_order=True)
 
 
 def _agreement(made: Contest) -> PairAgreement:
-    table = oriented(made.pairs)
-    known = None if table["rater"].null_count() else table["rater"]
-    votes = table.group_by("item", "value").len().group_by("item")
-    per_pair = votes.agg(pl.sum("len").alias("n"), (pl.col("len") == pl.max("len")).sum().alias("leading"))
+    answers = oriented(made.pairs)
+    votes = answers.group_by("item", "value").len().group_by("item")
+    most = pl.col("len") == pl.max("len")
+    per_pair = votes.agg(
+        pl.sum("len").alias("n"),
+        most.sum().alias("leading"),
+        (pl.col("value").filter(most) == 0.5).any().alias("tie"),
+    )
     twice = per_pair.filter(pl.col("n") > 1)
+    majority = twice.filter(pl.col("leading") == 1)
+    table, known = answers, None
+    if not answers["rater"].null_count():
+        table = answers.unique(["rater", "item"], keep="first", maintain_order=True)
+        known = table["rater"]
     exact = stats.exact_agreement(known, table["item"], table["value"])
     return PairAgreement(
         per_pair.height,
         twice.height,
-        twice.filter(pl.col("leading") == 1).height,
+        majority.height,
+        int(majority["tie"].sum()),
         exact.unanimous,
         exact.pairwise,
         stats.leave_one_out(known, table["item"], table["value"]).accuracy,
         stats.alpha(known, table["item"], table["value"], "nominal"),
+        answers.height - table.height,
     )
 
 

@@ -13,12 +13,13 @@ from typing import Literal, TypeAlias
 from heartfelt.analysis.material import MANY_QUESTIONS
 from heartfelt.analysis.results import Agreement, Effect, MixedEffect, Reliability
 from heartfelt.analysis.summary import Summary
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import IF_CARELESS, Estimate
 from heartfelt.wording import number, p_value, share
 
 Information: TypeAlias = Literal["shown", "not shown", "unknown"]
 
 MOST_COVERED = 4
+NOTABLY_LOWER = 0.1
 
 
 def covered(summary: Summary) -> tuple[list[str], list[str]]:
@@ -68,6 +69,14 @@ def single_rating(trust: Reliability) -> tuple[str, Estimate]:
 def mean_rating(trust: Reliability) -> Estimate:
     """The reliability of the mean of a stimulus's ratings."""
     return trust.icc1k if trust.icc2k.is_missing else trust.icc2k
+
+
+def if_careless(figure: Estimate) -> str:
+    """``, .12 or more if some future raters are careless``, where that bound is notably lower than the interval's; else nothing."""
+    low, bound = figure.low, figure.bound_if_careless
+    if low is None or bound is None or low - bound < NOTABLY_LOWER:
+        return ""
+    return f", {share(bound)} or more {IF_CARELESS}"
 
 
 def information(trust: Reliability) -> Information:

@@ -9,7 +9,7 @@ from heartfelt.analysis.highlights import cell_words, covered, f_test, held_cons
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import FOR_RATERS, Estimate
 from heartfelt.study import Study
 from heartfelt.wording import interval, listed, number, percent, plural, sentence, share
 
@@ -41,6 +41,8 @@ def collected(summary: Summary, study: Study) -> str:
     if not c.answers:
         return f"Published means of {rated} on {names} were analysed; no single ratings were available."
     who = plural(c.raters, "rater") if c.raters else "Raters whose identity was not recorded"
+    inferred = summary.source.inferred_raters
+    who += f" (inferred from {inferred})" if inferred else ""
     spread = ""
     per = {int(n): items for n, items in c.ratings_per_item.items()}
     if per:
@@ -98,7 +100,7 @@ def reliability_methods(summary: Summary) -> Iterator[str]:
     if numbers:
         yield (
             "Reliability was estimated by Krippendorff's alpha and intraclass correlations (two-way from crossed variance"
-            " components by REML)"
+            f" components by REML), with intervals {FOR_RATERS[summary.future_raters]}"
         )
         yield (
             "the ceiling was computed as the square root of the labels' reliability, the correlation a predictor that knew every"

@@ -9,17 +9,17 @@ different for every item; the ceilings are those of `heartfelt.stats.reliability
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
-from heartfelt.analysis.results import Ceilings, Level, Reliability, VarianceShares
+from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
 from heartfelt.stats.agreement import alpha
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.reliability import icc, raters_needed, reliability_with, split_half, variance_components
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
@@ -32,6 +32,7 @@ MOST_GROUPS = 60
 LEFT_TO_POOL = "given for all questions on this scale together"
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
+Figures = TypeVar("Figures", Reliability, Agreement, VarianceShares)
 Three: TypeAlias = tuple[Estimate, Estimate, Estimate]
 Six: TypeAlias = tuple[Estimate, Estimate, Estimate, Estimate, Estimate, Estimate]
 FROM_MEANS = "one-way analysis of variance from published means, spreads and counts"
@@ -111,7 +112,32 @@ def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
         reliability_with={str(k): reliability_with(single, k) for k in RATERS},
         raters_needed={name: whole(e.value) for name, e in needed.items()},
         raters_needed_between={name: (whole(e.low), whole(e.high)) for name, e in needed.items()},
+        raters_needed_if_careless={name: whole(e.bound_if_careless) for name, e in needed.items()},
         single_rating=single.method,
+    )
+
+
+def for_future_raters(made: Figures, whom: FutureRaters) -> Figures:
+    """The same figures with intervals for raters like these, or reaching to the bounds if some future ones are careless."""
+    changed: dict[str, Any] = {
+        part.name: estimate.for_future_raters(whom)
+        for part in fields(made)
+        if isinstance(estimate := getattr(made, part.name), Estimate)
+    }
+    return replace(made, **changed)
+
+
+def reliability_for(made: Reliability, whom: FutureRaters) -> Reliability:
+    """The same reliability for these future raters, with the raters needed that follow from it."""
+    if whom == "alike":
+        return made
+    shares = made.variance_components
+    out = replace(
+        for_future_raters(made, whom),
+        variance_components=None if shares is None else for_future_raters(shares, whom),
+    )
+    return (
+        with_more_raters(out, out.icc1 if out.icc2.is_missing else out.icc2) if out.reliability_with else out
     )
 
 
@@ -211,6 +237,7 @@ def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
         correlation,
         rmse,
         accuracy,
+        None if of_votes is None else of_votes.smooth,
         None if of_votes is None else of_votes.cell_means,
         None if of_votes is None else of_votes.human,
         main.metric,

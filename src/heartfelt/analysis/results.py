@@ -57,11 +57,15 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """The best a predictor can be expected to reach, by metric; within cells and by system for the main ``metric``."""
+    """The best a predictor can be expected to reach, by metric; within cells and by system for the main ``metric``.
+
+    The bounds of ``accuracy`` assume no shape of the vote distributions, ``accuracy_smooth`` a smooth family of them.
+    """
 
     correlation: Estimate
     rmse: Estimate | None = field(default=None, metadata=OMIT)
     accuracy: Estimate | None = field(default=None, metadata=OMIT)
+    accuracy_smooth: Estimate | None = field(default=None, metadata=OMIT)
     accuracy_cell_means: Estimate | None = field(default=None, metadata=OMIT)
     accuracy_human: Estimate | None = field(default=None, metadata=OMIT)
     metric: str | None = field(default=None, metadata=OMIT)
@@ -89,7 +93,8 @@ class Reliability:
     """How far the ratings of one question can be trusted, or of the ``n_questions`` questions on one scale together.
 
     ``reliability_with`` is that of the mean of so many raters; ``raters_needed`` how many a target takes, and
-    ``raters_needed_between`` its bounds; ``single_rating`` names the coefficient both are worked out from.
+    ``raters_needed_between`` its bounds and ``raters_needed_if_careless`` the upper one if some future raters are
+    careless; ``single_rating`` names the coefficient they are worked out from.
     """
 
     alpha_interval: Estimate
@@ -109,6 +114,7 @@ class Reliability:
     raters_needed_between: Mapping[str, tuple[int | None, int | None]] = field(
         default_factory=dict, metadata=OMIT
     )
+    raters_needed_if_careless: Mapping[str, int | None] = field(default_factory=dict, metadata=OMIT)
     single_rating: str | None = field(default=None, metadata={"key": "from", "omit": "none"})
     n_questions: int | None = field(default=None, metadata=OMIT)
 
@@ -153,6 +159,9 @@ class Agreement:
     binary: Agreement | None = field(default=None, metadata=OMIT)
     leading: str | None = field(default=None, metadata=OMIT)
     n_questions: int | None = field(default=None, metadata=OMIT)
+    n_items: int | None = field(default=None, metadata=OMIT)
+    n_tied: int | None = field(default=None, metadata=OMIT)
+    """Items whose most frequent answers are tied, so that they have no label."""
 
     @property
     def lead(self) -> Estimate:

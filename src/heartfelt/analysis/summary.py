@@ -49,7 +49,7 @@ from heartfelt.screening.panel import Panel, RuleSummary
 from heartfelt.screening.policy import Policy
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +282,7 @@ class Summary:
     hash: str
     policy: Policy
     seed: int
+    future_raters: FutureRaters = "alike"
     counts: Counts
     answers_used: AnswersUsed = field(default_factory=lambda: AnswersUsed(0, 0))
     reliability: Mapping[str, Reliability] | None

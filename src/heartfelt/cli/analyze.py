@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,6 +36,12 @@ def analyze(
             metavar="FILE", help="A preregistration.json; the one of the study or snapshot if left out."
         ),
     ] = None,
+    future_raters: Annotated[
+        Literal["alike", "careless"],
+        typer.Option(
+            help="Whom intervals of reliability are for: raters like these, or raters some of whom are careless."
+        ),
+    ] = "alike",
     smallest_effect: Annotated[
         float | None,
         typer.Option(
@@ -59,6 +65,7 @@ def analyze(
         seed=seed,
         covariates=tuple(covariate or ()),
         by=by,
+        future_raters=future_raters,
         preregistration=preregistration or find_preregistration(source),
         smallest_effect=smallest_effect,
     )

@@ -92,7 +92,7 @@ def bench(
         list[str] | None, _scoring("--slice", help="Slice by this column. May be repeated.")
     ] = None,
     resamples: Annotated[
-        int, _scoring(help="Resamples of BLEU and calibration intervals; others draw none.")
+        int, _scoring(help="Resamples of BLEU and calibration intervals, and of tests against chance.")
     ] = 10_000,
     seed: Annotated[int, _scoring(help="Seed of all resampling.")] = 0,
     interval_confidence: Annotated[
@@ -190,6 +190,7 @@ def show_scores(scores: Scores) -> None:
     from rich.table import Table
 
     from heartfelt.scoring import METRICS
+    from heartfelt.scoring.scores import UNTESTED
 
     for task in scores.tasks:
         title = METRICS[task.headline].title
@@ -198,6 +199,8 @@ def show_scores(scores: Scores) -> None:
         chance = shown[0][1].chance.value if shown else None
         ceiling = shown[0][1].ceiling if shown else "–"
         words = f"chance {'–' if chance is None else f'{chance:.3f}'}, ceiling {ceiling}"
+        smooth = scores.smooth_ceiling(task.id)
+        words += "" if smooth is None else f" (smooth family of votes: {smooth})"
         grid = Table(title=f"{task.id}: {title}, {words}", title_justify="left")
         for name in ("rank", "model", title, "answered", "answered only", "chance to ceiling"):
             grid.add_column(name, justify="left" if name in ("rank", "model") else "right", overflow="fold")
@@ -211,6 +214,12 @@ def show_scores(scores: Scores) -> None:
         by_chance = [rank.model for rank, _ in shown if rank.beats_chance is False]
         if by_chance:
             say(f"No rank, because it does not beat chance: {', '.join(by_chance)}.")
+        for rank, _ in shown:
+            if (rank.why_none or "").startswith(UNTESTED):
+                say(f"No rank for {rank.model}: {rank.why_none}.")
+        leader = scores.leader(task.id)
+        if leader is not None and "systems" in leader.generalises_to and leader.over_systems.why_none:
+            say(f"{leader.model} has no rank for other systems: {leader.over_systems.why_none}.")
     say(
         "Ranked with failures counted (a failed or missing prediction counts as the task's fallback); 'answered only' is"
         " secondary. The last column is (score − chance) / (ceiling − chance).",

@@ -47,7 +47,9 @@ def score(
         ),
     ] = None,
     threshold: Annotated[float, _scoring(help="Scores above it mean yes, or present.")] = 0.0,
-    resamples: Annotated[int, _scoring(help="Resamples of calibration intervals.")] = 10_000,
+    resamples: Annotated[
+        int, _scoring(help="Resamples of calibration intervals and of tests against chance.")
+    ] = 10_000,
     seed: Annotated[int, _scoring(help="Seed of all resampling.")] = 0,
     interval_confidence: Annotated[
         float, _scoring(min=0.01, max=0.999, help="Confidence that the predicted intervals claim.")

@@ -78,6 +78,7 @@ class Arena(Format):
         "question": "column that names the question, or the name of the only one",
         "at": "column of the moment of the answer",
         "trial": "column of the battle's id",
+        "order": "unknown if the log does not say which of two was shown first",
         **COMMON_OPTIONS,
     }
 
@@ -99,7 +100,9 @@ class Arena(Format):
         """Read the battles; those that cannot be used are in the ledger."""
         table = open_table(locate(source, ("battles.csv", "battles.jsonl")), options, records=True)
         votes = ONE_HOT if set(ONE_HOT) <= set(table.columns) and "winner" not in options else ()
-        return read_pairs(self.name, table, source, progress, PairColumns(_roles(table, votes), votes))
+        return read_pairs(
+            self.name, table, source, progress, PairColumns(_roles(table, votes), votes, ordered=True)
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``battles.csv``, a row per trial with two stimuli, and the tables of stimuli and raters and the study."""
@@ -162,7 +165,7 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
 def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     """The battles of one question."""
     ratings, stimuli = snapshot.ratings, snapshot.stimuli
-    table = pairs(ratings, question)
+    table = pairs(ratings, question).drop("ordered")
     if not table.height or not isinstance(snapshot.study.scale_of(question), Choice):
         return table.clear()
     known = stimuli.select(
@@ -176,7 +179,7 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     table = table.join(second, on="second", how="left", maintain_order="left")
     extras = [name for name in ratings.columns if name not in RATINGS.names or name == "answer"]
     if extras:
-        own = ratings.filter((pl.col("question") == question) & (pl.col("place") == 1))
+        own = ratings.filter(pl.col("question") == question)
         own = own.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
         own = own.rename(free_names([name for name in extras if name != "answer"], *NAMES))
         table = table.join(own, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")

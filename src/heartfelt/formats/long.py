@@ -32,7 +32,7 @@ from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, sta
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.roles import NO_RATER
-from heartfelt.formats.set_rows import ABOUT_STIMULUS, write_sets
+from heartfelt.formats.set_rows import ABOUT_STIMULUS, apart_by, further_answers, write_sets
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,
     TRIAL_OPTIONS,
@@ -63,7 +63,8 @@ from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Spooled, spool
-from heartfelt.study import study_text
+from heartfelt.snapshot.survey import raise_doubled
+from heartfelt.study import Study, study_text
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.tables import RATINGS, number_schema
 from heartfelt.wording import listed
@@ -185,9 +186,11 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
     sets, ledger = None, None
     if "trial" in roles.others and (known is None or known.sets is None):
         kind = set_type(next(iter(coded.values())), options, table.where)
-        rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where)
+        rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where, options)
         spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
         coded = with_ties(coded, rows)
+    else:
+        notes = [*notes, *_further_answers(spooled, table, roles, known)]
     traced = path.parent / TRACES_FILE
     stimuli = rated_stimuli(table, roles, spooled)
     raters, about_raters = known_raters(table, roles, spooled)
@@ -217,14 +220,41 @@ def _understood(roles: Roles) -> str:
     return f"read {', '.join([*parts, f'{listed(roles.values)} as answers'])}"
 
 
+def _further_answers(spooled: Spooled, table: SourceTable, roles: Roles, known: Study | None) -> list[str]:
+    """A note on raters who answered the same more than once; an error where the table does not say what to do with that."""
+    numbered = "repeat" in roles.others
+    if known is not None or roles.rater is None or not (numbered or spooled.survey.doubled):
+        return []
+    rows = spooled.lazy().collect()
+    further, differ = further_answers(rows, ("stimulus", "question"))
+    if not further:
+        return []
+    more = apart_by(differ, as_option("stimulus", f"{roles.stimulus}+{{column}}"))
+    if spooled.survey.doubled:
+        raise_doubled(spooled.lazy(), table.where, f"To use all of them: {as_option('repeat', ORDER)}.{more}")
+    text = f"{further:,} of {rows.height:,} answers are a rater's further answers to the same stimulus and question"
+    return [f"{text}; they are averaged (of categories the first counts).{more}"]
+
+
 def _numbered(table: SourceTable) -> SourceTable:
-    """The table with repeated presentations numbered in the order of its rows, where ``repeat=order`` asks for that."""
+    """The table with repeated presentations numbered from 0: in the order of its rows, where ``repeat=order`` asks for that."""
     if table.options.get("repeat") != ORDER or ORDER in table.columns:
-        return table
+        return _from_zero(table)
     names = [table.pick_optional(role) for role in ("rater", "stimulus", "question")]
     key = [pl.col(name).cast(pl.String).str.strip_chars() for name in names if name is not None]
     rows = table.rows.with_columns(pl.int_range(pl.len()).over(key).alias(ORDER))
     return replace(table, rows=rows, delimited=None)
+
+
+def _from_zero(table: SourceTable) -> SourceTable:
+    """The table with the numbers of repeated presentations from 0, where the source begins at 1."""
+    column = table.options.get("repeat", "repeat")
+    if column not in table.columns:
+        return table
+    number = pl.col(column).cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
+    if table.rows.select(number.min()).collect(engine="streaming").item() != 1:
+        return table
+    return replace(table, rows=table.rows.with_columns((number - 1).alias(column)), delimited=None)
 
 
 def _roles(table: SourceTable) -> Roles:

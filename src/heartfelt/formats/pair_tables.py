@@ -3,6 +3,9 @@
 The answer is a word for the winner (``winner``), a number (``value``), or how many raters chose which (``votes``). A number
 is read as a choice where it is 0, 0.5 or 1, and then 1 means the first; other numbers are a preference, and then a positive
 one favours the second, as in a CMOS test. ``favours`` turns either round.
+
+Which of two is listed first is taken for the order of presentation where pairs come in both orders; counts of votes and tables of
+winners and losers list pairs in an order of their own. ``order=known`` and ``order=unknown`` say it.
 """
 
 from __future__ import annotations
@@ -31,8 +34,10 @@ from heartfelt.formats.set_rows import (
     NO_ANSWER,
     REPEATED_ROW,
     SELF_PAIR,
+    apart_by,
     chosen,
     free_names,
+    further_answers,
     names_in,
     numbered_extras,
     pair_ratings,
@@ -47,6 +52,7 @@ from heartfelt.formats.set_rows import (
 from heartfelt.formats.source_table import SourceTable, side_table
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.comparisons import in_both_orders
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import Choice, Preference
 from heartfelt.tables import number_types
@@ -58,6 +64,7 @@ PAIR_OPTIONS: Mapping[str, str] = {
     "first_system": "column of the first stimulus' system",
     "second_system": "column of the second stimulus' system",
     "winner": "column of the winner of a pair; winner.WORD=first, second or tie explains a word in it",
+    "order": "known if the first was presented first, unknown if not; known by default where pairs come in both orders",
     "favours": "the side that a number in favour of one side favours: first or second",
     "votes": "columns with how many chose the first, the second and neither, with commas",
 }
@@ -67,6 +74,7 @@ BOTH_BAD_TEXT = "tie (bothbad)"
 LONGEST_ID = 64
 """Prompts longer than this are texts, and get ids."""
 MOST_STEPS = 10
+ORDERS = ("known", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,8 @@ class PairColumns:
     votes: tuple[str, ...] = ()
     """How many raters chose the first, the second and, where there is a third column, neither."""
     rater_columns: tuple[str, ...] = ()
+    ordered: bool = False
+    """Whether the format itself says that the first was presented first."""
 
     @property
     def taken(self) -> set[str]:
@@ -152,7 +162,7 @@ def read_pairs(
         faults[f"the answer is not between {-scale.steps} and {scale.steps}"] = (
             pl.col("value").abs() > scale.steps
         )
-    if {"at", "prompt", "trial", "rater"} & set(columns.roles) and not columns.votes:
+    if {"at", "trial"} & set(columns.roles) and not columns.votes:
         faults[REPEATED_ROW] = repeated_rows(pairs)
     named = {"rater": "rater", "stimulus": "first", "question": "question"}
     pairs, ledger = usable(pairs, faults, table.where, named)
@@ -161,9 +171,11 @@ def read_pairs(
     notes += unsure
     if "rater" not in columns.roles:
         notes.append("No column names the rater: results over raters are not available.")
+    ordered, assumed = _ordered(pairs, columns, options)
     pairs = with_trials(
         pairs.drop("\0empty", "winner", "first_system", "second_system", "prompt", "intent", strict=False)
     )
+    notes += [*assumed, *_repeats(pairs, columns)]
     if isinstance(scale, Choice):
         scale = scale.model_copy(update={"ties": bool((pairs["value"] == 0.5).any())})
     asked = pairs["question"].unique(maintain_order=True).to_list()
@@ -181,11 +193,50 @@ def read_pairs(
         notes=notes,
         known=None if stated else study_next_to(table.path, set(asked)),
         sets=table_sets("ab" if options.get("type") == "ab" else "pair"),
-        ratings=pair_ratings(pairs, scale),
+        ratings=pair_ratings(pairs, scale, ordered=ordered),
         raters=_raters(frame, columns) if raters is None else raters,
         ledger=ledger,
         reading=[_understood(columns)],
     )
+
+
+def _ordered(pairs: pl.DataFrame, columns: PairColumns, options: Mapping[str, str]) -> tuple[bool, list[str]]:
+    """Whether the first of two was presented first, and a note on what was assumed."""
+    stated, roles = options.get("order"), columns.roles
+    if stated not in {None, *ORDERS}:
+        raise InputError(f"order={stated} is not understood.", suggestion(str(stated), ORDERS, "Choose from"))
+    if stated is not None or columns.ordered:
+        return stated != "unknown", []
+    named = [(f"first{end}", f"second{end}") for end in ("", "_system") if f"first{end}" in pairs.columns]
+    decided = pairs["value"].filter(~pairs["value"].is_in([0.0 if (pairs["value"] < 0).any() else 0.5]))
+    if columns.votes:
+        reason = "votes are counted whichever came first"
+    elif (
+        roles.get("winner", "") in {roles.get("first"), roles.get("first_system")} or decided.n_unique() == 1
+    ):
+        reason = "the winner is always on the same side"
+    elif not any(in_both_orders(*(pairs[side] for side in sides)) for sides in named):
+        reason = "pairs do not come in both orders"
+    else:
+        how = as_option("order", "unknown")
+        return True, [
+            f"The first of two is taken as presented first, since pairs come in both orders; if not: {how}."
+        ]
+    how = as_option("order", "known")
+    return False, [f"No order of presentation is assumed: {reason}. If the first was presented first: {how}."]
+
+
+def _repeats(pairs: pl.DataFrame, columns: PairColumns) -> list[str]:
+    """A note on raters who judged a pair more than once."""
+    sides = {side: columns.roles.get(side) or columns.roles[f"{side}_system"] for side in ("first", "second")}
+    advice = [as_option(f"{side}_system", column) for side, column in sides.items()]
+    presented = [columns.roles["prompt"]] if "prompt" in columns.roles else []
+    advice.append(as_option("prompt", "+".join([*presented, "{column}"])))
+    further, differ = further_answers(pairs, ("question", "set"))
+    if not further:
+        return []
+    used = f"{further:,} of {pairs.height:,} answers are a rater's further answers to the same pair; all are used."
+    return [used + apart_by(differ, " ".join(advice))]
 
 
 def _understood(columns: PairColumns) -> str:
@@ -324,17 +375,16 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
 
 
 def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFrame:
-    """One row per vote, from counts."""
+    """One row per vote, from counts; a row without any count stays as one without an answer."""
     sheet = Sheet(pairs.rename({f"\0votes{place}": name for place, name in enumerate(votes)}), where)
-    fix = "Counts are whole numbers from 0."
     parts = []
     for name, value in zip(votes, (1.0, 0.0, 0.5), strict=False):
-        count = sheet.numbers(name).fill_null(0)
-        sheet.refuse((count < 0) | (count != count.floor()), count, "{cell} is not a number of votes.", fix)
         rows = pairs.drop([f"\0votes{place}" for place in range(len(votes))])
-        repeated = pl.int_range(pl.len()).repeat_by(count.cast(pl.Int64)).explode()
+        repeated = pl.int_range(pl.len()).repeat_by(sheet.vote_counts(name)).explode()
         parts.append(rows[rows.select(repeated).to_series().drop_nulls()].with_columns(value=pl.lit(value)))
-    return pl.concat(parts).with_columns(pl.lit(False).alias("\0empty"))
+    blank = pairs.filter(pl.all_horizontal(sheet.numbers(name).is_null() for name in votes))
+    parts.append(blank.select(parts[0].columns[:-1]).with_columns(value=pl.lit(None, pl.Float64)))
+    return pl.concat(parts).with_columns(pl.col("value").is_null().alias("\0empty"))
 
 
 def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:

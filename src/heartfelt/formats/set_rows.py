@@ -20,8 +20,10 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import Choice, Preference
 from heartfelt.study.sets import Sets, SetType
 from heartfelt.tables import LEDGER, RATINGS, number_types
+from heartfelt.wording import listed as join_names
 
 SETS_FILE = "sets.csv"
+MOST_NAMED = 6
 ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 ROW = "\0row"
 """The number of a source row, from 1, while rows are being sorted out."""
@@ -140,11 +142,10 @@ def stated_words(options: Mapping[str, str]) -> dict[str, float]:
     return out
 
 
-def with_trials(pairs: pl.DataFrame, apart: Sequence[str] = ()) -> pl.DataFrame:
+def with_trials(pairs: pl.DataFrame) -> pl.DataFrame:
     """The pairs with ``set`` (the two stimuli, in either order) and ``trial``, where they have none.
 
-    A rater's second trial with the same set is a repeated presentation. Where raters are unknown every row is a trial of
-    its own. ``apart`` names columns besides the question that set two trials apart.
+    ``repeat`` numbers a rater's trials with the same set. Where raters are unknown every row is a trial of its own.
     """
     if "set" not in pairs.columns:
         names = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
@@ -154,7 +155,7 @@ def with_trials(pairs: pl.DataFrame, apart: Sequence[str] = ()) -> pl.DataFrame:
     number = pl.int_range(1, pl.len() + 1) if ROW not in pairs.columns else pl.col(ROW)
     if pairs["rater"].is_null().all():
         return pairs.with_columns(number.cast(pl.String).alias("trial"))
-    pairs = pairs.with_columns(occurrence("rater", "question", "set", *apart).alias("repeat"))
+    pairs = pairs.with_columns(occurrence("rater", "question", "set").alias("repeat"))
     trial = pl.when(pl.col("rater").is_null()).then(number.cast(pl.String)).otherwise(numbered_again("set"))
     repeat = pl.when(pl.col("rater").is_not_null()).then("repeat").otherwise(0)
     return without_repeats(pairs.with_columns(trial.alias("trial"), repeat.cast(pl.Int64).alias("repeat")))
@@ -175,16 +176,16 @@ def without_repeats(rows: pl.DataFrame) -> pl.DataFrame:
     return rows if (rows["repeat"] > 0).any() else rows.drop("repeat")
 
 
-def pair_ratings(pairs: pl.DataFrame, scale: Choice | Preference) -> pl.DataFrame:
-    """The ratings of pairs: two rows per trial, the first stimulus at place 1."""
+def pair_ratings(pairs: pl.DataFrame, scale: Choice | Preference, *, ordered: bool = True) -> pl.DataFrame:
+    """The ratings of pairs: two rows per trial, the first stimulus at place 1; no places where they were not ``ordered``."""
     value = pl.col("value")
     against = pl.when(value == 0).then(0.0).otherwise(-value)  # never -0.0
     second = 1.0 - value if isinstance(scale, Choice) else against
     other = pl.exclude("first", "second", ROW)
     sides = (
-        pairs.select(other, stimulus=pl.col(name), place=pl.lit(place, pl.Int64)).with_columns(
-            own.alias("value")
-        )
+        pairs.select(
+            other, stimulus=pl.col(name), place=pl.lit(place if ordered else None, pl.Int64)
+        ).with_columns(own.alias("value"))
         for name, place, own in (("first", 1, value), ("second", 2, second))
     )
     return pl.concat(sides).with_columns(pl.lit("member").alias("role"))
@@ -194,6 +195,42 @@ def trace_means(traces: pl.DataFrame) -> pl.DataFrame:
     """The ratings that go with traces: the mean of each over its samples."""
     columns = [name for name in ("rater", "stimulus", "question", "repeat") if name in traces.columns]
     return traces.select(*columns, value=pl.col("samples").cast(pl.List(pl.Float64)).list.mean())
+
+
+def further_answers(rows: pl.DataFrame, item: Sequence[str]) -> tuple[int, list[str]]:
+    """How many rows are a known rater's further answers to the same ``item``, and the columns that differ between these answers.
+
+    Columns that follow from the answer, such as a second spelling of the winner, or that number the rows, such as the time, are
+    left out.
+    """
+    key = ["rater", *item]
+    named = rows.filter(pl.col("rater").is_not_null())
+    again = named.filter(pl.struct(key).is_duplicated())
+    if not again.height:
+        return 0, []
+    ours = {*RATINGS.names, *key, "first", "second", ROW}
+    extras = [
+        name
+        for name in again.columns
+        if name not in ours and not name.startswith("\0") and 2 * again[name].n_unique() <= again.height
+    ]
+    by_rater, by_answer = (
+        again.group_by(group).agg(pl.col(name).n_unique() for name in extras)
+        for group in (key, [*item, "value"])
+    )
+    many = again.height >= 5 * by_answer.height
+    differ = [
+        name for name in extras if (by_rater[name] > 1).any() and not (many and (by_answer[name] == 1).all())
+    ]
+    return again.height - again.select(pl.struct(key).n_unique()).item(), differ
+
+
+def apart_by(columns: Sequence[str], advice: str) -> str:
+    """A sentence on columns that differ between a rater's answers to the same thing; ``advice`` names one as ``{column}``."""
+    if not columns:
+        return ""
+    named = join_names([f"'{name}'" for name in columns], MOST_NAMED)
+    return f" They differ in {named}; if one of these says what was presented: {advice.format(column=columns[0])}."
 
 
 def reference_notes(rows: pl.DataFrame) -> list[str]:

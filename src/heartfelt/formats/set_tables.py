@@ -13,7 +13,7 @@ from typing import get_args
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.formats.columns import Sheet, ids, need, number_expr
 from heartfelt.formats.delimited import collected
 from heartfelt.formats.described import build, stated_scale
@@ -108,7 +108,11 @@ def with_roles(table: SourceTable, system: str | None, stimulus: str) -> pl.Lazy
 
 
 def checked_trials(
-    ratings: pl.DataFrame, scales: Mapping[str, AnyScale], kind: SetType, where: str
+    ratings: pl.DataFrame,
+    scales: Mapping[str, AnyScale],
+    kind: SetType,
+    where: str,
+    options: Mapping[str, str],
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """The ratings of trials that can be used, a ledger of the others, and notes."""
     notes: list[str] = []
@@ -132,11 +136,14 @@ def checked_trials(
     named = {"rater": "rater", "stimulus": "stimulus", "question": "question"}
     good, ledger = usable(rows, faults, where, named)
     if "place" not in good.columns:
-        two = kind in {"pair", "ab"}
-        place = occurrence(*trial) + 1 if two else pl.lit(None, pl.Int64)
+        known = options.get("order") == "known"
+        place = occurrence(*trial) + 1 if known else pl.lit(None, pl.Int64)
         good = good.with_columns(place.alias("place"))
-        if two:
-            notes.append("No column says where a stimulus was presented; the order of the rows was taken.")
+        if kind in {"pair", "ab"} and not known:
+            notes.append(
+                "No column says where a stimulus was presented, so no order is assumed. Name one with"
+                f" {as_option('place', 'COLUMN')}, or say that the rows are in that order: {as_option('order', 'known')}."
+            )
     if kind == "mushra":
         notes += reference_notes(good)
     return good.drop(ROW), ledger, notes

@@ -140,9 +140,10 @@ class Labels(ShortRepr):
 
 
 def first_answers(snapshot: Snapshot) -> pl.DataFrame:
-    """``rater, stimulus, question, value, known`` of every first presentation with a finite value, probes left out.
+    """``rater, stimulus, question, value, known``: one finite value per rater and item, probes left out.
 
-    Answers to questions that compare stimuli are no values of a stimulus and are left out.
+    A rater's several answers to an item are averaged; of categories, and where the study repeats stimuli to test raters, the
+    first counts. Answers to questions that compare stimuli are no values of a stimulus and are left out.
 
     A rater whom the source does not name gets an id of their own for every answer, so that nothing downstream takes two
     anonymous votes for one person's. ``known`` says which ids are real.
@@ -151,7 +152,7 @@ def first_answers(snapshot: Snapshot) -> pl.DataFrame:
     table = snapshot.scan_ratings()
     repeats = "repeat" in table.collect_schema()
     if repeats:
-        table = table.filter(pl.col("repeat").fill_null(0) == 0)
+        table = counted_presentations(table, snapshot.study)
     named = pl.col("rater").is_not_null()
     anonymous = pl.concat_str(pl.lit(UNKNOWN), pl.col("_row").cast(pl.String))
     rater = pl.when(named).then(pl.col("rater")).otherwise(anonymous).alias("rater")
@@ -159,12 +160,21 @@ def first_answers(snapshot: Snapshot) -> pl.DataFrame:
     compared = [q.id for q in snapshot.study.asked if not snapshot.study.scale_of(q.id).has_values]
     table = table.filter(~pl.col("question").is_in(compared)) if compared else table
     answers = table.select(rater, *ITEM, "value", named.alias("known")).collect()
-    if has_sets(table):
-        together = answers.group_by("rater", *ITEM, maintain_order=True)
-        return together.agg(pl.mean("value"), pl.first("known"))
-    if not snapshot.survey.doubled and not repeats:
+    if not has_sets(table) and not snapshot.survey.doubled and not repeats:
         return answers
-    return answers.unique(["rater", *ITEM], keep="first", maintain_order=True)
+    together = answers.group_by("rater", *ITEM, maintain_order=True)
+    return together.agg(pl.mean("value"), pl.first("known"))
+
+
+def counted_presentations(ratings: pl.LazyFrame, study: Study) -> pl.LazyFrame:
+    """The ratings that count towards results, of a table with a column ``repeat``: without repeats that test the rater, and
+    without those of categories, which cannot be averaged.
+    """
+    first = pl.col("repeat").fill_null(0) == 0
+    if study.repeats_are_probes:
+        return ratings.filter(first)
+    categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
+    return ratings.filter(first | ~pl.col("question").is_in(categories)) if categories else ratings
 
 
 def labels(
@@ -410,9 +420,18 @@ def _notes(snapshot: Snapshot, answers: pl.DataFrame) -> tuple[str, ...]:
     notes = []
     table = snapshot.scan_ratings()
     if "repeat" in table.collect_schema():
-        again = int(table.select((pl.col("repeat").fill_null(0) > 0).sum()).collect().item())
-        if again:
-            notes.append(f"{again:,} answers to repeated presentations are not used.")
+        again = table.filter(pl.col("repeat").fill_null(0) > 0)
+        # A comparison has a row for every stimulus of its trial.
+        answer = ["rater", "question", "repeat", "trial" if "trial" in table.collect_schema() else "stimulus"]
+        every, used = (
+            int(rows.select(pl.struct(answer).n_unique()).collect().item())
+            for rows in (again, counted_presentations(again, snapshot.study))
+        )
+        unused = every - used
+        if unused:
+            notes.append(f"{unused:,} answers to repeated presentations are not used.")
+        if used:
+            notes.append(f"{used:,} answers repeat an earlier one of the same rater; all are used.")
     unknown = int((~answers["known"]).sum())
     if unknown:
         notes.append(f"{unknown:,} answers do not say who gave them.")

@@ -2,9 +2,10 @@
 
 A choice gives Bradley and Terry's strengths, or Davidson's where there are ties; a preference strengths on the scale of its
 grades; a ranking Plackett and Luce's; best-worst answers those of the best-worst logit. Strengths of pairs allow for the order of
-presentation. Intervals are over raters, and for systems over what they were compared on as well: the prompt where the members of
-every pair share it, the two stimuli otherwise. Stimuli and systems that no chain of comparisons links, or that won or lost
-throughout, have no strength, and ``why_missing`` says why.
+presentation where it was recorded and pairs came in both orders. Every answer of a rater counts, also a second one to the same
+pair, unless the study repeats pairs to test raters. Intervals are over raters, and for systems over what they were compared on as
+well: the prompt where the members of every pair share it, the two stimuli otherwise. Stimuli and systems that no chain of
+comparisons links, or that won or lost throughout, have no strength, and ``why_missing`` says why.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import polars as pl
 
 from heartfelt import stats
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.comparisons import TRIAL, choices, contests, members
+from heartfelt.snapshot.comparisons import TRIAL, choices, contests, in_both_orders, members
 from heartfelt.stats.comparison.pairs import code_together
 from heartfelt.stats.comparison.strengths import Strengths, no_strengths
 from heartfelt.stats.estimate import Estimate
@@ -92,7 +93,7 @@ class Contest:
 
 
 def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95) -> Contest | None:
-    """The comparisons of a question's first presentations and their strengths; None where nothing can be compared."""
+    """The comparisons of a question and their strengths; None where nothing can be compared."""
     scale = snapshot.study.scale_of(question)
     stimuli = snapshot.stimuli
     if not isinstance(scale, COMPARED) or (of == "system" and "system" not in stimuli.columns):
@@ -109,7 +110,9 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     result, notes = _fitted(scale, pairs, rows, of, confidence)
     if of == "system":
         result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
-    elif 2 * len(result.core) < len(result.names):
+    elif (
+        2 * len(result.core) < len(result.names) and len({each.why_missing for each in result.strengths}) > 1
+    ):
         why = f"wins and losses link at most {len(result.core)} of {len(result.names):,} stimuli both ways"
         result = no_strengths(result.model, result.model, result.names, result.counts, why)
     if snapshot.study.design.adaptive and len(result.core) > MANY_ADAPTIVE:
@@ -146,9 +149,10 @@ def _groups(pairs: pl.DataFrame) -> Strengths | None:
 
 
 def first_presentations(snapshot: Snapshot) -> pl.DataFrame:
-    """The ratings without repeated presentations and probes."""
+    """The ratings without probes: anchors, practice, and repeated presentations where they test raters."""
     ratings = snapshot.without_probes.ratings
-    return ratings.filter(pl.col("repeat").fill_null(0) == 0) if "repeat" in ratings.columns else ratings
+    left_out = snapshot.study.repeats_are_probes and "repeat" in ratings.columns
+    return ratings.filter(pl.col("repeat").fill_null(0) == 0) if left_out else ratings
 
 
 def _sets(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -183,15 +187,25 @@ def _fitted(
     }
     paired = stats.cmos if graded else stats.davidson if (value == 0.5).any() else stats.bradley_terry
     given = (rater_of(pairs), pairs["first"], pairs["second"], value)
-    result = paired(*given, order_effect=True, **options)
-    if result.core:
-        return result, ()
+    unknown = why_no_order(pairs)
+    result = paired(*given, order_effect=unknown is None, **options)
+    if result.core or unknown is not None:
+        return result, () if unknown is None else (f"No effect of the order is estimated: {unknown}.",)
     plain = paired(*given, **options)
     if not plain.core:
         return plain, ()
     return plain, (
         f"The strengths do not allow for the order of presentation: {result.strengths[0].why_missing}.",
     )
+
+
+def why_no_order(pairs: pl.DataFrame) -> str | None:
+    """Why comparisons tell nothing about an effect of the order of presentation; None where they do."""
+    if not pairs["ordered"].all():
+        return "the order of presentation was not recorded"
+    if not in_both_orders(pairs["first"], pairs["second"]):
+        return "pairs came in one order only, so that it cannot be told from the strengths"
+    return None
 
 
 def rater_of(pairs: pl.DataFrame) -> pl.Series | None:

@@ -24,7 +24,7 @@ from heartfelt.planning.latent import Components, Floats, ScaleUse
 from heartfelt.planning.statistics import statistics
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.inference.mixed import random_variances
+from heartfelt.stats.inference.random_variances import random_variances
 from heartfelt.stats.triples import Codes, Ints, code
 from heartfelt.streams import stream
 from heartfelt.study.model import Question
@@ -291,13 +291,13 @@ def _within_cells(
     taste = table.select(pl.struct("rater", "system").rank("dense")).to_series()
     # Tastes show where raters met several systems and several stimuli of one.
     if table["rater"].n_unique() < taste.n_unique() < table.height:
-        found = random_variances(table["value"], fixed, {**random, "taste": taste})
-        if not isinstance(found, str):
-            return found["stimulus"], found["rater"], found["residual"], found["taste"]
-    found = random_variances(table["value"], fixed, random)
-    if isinstance(found, str):
-        return found
-    return found["stimulus"], found["rater"], found["residual"], 0.0
+        variances = random_variances(table["value"], fixed, {**random, "taste": taste})
+        if not isinstance(variances, str):
+            return variances["stimulus"], variances["rater"], variances["residual"], variances["taste"]
+    variances = random_variances(table["value"], fixed, random)
+    if isinstance(variances, str):
+        return variances
+    return variances["stimulus"], variances["rater"], variances["residual"], 0.0
 
 
 def _interaction(

@@ -1,7 +1,9 @@
 """Baselines that look at no media: what can be reached without a model, and by a person.
 
-``system-mean``, ``intent`` and ``constant`` predict from other items' labels: the mean, or the most frequent category, of a group,
-with the item's own label left out. ``human`` is a left-out rater, ``sham`` a deterministic similarity that knows nothing.
+``constant`` is one answer for all: the mean, or the most frequent category, of all labels. ``system-mean`` and ``intent`` add how
+far the labels of a group, in the other half of the stimuli, lie from that half's mean. Leaving out only the item itself would give
+a mean that falls where the label rises, and so a negative correlation where groups do not differ; two halves with their own means
+would give the same, more weakly. ``human`` is a left-out rater, ``sham`` a deterministic similarity that knows nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, LabelOptions, first_answers
 from heartfelt.labels import labels as make_labels
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
-from heartfelt.predictors.sets import COMPARED, win_shares
+from heartfelt.predictors.predictor import FROM_LABELS, PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.predictors.sets import COMPARED, answers_of, win_shares
 from heartfelt.predictors.texts import best_match, stem_of, texts_to_match
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
@@ -37,31 +39,38 @@ class Group:
     total: float = 0.0
     codes: dict[float, int] = field(default_factory=dict)
 
-    def add(self, value: float, sign: int = 1) -> None:
-        """Put a label in, or with ``sign=-1`` take it out again."""
-        self.n += sign
-        self.total += sign * value
-        self.codes[value] = self.codes.get(value, 0) + sign
+    def add(self, value: float) -> None:
+        """Put a label in."""
+        self.n += 1
+        self.total += value
+        self.codes[value] = self.codes.get(value, 0) + 1
 
-    def without(self, value: float | None) -> Group:
-        """The group with one label less."""
-        left = Group(self.n, self.total, dict(self.codes))
-        if value is not None:
-            left.add(value, -1)
-        return left
+    def share(self, code: float) -> float:
+        """How frequent a category is."""
+        return self.codes.get(code, 0) / self.n
 
-    def prediction(self, scale: Scale, note: str) -> Prediction:
-        """The mean of numbers; the most frequent category (the smaller code if tied) with the shares of all."""
+    def prediction(
+        self, scale: Scale, note: str, among: Group | None = None, of: Group | None = None
+    ) -> Prediction:
+        """The mean of numbers; the most frequent category (the smaller code if tied) with the shares of all.
+
+        With ``among`` and ``of``: how far this group is from ``among``, which it is part of, added to ``of``.
+        """
         words = scale.labels()
+        among, of = among or self, of or self
         if not words:
-            return Prediction(value=self.total / self.n, note=note)
-        most = max(words, key=lambda code: (self.codes.get(code, 0), -code))
-        shares = {name: self.codes.get(code, 0) / self.n for code, name in words.items()}
+            value = of.total / of.n + self.total / self.n - among.total / among.n
+            low, high = scale.bounds() or (value, value)
+            return Prediction(value=min(max(value, low), high), note=note)
+        counts = {code: max(of.share(code) + self.share(code) - among.share(code), 0.0) for code in words}
+        total = sum(counts.values())
+        most = max(words, key=lambda code: (round(counts[code], 12), -code))
+        shares = {name: counts[code] / total for code, name in words.items()}
         score = 1.0 - shares[words[min(words)]] if scale.level == "ordinal" or len(words) == 2 else None
         return Prediction(value=most, answer=words[most], shares=shares, score=score, note=note)
 
 
-class OtherLabels:
+class GroupedLabels:
     """Labels of a study, grouped by what is known of their stimuli.
 
     Questions that differ only in the values they were spread over (an emotion, a level) form a family.
@@ -77,51 +86,65 @@ class OtherLabels:
         if self.compared:
             known = known.filter(~pl.col("question").is_in(self.compared)).rename({value: "value"})
             known = pl.concat([known, win_shares(source, self.compared)])
-        self._own: dict[tuple[str, str], float] = {(s, q): v for s, q, v in known.iter_rows()}
         columns = [name for name in ("stimulus", "system", "intent") if name in stimuli.columns]
         self._facts = {row["stimulus"]: row for row in stimuli.select(columns).iter_rows(named=True)}
+        self._half = _halves(self._facts)
         self._groups: dict[tuple[str, ...], Group] = {}
-        for (stimulus, question), number in self._own.items():
+        rows = sorted(known.iter_rows())
+        for stimulus, question, number in rows:
             for key in self._keys(stimulus, question):
                 self._groups.setdefault(key, Group()).add(number)
-        text = "\n".join(f"{s}\x1f{q}\x1f{v!r}" for (s, q), v in sorted(self._own.items()))
+        text = "\n".join(f"{s}\x1f{q}\x1f{v!r}" for s, q, v in rows)
         self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _keys(self, stimulus: str, question: str) -> Iterable[tuple[str, ...]]:
-        facts = self._facts.get(stimulus, {})
+        facts, half = self._facts.get(stimulus, {}), self._half.get(stimulus, "a")
         system, intent = facts.get("system"), facts.get("intent")
-        yield ("all", question)
         yield ("family", self._families[question])
-        yield ("half", self._families[question], half_of(stimulus))
+        yield ("all", question)
+        yield ("half", question, half)
         if system is not None:
-            yield ("system", question, system)
+            yield ("system", question, half, system)
         if intent is not None:
-            yield ("intent", question, intent)
+            yield ("intent", question, half, intent)
         if system is not None and intent is not None:
-            yield ("cell", question, system, intent)
+            yield ("cell", question, half, system, intent)
 
-    def of(self, kind: str, case: Case, ask: Ask, *values: str | None) -> Group | None:
-        """The labels of a group without the case's own; None if there are no others."""
+    def of_family(self, ask: Ask) -> Group | None:
+        """All labels of the questions of a family; None where there is but one."""
+        group = self._groups.get(("family", self._families.get(ask.question, "")))
+        return group if group is not None and group.n > 1 else None
+
+    def of(self, kind: str, case: Case, ask: Ask, *values: str | None) -> tuple[Group, Group, Group] | None:
+        """A group in the other half of the stimuli, that half, and all labels of the question; None without the first."""
         if any(value is None for value in values):
             return None
-        question = self._families.get(ask.question, "") if kind in ("family", "half") else ask.question
-        group = self._groups.get((kind, question, *(value for value in values if value is not None)))
+        other = "b" if self._half.get(case.stimulus, "a") == "a" else "a"
+        named = [value for value in values if value is not None]
+        group = self._groups.get((kind, ask.question, other, *named))
         if group is None:
             return None
-        own = self._own.get((case.stimulus, ask.question))
-        member = kind != "half" or values == (half_of(case.stimulus),)
-        left = group.without(own if member else None)
-        return left if left.n else None
+        return group, self._groups["half", ask.question, other], self._groups["all", ask.question]
+
+
+def _halves(facts: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
+    """Two halves of the stimuli, by name, with every cell, system and intent divided as evenly as can be."""
+    cells: dict[tuple[str, str], list[str]] = {}
+    for name, row in facts.items():
+        cells.setdefault((str(row.get("system") or ""), str(row.get("intent") or "")), []).append(name)
+    systems, intents = (sorted({cell[side] for cell in cells}) for side in (0, 1))
+    out: dict[str, str] = {}
+    for (system, intent), names in cells.items():
+        # Neighbouring cells begin with different halves, as on a chessboard.
+        first = systems.index(system) + intents.index(intent)
+        order = sorted(names, key=lambda name: hashlib.sha256(f"half {name}".encode()).digest())
+        out |= {name: "ab"[(first + place) % 2] for place, name in enumerate(order)}
+    return out
 
 
 def _family(question: Question) -> str:
     spread = sorted(question.about)
     return " ".join([question.scale, *spread]) if spread else f"\x00{question.id}"
-
-
-def half_of(stimulus: str) -> str:
-    """One of two halves, by the stimulus's name alone."""
-    return "ab"[hashlib.sha256(f"half {stimulus}".encode()).digest()[0] & 1]
 
 
 class FromLabels(Predictor):
@@ -132,7 +155,7 @@ class FromLabels(Predictor):
     needs: ClassVar[str] = ""
     """The fact about a stimulus it cannot do without."""
     no_group: ClassVar[str] = "no other item has a label for this question"
-    _labels: OtherLabels | None = None
+    _labels: GroupedLabels | None = None
 
     @property
     def identity(self) -> str:
@@ -141,38 +164,45 @@ class FromLabels(Predictor):
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Take the labels."""
-        self._labels = OtherLabels(labels, source)
+        self._labels = GroupedLabels(labels, source)
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """From the first of its groups that has labels of other items."""
+        """From the first of its groups that has labels in the other half; else the mean or majority of all labels."""
         if self._labels is None:
             return Prediction.failed(_NO_LABELS)
         if self.needs and getattr(case, self.needs) is None:
             return Prediction.failed(f"the stimulus has no {self.needs}")
-        for kind, values, note in self.groups(case):
-            group = self._labels.of(kind, case, ask, *values)
-            if group is not None:
-                return group.prediction(ask.scale, note.replace("{n}", str(group.n)))
-        return Prediction.failed(self.no_group)
+        for kind, values, name in self.groups(case):
+            labelled = self._labels.of(kind, case, ask, *values)
+            if labelled is not None:
+                group, half, everything = labelled
+                labels = "1 label" if group.n == 1 else f"{group.n} labels"
+                return group.prediction(ask.scale, f"{FROM_LABELS}: {labels} of {name}", half, everything)
+        return self.constant(ask)
+
+    def constant(self, ask: Ask) -> Prediction:
+        """The mean or majority of all labels of the question and its like."""
+        group = None if self._labels is None else self._labels.of_family(ask)
+        if group is None:
+            return Prediction.failed(_NO_LABELS if self._labels is None else self.no_group)
+        return group.prediction(ask.scale, f"from all {group.n} labels")
 
     @abstractmethod
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
-        """The groups to predict a case from, the nearest first: kind, values, and the note on ``{n}`` labels."""
+        """The groups to predict a case from, the nearest first: kind, values, and what they are called."""
 
 
 @PREDICTORS.register("constant")
 class Constant(FromLabels):
-    """The same for every stimulus: a given value, or the mean or majority of other items' labels.
+    """The same for every stimulus: a given value, or the mean or majority of all labels.
 
-    The labels are those of the other half of the stimuli, split by name, and of all questions of one family together: an
-    emotion or a task type that is part of the question would give away too much. Leaving out only the item itself would give a
-    mean that falls exactly where the label rises (a correlation of -1) and, in balanced classes, a majority that is always wrong.
+    The labels are of all questions of one family together: an emotion or a task type that is part of the question would give
+    away too much. An item's own label is among them, with the same share in every prediction.
     """
 
     name = "constant"
-    about = "one value for every stimulus: a given one, or the mean or majority of other items' labels"
-    argument = "the value or category; by default the mean or majority of the other half's labels"
-    no_group = "no item in the other half of the stimuli has a label for this question"
+    about = "one value for every stimulus: a given one, or the mean or majority of all labels"
+    argument = "the value or category; by default the mean or majority of all labels"
 
     def __init__(self, given: str, options: Mapping[str, str]) -> None:
         del options
@@ -184,15 +214,16 @@ class Constant(FromLabels):
         return f"constant {self._given}" if self._given else super().identity
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
-        """The given value, or from the labels of the other half; of comparisons the same for all, which is even odds."""
+        """The given value, or from all labels; of comparisons the same for all, which is even odds."""
+        del case
         if not self._given and self._labels is not None and ask.question in self._labels.compared:
             return Prediction(value=0.5, note="even odds")
-        return _on_scale(self._given, ask) if self._given else super().predict_one(case, ask)
+        return _on_scale(self._given, ask) if self._given else self.constant(ask)
 
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
-        """The other half of the stimuli."""
-        other = "b" if half_of(case.stimulus) == "a" else "a"
-        yield "half", (other,), "from {n} labels of the other half of the stimuli"
+        """None: every stimulus gets the same."""
+        del case
+        return ()
 
 
 def _on_scale(given: str, ask: Ask) -> Prediction:
@@ -213,46 +244,51 @@ def _on_scale(given: str, ask: Ask) -> Prediction:
 
 @PREDICTORS.register("system-mean")
 class SystemMean(FromLabels):
-    """What knowing only the system gives; where it has no other labels, all others stand in, and the note says so."""
+    """What knowing only the system gives; the constant where the other half has none of its labels, and the note says so."""
 
     name = "system-mean"
-    about = "the mean or majority of the labels of the same system's other stimuli"
+    about = "the mean or majority of the same system's labels, in the other half of the stimuli"
     needs = "system"
 
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
-        """The system, then everything."""
-        yield "system", (case.system,), f"from {{n}} other labels of {case.system}"
-        note = f"no other stimulus of {case.system} has a label; from all {{n}} others"
-        yield from (("all", (), note), ("family", (), note))
+        """The system."""
+        yield "system", (case.system,), str(case.system)
 
 
 @PREDICTORS.register("intent")
 class Intent(FromLabels):
     """What knowing only the cell of system and intent gives.
 
-    A cell without other labels falls back on the intent, then the system, then everything, and the note says so. Within a
-    cell, predictions fall where labels rise, since each leaves its own out: scores within cells say nothing about it.
+    A cell without labels in the other half falls back on the intent, then the system, then the constant, and the note says so.
     """
 
     name = "intent"
-    about = "the mean or majority of the other labels in the same cell of system and intent"
+    about = "the mean or majority of the labels in the same cell of system and intent, in the other half of the stimuli"
     needs = "intent"
 
     def groups(self, case: Case) -> Iterable[tuple[str, tuple[str | None, ...], str]]:
-        """The cell, the intent, the system, everything."""
-        words = "from {n} other labels of "
-        yield "cell", (case.system, case.intent), f"{words}{case.system}, {case.intent}"
-        yield "intent", (case.intent,), f"{words}{case.intent}, whatever the system"
-        yield "system", (case.system,), f"{words}{case.system}, whatever the intent"
-        yield "all", (), f"{words}all stimuli"
-        yield "family", (), f"{words}all questions of its kind"
+        """The cell, the intent, the system."""
+        yield "cell", (case.system, case.intent), f"{case.system}, {case.intent}"
+        yield "intent", (case.intent,), f"{case.intent}, whatever the system"
+        yield "system", (case.system,), f"{case.system}, whatever the intent"
+
+
+def _pair_answers(source: Snapshot, questions: list[str]) -> pl.DataFrame:
+    """``stimulus`` (the pair's name), ``question``, ``rater``, ``value``: each known rater's mean answer in favour of the stimulus
+    whose name comes first.
+    """
+    value = pl.when(pl.col("first") < pl.col("second")).then("value").otherwise(1.0 - pl.col("value"))
+    answers = answers_of(source, questions).drop_nulls("rater").with_columns(value.alias("value"))
+    named = answers.rename({"pair": "stimulus"})
+    return named.group_by(*_PAIR, "rater", maintain_order=True).agg(pl.mean("value"))
 
 
 @PREDICTORS.register("human")
 class Human(Predictor):
     """A left-out rater: one person's answer to each item, compared with the label of the others.
 
-    Which of an item's raters is left out is drawn by name from the seed, so the same seed gives the same people in any order.
+    Of two stimuli, it is the rater's choice, compared with the share of the others who chose the same. Which of an item's raters
+    is left out is drawn by name from the seed, so the same seed gives the same people in any order.
     Where the others are tied between ordered categories, but most of them say present, or most absent, the smaller of that
     side's most frequent categories stands for them.
     """
@@ -262,6 +298,7 @@ class Human(Predictor):
     argument = "a rater's id; by default one drawn for each item"
     options: ClassVar[Mapping[str, str]] = {"seed": "the seed of the draw, by default 0"}
     needs_media = False
+    compares = True
     batch = 64
 
     def __init__(self, rater: str, options: Mapping[str, str]) -> None:
@@ -272,7 +309,6 @@ class Human(Predictor):
             raise InputError(f"The seed '{seed}' is not a whole number.", "Give a seed such as 0.") from error
         self._rater = rater
         self._content = ""
-        self._compared: frozenset[str] = frozenset()
         self._left_out: dict[tuple[str, str], tuple[float | None, float | None, int]] | None = None
 
     @property
@@ -290,8 +326,8 @@ class Human(Predictor):
             )
         compared = [q.id for q in source.study.asked if isinstance(source.study.scale_of(q.id), COMPARED)]
         answers = first_answers(source).filter(~pl.col("question").is_in(compared))
-        self._compared = frozenset(compared)
-        if self._rater and self._rater not in set(answers["rater"]):
+        pairs = _pair_answers(source, compared)
+        if self._rater and self._rater not in {*answers["rater"], *pairs["rater"]}:
             raise InputError(f"No rater in the ratings is called '{self._rater}'.", "Check the rater's id.")
         self._content = source.hash[:16]
         grouped = answers.sort(*_PAIR, "rater").group_by(_PAIR, maintain_order=True)
@@ -306,8 +342,26 @@ class Human(Predictor):
         others = make_labels(source, LabelOptions(minimum_ratings=1, adjudicated="none"), answers=rest).table
         others = _with_sides(others, rest, source)
         both = chosen.join(others.select(*_PAIR, pl.col("value").alias("against"), "n"), on=_PAIR, how="left")
-        columns = both.select(*_PAIR, "value", "against", "n")
+        columns = pl.concat([both.select(*_PAIR, "value", "against", "n"), self._left_out_choices(pairs)])
         self._left_out = {(s, q): (value, against, int(n or 0)) for s, q, value, against, n in columns.rows()}
+
+    def _left_out_choices(self, pairs: pl.DataFrame) -> pl.DataFrame:
+        """Of each pair one rater's value, the mean of the others', and how many these are."""
+        rows = []
+        grouped = pairs.sort(*_PAIR, "rater").group_by(_PAIR, maintain_order=True)
+        for name, question, raters, values in grouped.agg(pl.col("rater"), pl.col("value")).rows():
+            chosen = self._chosen(name, question, raters, values)
+            if chosen is not None:
+                others = [value for rater, value in zip(raters, values, strict=True) if rater != chosen[2]]
+                mean = sum(others) / len(others) if others else None
+                rows.append((name, question, chosen[3], mean, len(others)))
+        schema = {
+            **dict.fromkeys(_PAIR, pl.String),
+            "value": pl.Float64,
+            "against": pl.Float64,
+            "n": pl.Int64,
+        }
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _chosen(
         self, stimulus: str, question: str, raters: list[str], values: list[float]
@@ -324,10 +378,8 @@ class Human(Predictor):
             return Prediction.failed(_NO_LABELS)
         if ask.scale.level == "text":
             return Prediction.failed("a left-out rater answers no questions in words")
-        if ask.question in self._compared:
-            return Prediction.failed(
-                "a left-out rater compares nothing; the scores say what one rater reaches"
-            )
+        if len(case.members) > 2:
+            return Prediction.failed("a left-out rater is scored on pairs, not on larger sets")
         left_out = self._left_out.get((case.stimulus, ask.question))
         if left_out is None:
             who = f"the rater '{self._rater}' did not rate" if self._rater else "nobody rated"
@@ -335,7 +387,13 @@ class Human(Predictor):
         value, against, n = left_out
         if against is None:
             return Prediction.failed("the other raters are tied" if n else "only one person rated this item")
-        return Prediction(value=value, against=against, note=f"one rater against {n} others")
+        note = f"one rater against {n} others"
+        if case.members:
+            first, second = sorted(member.stimulus for member in case.members)
+            return Prediction(
+                members={first: value or 0.0, second: 1.0 - (value or 0.0)}, against=against, note=note
+            )
+        return Prediction(value=value, against=against, note=note)
 
 
 def _with_sides(others: pl.DataFrame, rest: pl.DataFrame, source: Snapshot) -> pl.DataFrame:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from heartfelt.study import Scale
 
 NO_MEDIA = "the media file is missing"
+FROM_LABELS = "from the other half of the stimuli"
+"""How the note of a prediction begins that is made of labels of the same system or cell."""
 
 
 def _column(name: str, about: str, dtype: type[pl.DataType] = pl.String, *, required: bool = True) -> Column:

@@ -15,7 +15,7 @@ import polars as pl
 from heartfelt.labels import Benchmark
 from heartfelt.labels.strengths import COMPARED, first_presentations
 from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.comparisons import TRIAL, choices, members
+from heartfelt.snapshot.comparisons import TRIAL, choices, in_both_orders, members
 
 __all__ = ["COMPARED", "answers_of", "holding", "pair_name", "set_name", "sets_of", "win_shares"]
 
@@ -34,6 +34,7 @@ _ANSWERS: dict[str, Any] = {
     "first": pl.String,
     "second": pl.String,
     "value": pl.Float64,
+    "ordered": pl.Boolean,
     "pair": pl.String,
 }
 
@@ -52,10 +53,11 @@ def pair_name() -> pl.Expr:
 def answers_of(
     source: Snapshot | Benchmark, questions: Sequence[str], part: str | None = None
 ) -> pl.DataFrame:
-    """``question, rater, first, second, value, pair`` of every first answer to these questions, in the order presented.
+    """``question, rater, first, second, value, ordered, pair`` of every answer to these questions, in the order presented.
 
-    ``value`` is 1 where the first was chosen, 0 where the second was, 0.5 for a tie. Rankings and best-worst answers give the
-    pairs that follow from them. ``part`` is a part of a benchmark: both stimuli of a pair lie in it.
+    ``ordered`` says whether that order was recorded; otherwise the two are in the order of their names. ``value`` is 1 where the
+    first was chosen, 0 where the second was, 0.5 for a tie. Rankings and best-worst answers give the pairs that follow from them.
+    ``part`` is a part of a benchmark: both stimuli of a pair lie in it.
     """
     parts = [pl.DataFrame(schema=_ANSWERS)]
     if isinstance(source, Benchmark):
@@ -63,7 +65,9 @@ def answers_of(
         if part is not None:
             table = table.filter(pl.col("split") == part)
         if table.height:
-            parts.append(table.filter(pl.col("question").is_in(list(questions))).with_columns(pair_name()))
+            both = in_both_orders(table["first"], table["second"])
+            table = table.filter(pl.col("question").is_in(list(questions)))
+            parts.append(table.with_columns(pair_name(), pl.lit(both).alias("ordered")))
     else:
         ratings = first_presentations(source) if questions else None
         for name in questions:

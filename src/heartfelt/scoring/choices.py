@@ -20,6 +20,7 @@ from heartfelt.labels.strengths import rater_of
 from heartfelt.scoring.details import ChoiceDetails, NoCalibration
 from heartfelt.scoring.measure import Marked, Measure, from_chance, of_ceiling
 from heartfelt.scoring.metrics import METRICS, Chance
+from heartfelt.scoring.pairs import NO_ORDER
 from heartfelt.scoring.scores import Score
 from heartfelt.scoring.sheet import Flags, Sheet
 from heartfelt.stats.comparison.hits import hits, mean_hits
@@ -45,6 +46,7 @@ OF_PROBABILITIES = {
 NO_PROBABILITIES = "the model gives no probabilities"
 OVER_SYSTEMS = "a pair lies between systems; see the strengths of systems"
 HEADLINE_ONLY = "only the headline is tested against chance"
+OTHER_RATERS = "a left-out rater is scored by the other raters' single choices"
 _Columns: TypeAlias = Mapping[str, Any]
 
 
@@ -133,12 +135,16 @@ def answers_to(sheet: Sheet, measure: Measure) -> Answers:
 def choices(sheet: Sheet, measure: Measure) -> Marked:
     """Every score of predicted choices."""
     answers = answers_to(sheet, measure)
+    if not sheet.answered.any():
+        missing = Estimate.missing(next(iter(sheet.coverage.problems), "no pair was answered"), "accuracy")
+        return _without_answers(sheet, measure, answers, missing)
+    if sheet.against_other_labels:
+        return _left_out_rater(sheet, measure, answers)
     complete = bool(sheet.answered.all())
     sides = answers.scores(answers.counted), answers.scores(answers.lean)
     given = np.isfinite(_floats(sheet.rows["chance"]))
     why = None if given[sheet.answered].all() and given.any() else NO_PROBABILITIES
     chances = _by_probability(answers, complete) if why is None else None
-    tops = measure.choice_ceilings(sheet.task)
     scores = []
     for metric in (*OF_SIDES, *OF_PROBABILITIES):
         if metric in OF_SIDES:
@@ -149,16 +155,54 @@ def choices(sheet: Sheet, measure: Measure) -> Marked:
             full = own = Estimate.missing(why or NO_PROBABILITIES, metric)
         else:
             full, own = (getattr(each, OF_PROBABILITIES[metric]) for each in chances)
-        scores.append(_score(sheet, metric, (own, full), tops, answers))
+        scores.append(_score(sheet, metric, (own, full), measure, answers))
     right = hits(answers.counted, answers.value)
     details = ChoiceDetails(
         decided_by="probabilities" if why is None else _decided_by(sheet),
         choice_calibration=_calibrated(answers, why),
         position_bias=_bias(sheet, answers.confidence),
-        always_first=answers.scores(np.ones(answers.value.size)).accuracy,
+        always_first=_always_first(answers),
     )
     own_hits, all_hits = (_by_pair(each, answers) for each in (hits(answers.lean, answers.value), right))
     return Marked(scores, details, own_hits, all_hits, {}, (), right, lambda inside: _slice(answers, inside))
+
+
+def _always_first(answers: Answers) -> Estimate:
+    """How often raters chose what was presented first."""
+    if not answers.table["ordered"].all():
+        return Estimate.missing(NO_ORDER, "accuracy")
+    return answers.scores(np.ones(answers.value.size)).accuracy
+
+
+def _left_out_rater(sheet: Sheet, measure: Measure, answers: Answers) -> Marked:
+    """One rater's choice of each pair against those of the others: the share of them who chose the same, a tie being half right."""
+    chosen = 0.5 + np.sign(sheet.code) / 2.0
+    others = _floats(sheet.rows["against"])
+    right = np.where(sheet.answered, chosen * others + (1.0 - chosen) * (1.0 - others), np.nan)
+    scored = sheet.rows.filter(pl.Series(np.isfinite(right)))
+    shares = right[np.isfinite(right)]
+    ends = (scored["one"], scored["other"])
+    accuracy = mean_hits(None, *ends, shares, np.zeros(shares.size), confidence=answers.confidence).estimate
+    return _without_answers(sheet, measure, answers, accuracy, right)
+
+
+def _without_answers(
+    sheet: Sheet, measure: Measure, answers: Answers, accuracy: Estimate, right: Floats | None = None
+) -> Marked:
+    """The scores of a model of which no answer is compared with those of all raters: an accuracy at most."""
+    missing = Estimate.missing(accuracy.why_missing or OTHER_RATERS, "choices")
+    of = {
+        metric: accuracy if metric == sheet.task.headline else missing
+        for metric in (*OF_SIDES, *OF_PROBABILITIES)
+    }
+    scores = [
+        _score(sheet, metric, (estimate, estimate), measure, answers) for metric, estimate in of.items()
+    ]
+    none = NoCalibration(why_missing=NO_PROBABILITIES)
+    by_pair = np.full(sheet.rows.height, np.nan) if right is None else right
+    return Marked(
+        scores, ChoiceDetails(_decided_by(sheet), none, None, _always_first(answers)), by_pair, by_pair, {}
+    )
 
 
 def _by_probability(answers: Answers, complete: bool) -> tuple[ChoiceScores, ChoiceScores]:
@@ -174,30 +218,32 @@ def _by_probability(answers: Answers, complete: bool) -> tuple[ChoiceScores, Cho
 
 
 def _score(
-    sheet: Sheet, metric: str, forms: tuple[Estimate, Estimate], tops: ChoiceScores | str, answers: Answers
+    sheet: Sheet, metric: str, forms: tuple[Estimate, Estimate], measure: Measure, answers: Answers
 ) -> Score:
     own, full = forms
-    part = OF_SIDES.get(metric) or OF_PROBABILITIES[metric]
+    part, tops = OF_SIDES.get(metric) or OF_PROBABILITIES[metric], measure.choice_ceilings(sheet.task)
     top = Estimate.missing(tops, f"ceiling, {metric}") if isinstance(tops, str) else getattr(tops, part)
     chance = chance_of_choices(metric, answers.value).estimate(metric)
     test = f"p-value of {metric} against chance"
     if full.value is None or chance.value is None:
         why = full.why_missing or chance.why_missing or "no chance level is known"
         beyond, p = Estimate.missing(why, f"{metric} beyond chance"), Estimate.missing(why, test)
-    elif metric == sheet.task.headline:
+    elif metric == sheet.task.headline and not sheet.against_other_labels:
         even = np.full(answers.value.size, 0.5)
         rater, first, second, _ = answers.columns()
         right = hits(answers.counted, answers.value)
         difference = mean_hits(rater, first, second, right, even, confidence=answers.confidence)
         beyond, p = from_chance(difference.estimate, 0.0, 1, metric), difference.p
+        if p.value is None:
+            p = measure.flipped(right - even, answers.row)
     else:
         beyond = from_chance(full, chance.value, METRICS[metric].sign, metric)
         p = Estimate.missing(HEADLINE_ONLY, test)
     over = Estimate.missing(OVER_SYSTEMS, f"{metric}, over systems")
     share = of_ceiling(metric, full, top, chance, beyond)
-    return Score(
-        sheet.model, sheet.task.id, "item", metric, "", own, full, over, top, share, chance, beyond, p
-    )
+    over_p = Estimate.missing(OVER_SYSTEMS, "p-value, systems rearranged")
+    head = (sheet.model, sheet.task.id, "item", metric, "")
+    return Score(*head, own, full, over, top, share, chance, beyond, p, over_p)
 
 
 def chance_of_choices(metric: str, value: Floats) -> Chance:

@@ -7,13 +7,14 @@ compared by leaving out whole systems, which generalises to other systems, and b
 
 A model's rank is a range: from one more than the models that are significantly better, to as many as are not significantly
 worse. Models scored against other labels than the items' own (a left-out rater) have no rank, nor have models that do not
-beat chance.
+beat chance (:mod:`heartfelt.stats.inference.no_association`). The ranks for other systems are among the models that also beat
+chance with systems taken as a sample.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -25,10 +26,13 @@ from heartfelt.scoring.measure import LEAST_SYSTEMS, NO_SYSTEMS, plainly, why_no
 from heartfelt.scoring.metrics import METRICS
 from heartfelt.scoring.scores import (
     NO_CHANCE_BEATEN,
+    NO_CHANCE_BEATEN_IN_OTHERS,
     OTHER_CLIPS,
     OTHER_CONTESTANTS,
     OTHER_PAIRS,
     OTHER_STIMULI,
+    OTHER_SYSTEMS,
+    UNTESTED,
     Comparison,
     Rank,
     SystemComparison,
@@ -42,6 +46,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import holm
 
 OTHER_LABELS = "it is scored against labels other than the items' own"
+_UNTESTED_OVER_SYSTEMS = Estimate.missing("chance was not tested over systems")
 _COUNTED = ("counted", "counted_other")
 _REACH = {"choices": OTHER_PAIRS, "strengths": OTHER_CONTESTANTS}
 
@@ -52,8 +57,9 @@ class Entrant:
 
     ``rows`` holds stimulus, question, truth and said (the prediction, missing where it failed) of every item, and where known
     ``counted`` (what a failure counts as) and ``system``. ``value`` is its headline with failures counted, ``beyond`` its
-    distance from chance (above 0 is better) and ``p_chance`` the p-value of that distance. Where choices are predicted,
-    ``answers`` has rater, first and second of every answer and how right the prediction was, failures counted, as ``right``.
+    distance from chance (above 0 is better), ``p_chance`` and ``p_chance_over_systems`` the p-values of predictions that say
+    nothing; ``why_untested`` is why the first is missing. Where choices are predicted, ``answers`` has rater, first and second of
+    every answer and how right the prediction was, failures counted, as ``right``.
     """
 
     model: str
@@ -63,6 +69,8 @@ class Entrant:
     beyond: float | None = None
     p_chance: float | None = None
     answers: pl.DataFrame | None = None
+    p_chance_over_systems: Estimate = _UNTESTED_OVER_SYSTEMS
+    why_untested: str | None = None
 
     @property
     def all_items(self) -> pl.DataFrame:
@@ -194,46 +202,64 @@ def ranks(
     """The rank of every model of a task, best first; those without one last, with the reason."""
     sign = METRICS[task.headline].sign
     able = [entrant for entrant in entrants if entrant.why_unranked is None and entrant.value is not None]
-    corrected = holm([entrant.p_chance for entrant in able], confidence=confidence)
-    chance = {entrant.model: p for entrant, p in zip(able, corrected.adjusted, strict=True)}
-    beats = {
-        entrant.model: _beats_chance(entrant, chance[entrant.model], task, confidence) for entrant in able
-    }
+    beats, chance = _gate(able, [entrant.p_chance for entrant in able], confidence)
+    in_others, chance_in_others = _gate(
+        able, [entrant.p_chance_over_systems.value for entrant in able], confidence
+    )
     ordered = sorted(able, key=lambda entrant: -sign * (entrant.value or 0.0))
-    order = [entrant.model for entrant in ordered if beats[entrant.model] is not False]
+    order = [entrant.model for entrant in ordered if _ranked(entrant, beats)]
     plain = _ranges(order, [(pair, pair.difference, pair.apart) for pair in pairs], sign)
     over = [(pair, pair.over_systems.difference, pair.over_systems.apart) for pair in pairs]
-    wide, why = _ranges(order, over, sign), _why_not_over_systems(entrants, pairs)
+    among = [entrant.model for entrant in ordered if entrant.model in plain and _ranked(entrant, in_others)]
+    wide, why = _ranges(among, over, sign), _why_not_over_systems(entrants, pairs)
     named = any(entrant.all_items["system"].is_not_null().any() for entrant in able)
     reach = OTHER_CLIPS if named else _REACH.get(task.kind, OTHER_STIMULI)
-    result = []
-    for place, model in enumerate(order, start=1):
-        best, worst = plain[model]
-        systems = SystemRank(*wide[model]) if why is None else SystemRank(why_none=why)
-        result.append(
-            Rank(task.id, model, place, best, worst, None, beats[model], chance[model], reach, systems)
+
+    def for_other_systems(entrant: Entrant) -> SystemRank:
+        model = entrant.model
+        tested = in_others.get(model), chance_in_others.get(model)
+        if why is None and model in wide:
+            return SystemRank(*wide[model], None, OTHER_SYSTEMS, *tested)
+        reason = (
+            NO_CHANCE_BEATEN_IN_OTHERS if tested[0] is False else entrant.p_chance_over_systems.why_missing
         )
+        return SystemRank(None, None, why or reason, OTHER_SYSTEMS, *tested)
+
+    result = []
+    by_name = {entrant.model: entrant for entrant in able}
+    for place, model in enumerate(order, start=1):
+        head = (task.id, model, place, *plain[model], None, beats[model], chance[model], reach)
+        result.append(Rank(*head, for_other_systems(by_name[model])))
     for entrant in [*ordered, *(entrant for entrant in entrants if entrant not in able)]:
         model = entrant.model
         if model not in plain:
             no_score = NO_CHANCE_BEATEN if beats.get(model) is False else "it has no score"
+            if model in beats and beats[model] is None:
+                no_score = f"{UNTESTED}: {entrant.why_untested or 'no p-value is known'}"
             reason = entrant.why_unranked or no_score
             unranked = (task.id, model, None, None, None, reason, beats.get(model), chance.get(model))
             result.append(Rank(*unranked, reach, SystemRank(why_none=reason)))
     return result
 
 
-def _beats_chance(entrant: Entrant, adjusted: float | None, task: Task, confidence: float) -> bool | None:
-    """Whether a model beats chance; None where no chance level, or no p-value, is known."""
-    if entrant.beyond is None:
-        return None
-    if entrant.beyond <= 0:
-        return False
-    if adjusted is None:
-        # A perfect order of a handful of strengths may be luck.
-        best = METRICS[task.headline].higher_is_better and task.kind != "strengths"
-        return True if best and (entrant.value or 0.0) >= 1 - 1e-12 else None
-    return adjusted <= (1 - confidence) * (1 + 1e-12)
+def _gate(
+    entrants: Sequence[Entrant], p: Sequence[float | None], confidence: float
+) -> tuple[dict[str, bool | None], dict[str, float | None]]:
+    """By model: whether it beats chance (None where that is not known), and the p-value corrected for all models."""
+    corrected = holm(p, confidence=confidence)
+    adjusted = {entrant.model: p for entrant, p in zip(entrants, corrected.adjusted, strict=True)}
+    beats: dict[str, bool | None] = {}
+    for entrant in entrants:
+        own = adjusted[entrant.model]
+        beats[entrant.model] = None if own is None else own <= (1 - confidence) * (1 + 1e-12)
+        if entrant.beyond is None or entrant.beyond <= 0:
+            beats[entrant.model] = None if entrant.beyond is None else False
+    return beats, adjusted
+
+
+def _ranked(entrant: Entrant, beats: Mapping[str, bool | None]) -> bool:
+    """Whether a model may be ranked: it beats chance, or nothing is known as chance."""
+    return beats[entrant.model] is True or entrant.beyond is None
 
 
 def _ranges(

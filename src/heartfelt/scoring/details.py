@@ -102,7 +102,10 @@ ModelDetails = (
 
 @dataclass(frozen=True, slots=True)
 class TaskDetails:
-    """Details of every model on a task, and the score that one more rater reaches."""
+    """Details of every model on a task, the score that one more rater reaches, and the ceiling of categories under a
+    smooth family of vote distributions.
+    """
 
     models: Mapping[str, ModelDetails]
     one_rater: Estimate
+    smooth_ceiling: Estimate | None = field(default=None, metadata={"omit": True})

@@ -10,7 +10,7 @@ import polars as pl
 from heartfelt import __version__
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
-from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task
+from heartfelt.scoring.scores import UNTESTED, Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +83,12 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
             coverage.setdefault(name, {}).update({} if covered is None else {task.id: covered})
             rows = run.items.filter((pl.col("task") == task.id) & (pl.col("model") == model))
             # Whether a model beats chance is decided anew, corrected for all models of the board.
-            why = None if rank.beats_chance is False else rank.why_none
+            untested = (rank.why_none or "").startswith(UNTESTED)
+            why = None if rank.beats_chance is False or untested else rank.why_none
             why = why or (run.why_no_items if not rows.height else None)
             value, beyond, p = score.with_failures.value, score.beyond_chance.value, score.p_chance.value
-            entrants.append(Entrant(name, rows, value, why, beyond, p))
+            tested = score.p_chance_over_systems, score.p_chance.why_missing
+            entrants.append(Entrant(name, rows, value, why, beyond, p, None, *tested))
         own_details = having[0].scores.details.get(task.id)
         if own_details is not None:
             details[task.id] = replace(own_details, models={})

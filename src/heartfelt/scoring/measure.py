@@ -20,9 +20,19 @@ from heartfelt.scoring.scores import Score, Task
 from heartfelt.scoring.sheet import Flags, Sheet, yes
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats._bounds import ratio
+from heartfelt.stats._paired import mid_ranks
 from heartfelt.stats.association import metric_difference
 from heartfelt.stats.comparison.prediction import ChoiceScores
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.inference import permutation_paired
+from heartfelt.stats.inference.no_association import (
+    FEWEST,
+    RESAMPLES,
+    Earnings,
+    no_association,
+    no_association_over_systems,
+    too_few_ways,
+)
 from heartfelt.stats.jackknife import LEAST_UNITS, Spread, spreads_over
 from heartfelt.stats.noise_ceiling import Ceiling, ceiling
 from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
@@ -43,6 +53,16 @@ _IN_LABELS_AND_PREDICTIONS = {
 }
 _CATEGORIES = ("accuracy", "balanced_accuracy", "macro_f1", "precision", "recall", "f1")
 _SCORES = ("auroc", "average_precision", "brier")
+
+_ASSOCIATION = {
+    **dict.fromkeys(
+        ("pearson", "ccc", "quadratic_kappa", "mse", "rmse", "brier", "precision", "f1"), "products"
+    ),
+    **dict.fromkeys(("spearman", "kendall"), "ranks"),
+    **dict.fromkeys(("auroc", "average_precision"), "ranked predictions"),
+    **dict.fromkeys(("accuracy", "balanced_accuracy", "macro_f1"), "matches"),
+}
+"""What is summed to test a metric for no association; Kendall's tau and average precision are tested by mean ranks."""
 
 Values = Literal["", "mean", "share"]
 """What ``y`` holds: predictions, values from 0 up whose mean is the metric, or such values that are 0 or 1."""
@@ -111,6 +131,7 @@ class Measure:
     _ceilings: dict[tuple[str, str], Ceiling | str] = field(default_factory=dict)
     _of_choices: dict[str, ChoiceScores | str] = field(default_factory=dict)
     _of_strengths: dict[str, dict[str, Estimate]] = field(default_factory=dict)
+    _tests: dict[tuple[str, ...], tuple[Estimate, Estimate]] = field(default_factory=dict)
 
     def numbers(
         self, metric: str, x: Floats, y: Floats, groups: Sequence[Any] = (None,), *, values: Values = ""
@@ -131,12 +152,12 @@ class Measure:
         if forms is None:
             forms, group = self._forms(sheet, pairing), sheet.stimulus
         top = self.ceiling(sheet.task, pairing.metric, pairing.aggregation)
-        chance, beyond, p = self._above_chance(pairing, forms, group)
+        chance, beyond, tests = self._above_chance(sheet, pairing, forms, group)
         return Score(
             *(sheet.model, sheet.task.id, pairing.aggregation, pairing.metric, pairing.at),
             *(forms.answered, forms.with_failures, forms.over_systems, top),
             of_ceiling(pairing.metric, forms.with_failures, top, chance, beyond),
-            *(chance, beyond, p),
+            *(chance, beyond, *tests),
         )
 
     def _forms(self, sheet: Sheet, pairing: Pairing) -> Forms:
@@ -164,28 +185,98 @@ class Measure:
         return Forms(answered[0][0], full, over, spread)
 
     def _above_chance(
-        self, pairing: Pairing, forms: Forms, group: Any
-    ) -> tuple[Estimate, Estimate, Estimate]:
-        """Chance, how far the score with failures counted is beyond it (above 0 is better), and the p-value of that."""
+        self, sheet: Sheet, pairing: Pairing, forms: Forms, group: Any
+    ) -> tuple[Estimate, Estimate, tuple[Estimate, Estimate]]:
+        """Chance, how far the score with failures counted is beyond it (above 0 is better), and the p-values of that: for
+        other stimuli and for other systems.
+        """
         metric, score = pairing.metric, forms.with_failures
         sign, test = METRICS[metric].sign, f"p-value of {metric} against chance"
         chance = pairing.chance or chance_of(metric, pairing.x)
         level = chance.estimate(metric)
         if score.value is None or level.value is None:
             why = score.why_missing or level.why_missing or "no chance level is known"
-            return level, Estimate.missing(why, f"{metric} beyond chance"), Estimate.missing(why, test)
-        if chance.y is not None:
-            name, (x, first) = typed(metric, pairing.x, pairing.filled, pairing.values)
-            _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
-            confidence = self.options.confidence
-            difference = metric_difference(name, x, first, second, group=group, confidence=confidence)
-            return level, from_chance(difference.estimate, 0.0, sign, metric), difference.p
-        beyond = from_chance(score, level.value, sign, metric)
-        p = None if forms.spread is None else forms.spread.p(level.value)
-        if p is None:
-            why = (forms.spread.why_none if forms.spread else None) or "no spread is known"
-            return level, beyond, Estimate.missing(why, test)
-        return level, beyond, Estimate(p, method=test, why_no_interval="a p-value")
+            missing = Estimate.missing(why, test)
+            return level, Estimate.missing(why, f"{metric} beyond chance"), (missing, missing)
+        tests = self._association(sheet, pairing, group)
+        if chance.y is None:
+            return level, from_chance(score, level.value, sign, metric), tests or _untested(test)
+        name, (x, first) = typed(metric, pairing.x, pairing.filled, pairing.values)
+        _, (_, second) = typed(metric, pairing.x, chance.y, pairing.values)
+        difference = metric_difference(
+            name, x, first, second, group=group, confidence=self.options.confidence
+        )
+        beyond, p = from_chance(difference.estimate, 0.0, sign, metric), difference.p
+        if tests is None:
+            gained = sign * (_by_row(name, x, first) - _by_row(name, x, second))
+            if p.value is None:
+                p = self.flipped(gained, group)
+            by_item = pairing.aggregation == "item"
+            return level, beyond, (p, self.flipped_over_systems(gained, sheet.system) if by_item else p)
+        # Better than the best constant answer, and by what it says about the items.
+        return level, beyond, (_larger(p, tests[0]), tests[1])
+
+    def _association(self, sheet: Sheet, pairing: Pairing, group: Any) -> tuple[Estimate, Estimate] | None:
+        """The tests of no association between labels and predictions, for other stimuli and for other systems.
+
+        A failed prediction stays where it is. None of metrics that rearranging does not suit; they are compared with chance.
+        """
+        how = _ASSOCIATION.get(pairing.metric)
+        if how is None or pairing.values:
+            return None
+        weighted = pairing.metric if how == "matches" else ""
+        key = (sheet.model, sheet.task.id, pairing.aggregation, pairing.at, how, weighted)
+        if key not in self._tests:
+            self._tests[key] = self._tested(sheet, pairing, how, group)
+        return self._tests[key]
+
+    def _tested(self, sheet: Sheet, pairing: Pairing, how: str, group: Any) -> tuple[Estimate, Estimate]:
+        x: Any = pairing.x
+        y: Any = pairing.filled
+        weight = None
+        if how == "matches":
+            names, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
+            x, y = codes[: x.size], codes[x.size :]
+            weight = _match_weight(pairing.metric, x, y, names.size)
+        elif how != "products":
+            x, y = (mid_ranks(x) if how == "ranks" else x), mid_ranks(y)
+        by_item = pairing.aggregation == "item"
+        rows = (sheet.answered & np.isfinite(pairing.y)) if by_item else np.ones(x.size, np.bool_)
+        seed, confidence = self.options.seed, self.options.confidence
+        system, stimulus = np.zeros(x.size, np.int64), None
+        if pairing.aggregation == WITHIN:
+            system = group
+        elif by_item:
+            system, stimulus = sheet.system, sheet.stimulus
+        earnings = _earnings(x, y, weight, system, stimulus, rows)
+        resamples = self.options.resamples
+        plain = no_association(earnings, confidence=confidence, seed=seed, resamples=resamples)
+        if pairing.aggregation == "system":
+            return plain, plain
+        over = Estimate.missing("cells lie inside systems", "p-value, systems rearranged")
+        if by_item:
+            known = rows & (sheet.system >= 0)
+            count = np.unique(sheet.system[known]).size
+            over = Estimate.missing(why_no_systems(count), "p-value, systems rearranged")
+            if count > 1:
+                named = _earnings(x, y, weight, system, stimulus, known)
+                over = no_association_over_systems(named, confidence=confidence, seed=seed)
+        return plain, over
+
+    def flipped(self, gained: Floats, group: Any) -> Estimate:
+        """The p-value of a mean gain of 0, by flipping the signs of rows, or of the sums of groups."""
+        sums = gained if group is None else np.bincount(np.unique(group, return_inverse=True)[1], gained)
+        resamples = min(max(30_000_000 // max(sums.size, 1), FEWEST), RESAMPLES)
+        return permutation_paired(sums, np.zeros(sums.size), resamples=resamples, seed=self.options.seed).p
+
+    def flipped_over_systems(self, gained: Floats, system: Any) -> Estimate:
+        """The same over systems; missing where they are too few for a small p-value."""
+        known = system >= 0
+        count = np.unique(system[known]).size
+        why = too_few_ways(count, 2 ** min(count, 60), self.options.confidence) if count else NO_SYSTEMS
+        if why:
+            return Estimate.missing(why, "p-value, signs of systems flipped")
+        return self.flipped(gained[known], system[known])
 
     def ceiling(self, task: Task, metric: str, aggregation: str = "item") -> Estimate:
         """The ceiling of a metric, or the reason there is none."""
@@ -220,6 +311,13 @@ class Measure:
             options = self.options
             self._of_choices[task.id] = ceilings_of(task, self.truth, options.confidence, options.seed)
         return self._of_choices[task.id]
+
+    def smooth_ceiling(self, task: Task, metric: str) -> Estimate | None:
+        """The ceiling under a smooth family of votes, where the ceiling of categories was computed."""
+        result = self._ceilings.get((task.id, METRICS[metric].base or ""))
+        if result is None or isinstance(result, str) or result.smooth is None:
+            return None
+        return converted(metric, result.smooth)
 
     def human(self, task: Task, metric: str) -> Estimate:
         """What one more rater reaches, where the ceiling was computed."""
@@ -279,6 +377,48 @@ def _ceiling(task: Task, base: str, truth: Truth, options: ScoreOptions) -> Ceil
         metric=cast("Metric", base),
         confidence=options.confidence,
         seed=options.seed,
+    )
+
+
+def _untested(test: str) -> tuple[Estimate, Estimate]:
+    missing = Estimate.missing("there is no test of this metric against chance", test)
+    return missing, missing
+
+
+def _larger(first: Estimate, second: Estimate) -> Estimate:
+    """The larger of two p-values; of one that is missing the other."""
+    if first.value is None or second.value is None:
+        return second if first.value is None else first
+    return first if first.value > second.value else second
+
+
+def _by_row(metric: str, x: Any, y: Any) -> Floats:
+    """Each row's part of a metric that is a mean, or the root of one."""
+    if metric == "accuracy":
+        return np.asarray(x == y, np.float64)
+    return np.asarray(np.abs(y - x) if metric == "mae" else (y - x) ** 2, np.float64)
+
+
+def _match_weight(metric: str, x: Any, y: Any, names: int) -> Floats:
+    """What naming a category correctly adds to the metric, up to a factor."""
+    if metric == "accuracy":
+        return np.ones(names)
+    counts = np.bincount(x, minlength=names).astype(np.float64)
+    if metric == "macro_f1":
+        counts += np.bincount(y, minlength=names)
+    return np.asarray(1 / np.maximum(counts, 1))
+
+
+def _earnings(x: Any, y: Any, weight: Floats | None, system: Any, stimulus: Any, rows: Flags) -> Earnings:
+    if weight is None:
+        # Products of large numbers would be rounded; means do not matter.
+        x, y = (column - column.mean() for column in (x, y))
+    return Earnings(
+        label=x[rows],
+        predicted=y[rows],
+        weight=weight,
+        system=np.unique(system[rows], return_inverse=True)[1],
+        stimulus=None if stimulus is None else np.unique(stimulus[rows], return_inverse=True)[1],
     )
 
 

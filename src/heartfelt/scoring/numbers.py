@@ -34,6 +34,7 @@ RANKS = ("spearman", "kendall", "pearson")
 NUMBERS = ("pearson", "spearman", "kendall", "ccc", "rmse", "mse", "mae")
 ERRORS = ("rmse", "mse", "mae")
 SYSTEM = "system"
+_FROM_LABELS = "its predictions are made of labels of the same systems, so this says nothing"
 _OFF_SCALE = "the model gives scores that are not on the scale"
 _ALL_LABELS = "the interval, or normal distribution, of all labels"
 
@@ -92,11 +93,12 @@ def _by_system(sheet: Sheet, measure: Measure, y: Floats, filled: Mapping[str, F
     if sheet.task.kind == "strengths":
         given = measure.truth.pairs.systems.get(sheet.task.questions[0], {})
     answered = system_means(sheet, y, sheet.answered, given)
+    blank = _FROM_LABELS if sheet.from_labels else None
     every_row = np.ones(y.size, np.bool_)
     complete = bool(sheet.answered.all())
     scores = []
     for name in filled:
-        why = _why_none(sheet, name)
+        why = blank or _why_none(sheet, name)
         means = answered if complete else system_means(sheet, filled[name], every_row, given)
         full, spread = _over_systems(measure, name, means, why)
         own = full if complete else _over_systems(measure, name, answered, why)[0]
@@ -144,8 +146,12 @@ def _within_cells(sheet: Sheet, measure: Measure, y: Floats, filled: Floats) -> 
     full = answered if complete else _residuals(sheet, filled, np.ones(y.size, np.bool_))
     scores = []
     for name in ("pearson", "spearman"):
-        estimate, spread = _in_cells(measure, name, full)
-        own = estimate if full is answered else _in_cells(measure, name, answered)[0]
+        if sheet.from_labels:
+            estimate = own = Estimate.missing(_FROM_LABELS, name)
+            spread = None
+        else:
+            estimate, spread = _in_cells(measure, name, full)
+            own = estimate if full is answered else _in_cells(measure, name, answered)[0]
         missing = Estimate.missing("cells lie inside systems; see the interval over cells", name)
         pairing = Pairing(name, full[0], full[1], full[1], WITHIN)
         scores.append(measure.score(sheet, pairing, Forms(own, estimate, missing, spread), full[2]))

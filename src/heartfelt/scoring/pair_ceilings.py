@@ -39,12 +39,17 @@ def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
     table = truth.pairs.of(task.questions[0])
     ordered = pl.col("first") < pl.col("second")
     table = table.with_columns(pl.when(ordered).then("value").otherwise(1.0 - pl.col("value")).alias("_v"))
-    size, total = pl.len().over("pair"), pl.col("_v").sum().over("pair")
-    table = table.with_columns(size.alias("_n"), total.alias("_sum")).filter(pl.col("_n") > 1)
+    # The others are other people: a rater's own further answers to the pair are not among them.
+    known = pl.col("rater").is_not_null()
+    own_count = pl.when(known).then(pl.len().over("pair", "rater")).otherwise(1)
+    own_sum = pl.when(known).then(pl.col("_v").sum().over("pair", "rater")).otherwise("_v")
+    others_count = (pl.len().over("pair") - own_count).cast(pl.Float64).alias("_n")
+    others_sum = (pl.col("_v").sum().over("pair") - own_sum).alias("_sum")
+    table = table.with_columns(others_count, others_sum).filter(pl.col("_n") > 0)
     if not table.height:
-        return Estimate.missing("no pair was judged twice", name)
-    v, n, of_pair = (table[each].cast(pl.Float64).to_numpy() for each in ("_v", "_n", "_sum"))
-    others = (of_pair - v) / (n - 1)
+        return Estimate.missing("no pair was judged by two raters", name)
+    v = table["_v"].to_numpy()
+    others = (table["_sum"] / table["_n"]).to_numpy()
     # A rater who sees no difference is half right whatever the other chose.
     agreed = v * others + (1.0 - v) * (1.0 - others)
     difference = mean_hits(

@@ -30,6 +30,7 @@ from heartfelt.study.set_scale import TIE, Rank
 FITTED = "strengths fitted to its predicted choices"
 MEAN_OF_SYSTEM = "the mean over the system's stimuli"
 BY_DIFFERENCE = "by the difference of two predictions"
+NO_ORDER = "the order of presentation was not recorded"
 _PLACES = {FIRST: 1.0, SECOND: -1.0}
 
 
@@ -47,6 +48,8 @@ class Verdict:
     orders: tuple[float, float] | None = None
     note: str | None = None
     problem: str | None = None
+    against: float = math.nan
+    """The share for ``one`` that it is scored against, where that is not the share of all raters."""
 
 
 def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
@@ -61,11 +64,14 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) 
     made = [
         known[name] if name in known else _by_difference(alone, left, right) for name, left, right in ends
     ]
+    if not truth.pairs.of(question)["ordered"].all():
+        made = [Verdict(problem=NO_ORDER) if verdict.place else verdict for verdict in made]
     columns: dict[str, list[float | None]] = {
         "code": [each.lean if not each.place else None for each in made],
         "chance": [each.chance for each in made],
         "tie": [each.tie for each in made],
         "place": [each.place for each in made],
+        "against": [each.against for each in made],
     }
     rows = items.rename({name: f"own_{name}" for name in ("answer",) if name in items.columns}).with_columns(
         pl.col("label").alias("truth"),
@@ -75,7 +81,6 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) 
         pl.Series("problem", [each.problem for each in made], dtype=pl.String),
         pl.Series("ok", [each.problem is None for each in made], dtype=pl.Boolean),
         pl.lit(None, pl.Float64).alias("score"),
-        pl.lit(None, pl.Float64).alias("against"),
         pl.lit(None, pl.String).alias("answer"),
         pl.lit(None, pl.String).alias("shares"),
     )
@@ -95,8 +100,8 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
     )
     failed = ~pl.col("ok")
     by_pair: dict[str, list[Verdict]] = {}
-    columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok")
-    for name, members, shares, answer, orders, note, problem, ok in (
+    columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok", "against")
+    for name, members, shares, answer, orders, note, problem, ok, against in (
         mine.filter(together | failed).select(columns).iter_rows()
     ):
         if not ok or answer in _PLACES:
@@ -113,6 +118,7 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
         for left, right in combinations(sorted((values or chances).keys() - {TIE}), 2):
             verdict = _verdict(values, chances, (left, right), scale)
             verdict.note, verdict.orders = note, _orders(orders)
+            verdict.against = math.nan if against is None else against
             by_pair.setdefault(set_name((left, right)), []).append(verdict)
     for name, verdicts in by_pair.items():
         usable = [each for each in verdicts if each.problem is None] or verdicts[:1]
@@ -193,7 +199,9 @@ def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: s
     number = pl.coalesce("value", "score")
     number = pl.when(pl.col("ok") & number.is_finite()).then(number).alias("value")
     if not alone.height:
-        alone = _fitted(truth, mine, task, of)
+        # The choices of a left-out rater are among those the strengths are made of.
+        left_out = "against" in mine.columns and mine["against"].is_not_null().any()
+        alone = mine.clear() if left_out else _fitted(truth, mine, task, of)
     elif of == "system":
         made_by = items.select("stimulus", "system").drop_nulls()
         means = alone.with_columns(number).drop_nulls("value").join(made_by, on="stimulus", how="inner")

@@ -121,7 +121,9 @@ def score(
         pairs = compare(entrants, task, options.confidence)
         comparisons += pairs
         places += ranks(entrants, pairs, task, options.confidence)
-        details[task.id] = TaskDetails(of_models, measure.human(task, task.headline))
+        details[task.id] = TaskDetails(
+            of_models, measure.human(task, task.headline), measure.smooth_ceiling(task, task.headline)
+        )
     metrics = {each.metric for each in scores}
     return Scores(
         study=study.name,
@@ -207,7 +209,8 @@ def _entrant(sheet: Sheet, rows: pl.DataFrame, marked: Marked, measure: Measure)
     if marked.right is not None:
         answers = answers_to(sheet, measure).table.with_row_index("place")
         answers = answers.select("rater", "first", "second", "place", pl.Series("right", marked.right))
-    return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers)
+    tested = headline.p_chance_over_systems, headline.p_chance.why_missing
+    return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers, *tested)
 
 
 def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
@@ -225,8 +228,11 @@ def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[s
 
 
 def _slices(sheet: Sheet, marked: Marked, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
-    """Metrics by each value of each column, over answered items, with intervals over stimuli."""
-    for column in columns if marked.sliced or marked.slice_of else ():
+    """Metrics by each value of each column, over answered items, with intervals over stimuli.
+
+    Predictions made of labels in the other half of the stimuli are fair over all of them only, and are not sliced.
+    """
+    for column in columns if (marked.sliced or marked.slice_of) and not sheet.from_labels else ():
         cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()

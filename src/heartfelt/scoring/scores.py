@@ -23,6 +23,8 @@ from heartfelt.wording import spaced
 
 LAYOUT = 1
 NO_CHANCE_BEATEN = "it does not beat chance"
+NO_CHANCE_BEATEN_IN_OTHERS = "it does not beat chance with systems taken as a sample"
+UNTESTED = "chance cannot be tested"
 OTHER_SYSTEMS = "other systems"
 OTHER_CLIPS = "other clips of these systems"
 OTHER_STIMULI = "other stimuli like these"
@@ -30,6 +32,7 @@ OTHER_PAIRS = "other pairs and raters like these"
 OTHER_CONTESTANTS = "other stimuli or systems like these"
 RANKED_BY = "the headline with failures counted: every item counts, failed and missing predictions at the task's fallback"
 _NO_CHANCE = Estimate.missing("no chance level is known", "chance level")
+_NOT_OVER_SYSTEMS = Estimate.missing("not tested over systems; score it again", "p-value, systems rearranged")
 _NOT_COMPARED = Estimate.missing("not compared", "difference")
 _NOT_SCORED = Estimate.missing("nothing was scored")
 ScorePart: TypeAlias = Literal["estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance"]
@@ -63,7 +66,8 @@ class Score:
     and missing predictions at the fallback that ``FAILURES`` names, with an interval over stimuli. ``estimate`` is over
     answered items only. ``over_systems`` is ``with_failures`` with an interval over systems. ``of_ceiling`` is the share of
     the way from ``chance`` to ``ceiling`` that the score with failures covers; ``beyond_chance`` is its distance from chance
-    (above 0 is better), ``p_chance`` the p-value of that distance.
+    (above 0 is better). ``p_chance`` tests that the predictions say nothing about stimuli of these systems,
+    ``p_chance_over_systems`` that they say nothing about those of other systems.
     """
 
     model: str
@@ -79,6 +83,7 @@ class Score:
     chance: Estimate = _NO_CHANCE
     beyond_chance: Estimate = _NO_CHANCE
     p_chance: Estimate = _NO_CHANCE
+    p_chance_over_systems: Estimate = _NOT_OVER_SYSTEMS
 
 
 _INTERVALS = ("estimate", "with_failures", "over_systems", "ceiling", "of_ceiling", "chance", "beyond_chance")
@@ -142,12 +147,17 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class SystemRank:
-    """The ranks that comparisons over systems leave possible, or why there are none."""
+    """The ranks that comparisons over systems leave possible, or why there are none.
+
+    A model that does not beat chance over systems, or cannot be tested over so few, has none.
+    """
 
     best: int | None = None
     worst: int | None = None
     why_none: str | None = None
     generalises_to: str = OTHER_SYSTEMS
+    beats_chance: bool | None = None
+    p_chance_adjusted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +302,12 @@ class Scores(ShortRepr):
         details = self.details.get(task)
         return details.one_rater if details else _NOT_SCORED
 
+    def smooth_ceiling(self, task: str) -> Estimate | None:
+        """The ceiling of a task's headline under a smooth family of vote distributions; None where it has no interval."""
+        details = self.details.get(task)
+        smooth = details.smooth_ceiling if details else None
+        return None if smooth is None or smooth.low is None else smooth
+
     def tied_with(self, task: str, model: str) -> list[str]:
         """The ranked models that do not differ significantly from a model, after Holm's correction."""
         ranked = {rank.model for rank in self.ranked(task) if rank.place is not None}
@@ -362,6 +378,7 @@ def _flat(score: Score) -> dict[str, str | float | None]:
         out |= {f"{head}value": estimate.value, f"{head}low": estimate.low, f"{head}high": estimate.high}
     return out | {
         "p_chance": score.p_chance.value,
+        "p_chance_over_systems": score.p_chance_over_systems.value,
         "n": score.estimate.counts.get("pairs"),
         "n_with_failures": score.with_failures.counts.get("pairs"),
         "why_missing": score.estimate.why_missing,

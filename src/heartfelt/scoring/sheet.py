@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from heartfelt.predictors.predictor import FROM_LABELS
 from heartfelt.scoring.scores import Coverage, Task
 from heartfelt.scoring.truth import ITEM, Truth
 from heartfelt.stats.triples import Floats, Ints
@@ -142,6 +143,14 @@ class Sheet:
         named = both.select(pl.any_horizontal(pl.all().is_not_null())).to_series().to_numpy()
         pairs = both.select(pl.struct(pl.all().fill_null(""))).to_series()
         return np.where(named, _ranked(pairs) - 1, -1)
+
+    @property
+    def from_labels(self) -> bool:
+        """Whether predictions are made of labels of the same system or cell, in the other half of the stimuli.
+
+        Over all stimuli they are fair; inside a system they fall where labels rise, and system means agree by construction.
+        """
+        return bool(self.rows["note"].str.starts_with(FROM_LABELS).any())
 
     @property
     def against_other_labels(self) -> bool:

@@ -16,14 +16,22 @@ import polars as pl
 
 from heartfelt.labels.courses import aligned
 from heartfelt.scoring.details import TraceDetails
-from heartfelt.scoring.measure import Marked, Measure, from_chance, of_ceiling
+from heartfelt.scoring.measure import NO_SYSTEMS, Marked, Measure, from_chance, of_ceiling
 from heartfelt.scoring.metrics import chance_of
+from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.pair_ceilings import mean_ceiling
 from heartfelt.scoring.scores import Score, Task
 from heartfelt.scoring.sheet import NOT_GIVEN, Flags, Sheet
 from heartfelt.scoring.truth import ITEM, Truth
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.trace_scores import PredictedCourse, course_lag, mean_concordance, mean_over_stimuli
+from heartfelt.stats.inference.no_association import too_few_ways
+from heartfelt.stats.trace_scores import (
+    PredictedCourse,
+    course_lag,
+    mean_concordance,
+    mean_over_stimuli,
+    no_concordance,
+)
 from heartfelt.stats.traces import Traces
 from heartfelt.stats.triples import Floats
 
@@ -133,9 +141,9 @@ def traces(sheet: Sheet, measure: Measure) -> Marked:
     if not options.ceilings:
         top = Estimate.missing("ceilings were not asked for", f"ceiling, {METRIC}")
     at = "" if lag is None else f"lag {lag:.1f} s"
-    scores = [_score(sheet, courses, lag or 0.0, top, at, options.confidence)]
+    scores = [_score(sheet, courses, lag, top, at, options)]
     if lag:
-        scores.append(_score(sheet, courses, 0.0, top, WITHOUT, options.confidence))
+        scores.append(_score(sheet, courses, None, top, WITHOUT, options))
     after = np.array([each.concordance(lag or 0.0) for each in courses])
     details = TraceDetails(lag, int(sheet.answered.sum()))
 
@@ -166,24 +174,31 @@ def _of_raters(single: Traces | None, size: int) -> tuple[Sequence[Any], Floats 
 def _score(
     sheet: Sheet,
     courses: Sequence[PredictedCourse],
-    lag: float,
+    lag: float | None,
     top: Estimate,
     at: str,
-    confidence: float,
+    options: ScoreOptions,
 ) -> Score:
-    full, spread = mean_concordance(courses, lag, confidence=confidence)
+    full, _ = mean_concordance(courses, lag or 0.0, confidence=options.confidence)
     answered = [each for each in courses if each.predicted is not None]
-    own = full if len(answered) == len(courses) else mean_concordance(answered, lag, confidence=confidence)[0]
+    own = full
+    if len(answered) < len(courses):
+        own = mean_concordance(answered, lag or 0.0, confidence=options.confidence)[0]
     chance = chance_of(METRIC, np.zeros(1)).estimate(METRIC)
-    test = f"p-value of {METRIC} against chance"
-    if full.value is None or spread is None:
-        why = full.why_missing or full.why_no_interval or "no spread is known"
-        p = Estimate.missing(why, test)
-    else:
-        p = Estimate(float(spread.p(0.0) or 0.0), method=test, why_no_interval="a p-value")
+    turn: dict[str, Any] = {"lagged": lag is not None, "seed": options.seed}
+    p = no_concordance(courses, **turn)
+    too_few = too_few_ways(len(courses), 2 ** min(len(courses), 60), options.confidence, "course")
+    if too_few:
+        p = Estimate.missing(too_few, p.method)
+    known = sheet.system >= 0
+    systems = np.unique(sheet.system[known]).size
+    why = too_few_ways(systems, 2 ** min(systems, 60), options.confidence) if systems else NO_SYSTEMS
+    over_p = Estimate.missing(why or "", p.method)
+    if why is None:
+        named = [each for each, system in zip(courses, known.tolist(), strict=True) if system]
+        over_p = no_concordance(named, group=sheet.system[known], **turn)
     beyond = from_chance(full, 0.0, 1, METRIC)
     over = Estimate.missing(_NOT_OVER_SYSTEMS, f"{METRIC}, over systems")
     share = of_ceiling(METRIC, full, top, chance, beyond)
-    return Score(
-        sheet.model, sheet.task.id, "item", METRIC, at, own, full, over, top, share, chance, beyond, p
-    )
+    head = (sheet.model, sheet.task.id, "item", METRIC, at)
+    return Score(*head, own, full, over, top, share, chance, beyond, p, over_p)

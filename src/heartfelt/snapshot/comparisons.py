@@ -1,7 +1,8 @@
 """Trials in which stimuli were judged together, read from a table of ratings.
 
 A rating row of such a trial is the value of one stimulus beside the others: rows with the same rater and ``trial`` belong
-together, and ``place`` says where each stimulus was presented.
+together, and ``place`` says where each stimulus was presented. Where it was not recorded ``place`` is empty; stimuli are then
+listed by name, and nothing is said about an order.
 """
 
 from __future__ import annotations
@@ -26,35 +27,60 @@ def has_sets(ratings: pl.DataFrame | pl.LazyFrame) -> bool:
 
 
 def members(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
-    """The rows of one question in trials with sets: ``rater, trial, stimulus, place, role, value`` and what else is known.
+    """The rows of one question in trials with sets: ``rater, trial, stimulus, place, ordered, role, value`` and what else is known.
 
-    ``trial`` is unique to a rater's presentation here, whatever ids the source used.
+    ``trial`` is unique to a rater's presentation here, whatever ids the source used. ``ordered`` says whether the places of the
+    trial were recorded; where they were not, ``place`` numbers the stimuli by name.
     """
     if not has_sets(ratings):
         return ratings.clear().with_columns(
-            trial=pl.lit(None, pl.String), place=pl.lit(None, pl.Int64), role=pl.lit(None, pl.String)
+            trial=pl.lit(None, pl.String),
+            place=pl.lit(None, pl.Int64),
+            ordered=pl.lit(None, pl.Boolean),
+            role=pl.lit(None, pl.String),
         )
     asked = (pl.col("question") == question) & pl.col("trial").is_not_null() & pl.col("value").is_not_null()
     rows = ratings.filter(asked)
     role = pl.col("role").fill_null("member") if "role" in rows.columns else pl.lit("member")
-    return rows.with_columns(role.alias("role"))
+    rows = rows.with_columns(role.alias("role"), pl.lit(True).alias("ordered"))
+    if not rows["place"].null_count():
+        return rows
+    by_name = pl.col("stimulus").rank("ordinal").over(*TRIAL).cast(pl.Int64)
+    return rows.with_columns(pl.col("place").is_not_null().all().over(*TRIAL).alias("ordered")).with_columns(
+        pl.when("ordered").then("place").otherwise(by_name).alias("place")
+    )
+
+
+def in_both_orders(first: pl.Series, second: pl.Series) -> bool:
+    """Whether pairs come in both orders about as often as orders drawn at random would.
+
+    Of n comparisons of a pair in random order both orders occur with probability 1 - 2^(1 - n). Half as many such pairs as that
+    gives are evidence enough; a table sorted by name has none.
+    """
+    table = pl.DataFrame({"first": first, "second": second})
+    named = (pl.min_horizontal("first", "second").alias("a"), pl.max_horizontal("first", "second").alias("b"))
+    ahead = (pl.col("first") < pl.col("second")).sum()
+    met = table.group_by(named).agg(ahead.alias("ahead"), pl.len().alias("n"))
+    both = ((pl.col("ahead") > 0) & (pl.col("ahead") < pl.col("n"))).sum()
+    expected = (1.0 - 0.5 ** (pl.col("n") - 1.0)).sum()
+    return bool(met.select((both > 0) & (both >= expected / 2.0)).item())
 
 
 def pairs(ratings: pl.DataFrame, question: str, stimuli: pl.DataFrame | None = None) -> pl.DataFrame:
     """Trials with two stimuli: ``rater, trial, first, second, value`` and what else is known of the trial.
 
     ``value`` is that of the stimulus presented first: for a choice 1 if it was chosen, 0 if the other was, 0.5 for a tie;
-    for a preference the grade in its favour. With the table of ``stimuli`` there are also ``first_system`` and
-    ``second_system``.
+    for a preference the grade in its favour. Where ``ordered`` is false, the first is the one whose name comes first. With the
+    table of ``stimuli`` there are also ``first_system`` and ``second_system``.
     """
     rows = members(ratings, question)
     about = [name for name in _ABOUT if name in rows.columns]
     first = rows.filter(pl.col("place") == 1).select(
-        *TRIAL, pl.col("stimulus").alias("first"), "value", *about
+        *TRIAL, pl.col("stimulus").alias("first"), "value", "ordered", *about
     )
     second = rows.filter(pl.col("place") == 2).select(*TRIAL, pl.col("stimulus").alias("second"))
     table = first.join(second, on=TRIAL, how="inner", nulls_equal=True, maintain_order="left")
-    table = table.select(*TRIAL, "first", "second", "value", *about)
+    table = table.select(*TRIAL, "first", "second", "value", "ordered", *about)
     if stimuli is None or "system" not in stimuli.columns:
         return table
     systems = stimuli.select("stimulus", "system")
@@ -67,7 +93,8 @@ def pairs(ratings: pl.DataFrame, question: str, stimuli: pl.DataFrame | None = N
 def choices(ratings: pl.DataFrame, question: str, scale: Scale) -> pl.DataFrame:
     """Which of two: ``rater, trial, first, second, value, grade`` and what else is known, for every two stimuli of a trial.
 
-    ``first`` was presented before ``second``; ``value`` is 1 where it was preferred, 0 where the other was, 0.5 for a tie.
+    ``first`` was presented before ``second`` where ``ordered``; ``value`` is 1 where it was preferred, 0 where the other was, 0.5
+    for a tie.
     ``grade`` is that of a preference, in favour of the first. Rankings give every two members of a set; best-worst answers
     give the best and the worst against each other and against the rest. Other scales give no row.
     """
@@ -93,7 +120,7 @@ def _within_sets(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
     """Every two members of a trial, with the value of the first less that of the second."""
     rows = members(ratings, question)
     about = [name for name in _ABOUT if name in rows.columns]
-    first = rows.select(*TRIAL, pl.col("stimulus").alias("first"), "place", "value", *about)
+    first = rows.select(*TRIAL, pl.col("stimulus").alias("first"), "place", "value", "ordered", *about)
     second = rows.select(
         *TRIAL,
         pl.col("stimulus").alias("second"),
@@ -103,7 +130,7 @@ def _within_sets(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
     table = first.join(second, on=TRIAL, how="inner", nulls_equal=True, maintain_order="left")
     table = table.filter(pl.col("place") < pl.col("_after"))
     return table.with_columns(pl.col("value") - pl.col("_other")).select(
-        *TRIAL, "first", "second", "value", *about
+        *TRIAL, "first", "second", "value", "ordered", *about
     )
 
 
@@ -125,7 +152,17 @@ def contests(table: pl.DataFrame, stimuli: pl.DataFrame, of: str) -> pl.DataFram
         table = table.join(called, on=side, how="left", maintain_order="left")
         table = table.rename({side: f"{side}_stimulus", f"_{side}": side})
     known = pl.col("first").is_not_null() & pl.col("second").is_not_null()
-    columns = [*TRIAL, "first", "second", "value", "grade", "unit", "first_stimulus", "second_stimulus"]
+    columns = [
+        *TRIAL,
+        "first",
+        "second",
+        "value",
+        "grade",
+        "unit",
+        "first_stimulus",
+        "second_stimulus",
+        "ordered",
+    ]
     return table.filter(known & (pl.col("first") != pl.col("second"))).select(columns).sort(columns)
 
 

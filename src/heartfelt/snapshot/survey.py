@@ -26,6 +26,7 @@ from heartfelt.tables import RATINGS, is_answered, rating_key
 IDS = ("rater", "stimulus", "question")
 BATCH = 262_144
 WORKERS = 2
+ONE_RATING_EACH = "Number repeated presentations in a column 'repeat' (0, 1, …); keep one rating each where they are copies."
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ def check_ratings(
 ) -> None:
     """Raise if the ratings do not fit the study, naming the first one at fault."""
     if surveyed.doubled:
-        _raise_doubled(ratings, where)
+        raise_doubled(ratings, where)
     questions = {question.id for question in study.asked}
     for name, facts in surveyed.questions.items():
         if name not in questions:
@@ -262,7 +263,8 @@ def _fits(facts: QuestionFacts, scale: Scale) -> bool:
     )
 
 
-def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
+def raise_doubled(ratings: pl.LazyFrame, where: str, fix: str = ONE_RATING_EACH) -> None:
+    """Raise an error that names the first known rater with two ratings of the same; return where there is none."""
     key = rating_key(ratings.collect_schema().names())
     doubled = (
         ratings.filter(pl.col("rater").is_not_null())
@@ -280,7 +282,7 @@ def _raise_doubled(ratings: pl.LazyFrame, where: str) -> None:
         {**row, "value": None},
         f"{where}: {doubled.height} ratings are there more than once; the first is rater '{row['rater']}' on stimulus"
         f" '{row['stimulus']}', question '{row['question']}' ({row['times']} times: {values}).",
-        "Keep one rating each, or number repeated presentations in a column 'repeat' (0, 1, …).",
+        fix,
     )
 
 

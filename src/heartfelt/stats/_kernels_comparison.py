@@ -143,11 +143,13 @@ def pair_totals(first: Any, second: Any, sums: Any, size: int) -> Any:
 
 
 @compiled
-def choice_pass(starts: Any, items: Any, sign: Any, stages: Any, strengths: Any, size: int) -> Any:
+def choice_pass(
+    starts: Any, items: Any, sign: Any, weight: Any, stages: Any, strengths: Any, size: int
+) -> Any:
     """Log-likelihood, slope and information of choices from sets; the chosen item stands first in its set.
 
-    An item's weight in its set is exp(sign * strength): sign 1 chooses the best, -1 the worst. Only the listed
-    ``stages`` are added.
+    An item's odds in its set are exp(sign * strength): sign 1 chooses the best, -1 the worst. Each choice counts with its
+    ``weight``. Only the listed ``stages`` are added.
     """
     slope = np.zeros(size)
     matrix = np.zeros((size, size))
@@ -165,20 +167,22 @@ def choice_pass(starts: Any, items: Any, sign: Any, stages: Any, strengths: Any,
         for k in range(begin, end):
             p[k - begin] = math.exp(sign[s] * strengths[items[k]] - top)
             total += p[k - begin]
-        likelihood += sign[s] * strengths[items[begin]] - top - math.log(total)
-        slope[items[begin]] += sign[s]
+        likelihood += weight[s] * (sign[s] * strengths[items[begin]] - top - math.log(total))
+        slope[items[begin]] += weight[s] * sign[s]
         for k in range(begin, end):
             p[k - begin] /= total
-            slope[items[k]] -= sign[s] * p[k - begin]
-            matrix[items[k], items[k]] += p[k - begin]
+            slope[items[k]] -= weight[s] * sign[s] * p[k - begin]
+            matrix[items[k], items[k]] += weight[s] * p[k - begin]
         for k in range(begin, end):
             for m in range(begin, end):
-                matrix[items[k], items[m]] -= p[k - begin] * p[m - begin]
+                matrix[items[k], items[m]] -= weight[s] * p[k - begin] * p[m - begin]
     return likelihood, slope, matrix
 
 
 @compiled
-def choice_slopes(starts: Any, items: Any, sign: Any, unit: Any, units: int, strengths: Any) -> Any:
+def choice_slopes(
+    starts: Any, items: Any, sign: Any, weight: Any, unit: Any, units: int, strengths: Any
+) -> Any:
     """The slope of the choices of each unit."""
     out = np.zeros((units, strengths.size))
     for s in range(sign.size):
@@ -189,9 +193,10 @@ def choice_slopes(starts: Any, items: Any, sign: Any, unit: Any, units: int, str
         total = 0.0
         for k in range(begin, end):
             total += math.exp(sign[s] * strengths[items[k]] - top)
-        out[unit[s], items[begin]] += sign[s]
+        out[unit[s], items[begin]] += weight[s] * sign[s]
         for k in range(begin, end):
-            out[unit[s], items[k]] -= sign[s] * math.exp(sign[s] * strengths[items[k]] - top) / total
+            share = math.exp(sign[s] * strengths[items[k]] - top) / total
+            out[unit[s], items[k]] -= weight[s] * sign[s] * share
     return out
 
 

@@ -87,6 +87,24 @@ def shuffle_products(x: Floats, y: Floats, starts: Ints, resamples: int, state: 
 
 
 @compiled
+def shuffle_matches(
+    label: Ints, answer: Ints, weight: Floats, starts: Ints, resamples: int, state: Any
+) -> Floats:
+    """Per shuffle of the answers within blocks: the summed weight of the labels they equal. Rows are sorted by block."""
+    pool = answer.copy()
+    out = np.empty(resamples)
+    for r in range(resamples):
+        total = 0.0
+        for block in range(starts.size - 1):
+            for i in range(starts[block], starts[block + 1]):
+                state, picked = _pick(pool, i, starts[block + 1], state)
+                if picked == label[i]:
+                    total += weight[label[i]]
+        out[r] = total
+    return out
+
+
+@compiled
 def shuffle_concordance(place: Ints, order: Ints, starts: Ints, resamples: int, state: Any) -> Floats:
     """Per shuffle of y's places: concordant minus discordant pairs. ``order`` and ``starts`` sort rows by x."""
     pool, scores = place.copy(), np.zeros(place.size, np.int64)

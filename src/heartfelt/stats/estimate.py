@@ -3,7 +3,8 @@ there is none.
 
 Conventions: ``low`` and ``high`` bound an interval at ``confidence`` (0.95 by default); ``counts``
 holds what the number was computed from (``raters``, ``items``, ``ratings``, ``resamples`` …); a missing
-value is ``None`` together with ``why_missing``, never NaN and never 0.0.
+value is ``None`` together with ``why_missing``, never NaN and never 0.0. ``bound_if_careless`` belongs to
+reliabilities: the interval is for raters like these, this bound for future raters some of whom are careless.
 """
 
 from __future__ import annotations
@@ -12,7 +13,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
+
+from heartfelt.errors import InputError, suggestion
+
+FutureRaters: TypeAlias = Literal["alike", "careless"]
+"""Whom an interval is for: raters like these, or raters some of whom are careless."""
+IF_CARELESS = "if some future raters are careless"
+FOR_RATERS: dict[FutureRaters, str] = {
+    "alike": "for raters like these",
+    "careless": "that also hold if some future raters are careless",
+}
+
+
+def check_future_raters(future_raters: str) -> None:
+    """Refuse anything but ``alike`` and ``careless``."""
+    if future_raters not in get_args(FutureRaters):
+        words = suggestion(str(future_raters), get_args(FutureRaters))
+        raise InputError(f"Future raters are alike or careless; got {future_raters!r}.", words)
 
 
 def _plain(number: float | None) -> float | None:
@@ -26,7 +44,8 @@ def _plain(number: float | None) -> float | None:
 class Estimate:
     """A number as a paper would print it.
 
-    ``method`` names how the value was computed, ``interval`` how its bounds were.
+    ``method`` names how the value was computed, ``interval`` how its bounds were. ``bound_if_careless`` is how low a
+    reliability (how high a noise or a number of raters) may be if some future raters are careless.
     """
 
     value: float | None
@@ -38,6 +57,7 @@ class Estimate:
     counts: Mapping[str, int] = field(default_factory=dict)
     why_missing: str | None = None
     why_no_interval: str | None = None
+    bound_if_careless: float | None = None
 
     def __post_init__(self) -> None:
         value = _plain(self.value)
@@ -48,6 +68,8 @@ class Estimate:
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "low", None if value is None else _plain(self.low))
         object.__setattr__(self, "high", None if value is None else _plain(self.high))
+        bound = None if value is None else _plain(self.bound_if_careless)
+        object.__setattr__(self, "bound_if_careless", bound)
         object.__setattr__(self, "counts", MappingProxyType({k: int(v) for k, v in self.counts.items()}))
 
     @classmethod
@@ -71,7 +93,21 @@ class Estimate:
 
     def without_interval(self, why: str) -> Estimate:
         """Return the same estimate without bounds, and the reason it has none."""
-        return replace(self, low=None, high=None, interval="", why_no_interval=why)
+        return replace(self, low=None, high=None, interval="", why_no_interval=why, bound_if_careless=None)
+
+    def for_future_raters(self, future_raters: FutureRaters) -> Estimate:
+        """Return the estimate as it is, or with an interval that reaches to ``bound_if_careless``."""
+        bound, value = self.bound_if_careless, self.value
+        if (
+            future_raters == "alike"
+            or bound is None
+            or value is None
+            or self.low is None
+            or self.high is None
+        ):
+            return self
+        low, high = (min(self.low, bound), self.high) if bound <= value else (self.low, max(self.high, bound))
+        return replace(self, low=low, high=high, interval=f"{self.interval}, {IF_CARELESS}")
 
     def to_json(self) -> dict[str, Any]:
         """A plain object for strict JSON: ``null`` and a reason where there is no number."""
@@ -82,6 +118,8 @@ class Estimate:
             out |= {"low": self.low, "high": self.high, "level": self.confidence}
             if self.interval:
                 out["interval"] = self.interval
+            if self.bound_if_careless is not None:
+                out["bound_if_careless"] = self.bound_if_careless
             if self.low is None and self.why_no_interval:
                 out["why_no_interval"] = self.why_no_interval
         out["method"] = self.method
@@ -101,6 +139,7 @@ class Estimate:
             {name.removeprefix("n_"): count for name, count in data.items() if name.startswith("n_")},
             data.get("why_missing"),
             data.get("why_no_interval"),
+            data.get("bound_if_careless"),
         )
 
     def __format__(self, spec: str) -> str:

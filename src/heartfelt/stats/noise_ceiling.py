@@ -3,7 +3,9 @@
 Labels carry noise, so that even somebody who knew every item's true value would not match them. The ceiling
 of mean labels (correlation, root mean square error, mean absolute error) comes from crossed variance
 components, see `heartfelt.stats.reliability.number_ceiling`; that of category labels (accuracy, balanced
-accuracy, macro F1) from a mixture of vote distributions, see `heartfelt.stats.reliability.vote_ceiling`.
+accuracy, macro F1) from a mixture of vote distributions without an assumed shape, see
+`heartfelt.stats.reliability.vote_ceiling`, and next to it from a smooth family of them, see
+`heartfelt.stats.reliability.vote_family`.
 *Within cells*, cell means are fixed effects: the ceiling for telling items of one cell apart. Two yardsticks
 come with it, see `heartfelt.stats.reliability.yardsticks`: what bare cell means reach against the labels, and
 what one more rater reaches against the others.
@@ -38,6 +40,8 @@ from heartfelt.stats.reliability.vote_ceiling import (
     fixed_panel_gain,
     vote_ceiling,
 )
+from heartfelt.stats.reliability.vote_family import METHOD as SMOOTH
+from heartfelt.stats.reliability.vote_family import smooth_ceiling
 from heartfelt.stats.reliability.yardsticks import CATEGORY_METRICS, CategoryMetric, Keep, Metric, Statistic
 from heartfelt.stats.triples import Codes, Ids, Ints, Values, as_array, code
 from heartfelt.stats.two_way_jackknife import NAME, group_variance, half_width
@@ -53,7 +57,8 @@ class Ceiling:
 
     ``cell_means`` leaves the item's own label out of its cell's mean, ``cell_means_in_sample`` does not.
     ``human`` is one rating against the item's other ratings. ``half_panels`` is the check of the vote model
-    behind the ceiling of categories.
+    behind the ceiling of categories. ``smooth`` is the ceiling of categories under a smooth family of vote
+    distributions, narrower than the bounds of ``overall``, which assume none.
     """
 
     metric: str
@@ -65,6 +70,7 @@ class Ceiling:
     groups: Mapping[Any, Estimate] = field(default_factory=dict)
     ratings_per_item: float | None = None
     half_panels: HalfPanels | None = None
+    smooth: Estimate | None = None
 
 
 def ceiling(
@@ -112,6 +118,7 @@ def ceiling(
         parts,
         float(1.0 / np.mean(1.0 / d.per_item)),
         half_panels,
+        work.smooth(),
     )
 
 
@@ -192,6 +199,19 @@ class _Work:
             )
             return estimate.without_interval(why), halves
         return estimate, halves
+
+    def smooth(self) -> Estimate | None:
+        """The ceiling of categories under the smooth family of votes; None for numbers."""
+        if self.metric not in CATEGORY_METRICS:
+            return None
+        if self.d.per_item.max() < 2:
+            return Estimate.missing("no item has two ratings", SMOOTH, self.d.counts)
+        counts = yardsticks.category_counts(self.d)
+        critical = critical_value(self.d, counts, self.confidence)
+        gain = fixed_panel_gain(self.d, counts, self.seed)
+        metric = cast("CategoryMetric", self.metric)
+        made = smooth_ceiling(counts, metric, critical, self.confidence, self.seed, gain)
+        return replace(made, counts=dict(self.d.counts))
 
     def _at_limit(self, value: float, method: str) -> Estimate:
         """A value of 1, or an error of 0, with the one-sided bound that perfect agreement gives."""

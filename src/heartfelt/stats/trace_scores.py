@@ -7,6 +7,10 @@ does not vary, has a concordance of 0. Moments without a prediction (NaN) are le
 
 Intervals are over stimuli, and over raters too where single traces are known: the mean is taken without each stimulus, each
 rater and each trace (:mod:`heartfelt.stats.two_way_jackknife`), on Fisher's scale.
+
+Whether predictions follow the courses at all is tested by turning predictions upside down, all those of a stimulus (or of a
+system) together: a prediction that says nothing agrees as well either way. The lag is found anew each time, since a lag that
+fits best favours even noise.
 """
 
 from __future__ import annotations
@@ -21,11 +25,14 @@ import numpy as np
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, Spread, df_of_spread
 from heartfelt.stats.traces import best_lag, concordance
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+from heartfelt.streams import stream
 
 METHOD = "mean concordance with the raters' course"
 _CONSTANT = 1e-9
+TURNS = 2000
+"""Ways to turn predictions over that are compared, or all of them where they are fewer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +63,15 @@ class PredictedCourse:
 
 def course_lag(courses: Sequence[PredictedCourse]) -> float | None:
     """By how many seconds courses follow predictions; None where no prediction varies, or none is timed."""
-    lags = []
-    for each in courses:
-        if each.predicted is None or each.rate is None:
-            continue
-        known = np.isfinite(each.predicted)
-        lag = best_lag(each.course[known], each.predicted[known], each.rate)
-        lags += [] if lag is None else [lag]
+    lags = [lag for lag in map(_lag, courses) if lag is not None]
     return float(np.median(lags)) if lags else None
+
+
+def _lag(course: PredictedCourse) -> float | None:
+    if course.predicted is None or course.rate is None:
+        return None
+    known = np.isfinite(course.predicted)
+    return best_lag(course.course[known], course.predicted[known], course.rate)
 
 
 def mean_concordance(
@@ -83,6 +91,45 @@ def mean_concordance(
     names = {name for each in courses for name in each.raters}
     bare = replace(plain, low=None, high=None, counts={**plain.counts, "raters": len(names)})
     return result.estimate(bare, confidence), result
+
+
+def no_concordance(
+    courses: Sequence[PredictedCourse], *, lagged: bool, group: Ints | None = None, seed: int = 0
+) -> Estimate:
+    """The two-sided p-value of a mean concordance of 0; ``group`` has the courses that are turned over together."""
+    name = "p-value, predictions turned upside down"
+    turned = [replace(each, predicted=_upside_down(each.predicted)) for each in courses]
+    both = (courses, turned)
+    codes = np.arange(len(courses)) if group is None else np.unique(group, return_inverse=True)[1]
+    units = int(codes.max()) + 1 if codes.size else 0
+    exact = 2**units <= TURNS
+    if exact:
+        upright = (np.arange(2**units)[:, None] >> np.arange(units)) & 1 == 0
+    else:
+        upright = stream(seed, "no concordance").random((TURNS, units)) < 0.5
+        upright[0] = True
+    upright = upright[:, codes]
+    lags = np.zeros(upright.shape[0])
+    if lagged:
+        own, other = (np.array([_lag(each) for each in side], np.float64) for side in both)
+        turned_lags = np.where(upright, own, other)
+        some = np.isfinite(turned_lags).any(axis=1)
+        lags[some] = np.nanmedian(turned_lags[some], axis=1)
+    means = np.empty(upright.shape[0])
+    for lag in np.unique(lags):
+        rows = lags == lag
+        own, other = (np.array([each.concordance(lag) for each in side]) for side in both)
+        means[rows] = np.where(upright[rows], own, other).mean(axis=1)
+    counts = {"pairs": len(courses), **({} if exact else {"resamples": TURNS - 1})}
+    if not units or float(np.ptp(means)) <= _CONSTANT:
+        return Estimate.missing("no prediction varies", name, counts)
+    above = means >= means[0] - _CONSTANT if means[0] > 0 else means <= means[0] + _CONSTANT
+    p = min(2 * float(above.mean()), 1.0)
+    return Estimate(p, method=name, counts=counts, why_no_interval="exact" if exact else "a p-value")
+
+
+def _upside_down(predicted: Floats | None) -> Floats | None:
+    return None if predicted is None else 2 * np.nanmean(predicted) - predicted
 
 
 def mean_over_stimuli(values: Floats, method: str, confidence: float) -> tuple[Estimate, Spread | None]:

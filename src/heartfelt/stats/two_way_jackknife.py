@@ -10,10 +10,15 @@ the noise of their single ratings. Few raters show too little of it, which the f
 take Student's t with Satterthwaite's degrees of freedom. Neither normal ratings nor raters of equal quality
 are assumed, which intervals from a likelihood do.
 
-A panel may also happen to contain no careless rater although its population does. By the rule of
-three, up to three in R + 3 may be careless where none of R was. A reliability or agreement beyond chance
-would then be lower by the share of pairs of raters that are both attentive, R (R - 1) / ((R + 3) (R + 2)).
-That distance is added in quadrature on the side it concerns.
+Reliabilities and agreement have two intervals. The one *for raters like these* draws the raters' part towards
+what unequal gains usually cause, as a few raters hardly show it: with r the reliability and a standard
+deviation of .35 between gains (published panels: .29 to .37), Var(r) = 4 (.35 r (1 - r))^2 / R counts as much
+as four further raters, unless the panel is precise enough to show that its raters differ less (the upper 90%
+bound of V_raters). The part over items is drawn towards that of normal items in the same way, as much as
+four further items would. And the bound *if some future raters are careless*: a panel may happen
+to contain no careless rater although its population does. By the rule of three, up to three in R + 3 may be
+careless where none of R was; a reliability would then be lower by the share of pairs of raters that are both
+attentive, R (R - 1) / ((R + 3) (R + 2)). That distance is added in quadrature to the half width from V.
 
 Reliabilities move on the scale of log F, F = 1 + k r / (1 - r) being the ratio of mean squares that a
 reliability r of single ratings implies for k of them. The recomputed statistics are moment estimates,
@@ -48,6 +53,8 @@ BLOCK = 200_000
 MANY_RATINGS, FEW_GROUPS = 200_000, 10
 _FEW_RATERS = 4.0
 _UNSEEN = 3.0
+USUAL_GAIN, _PRIOR_DF, _SHOWN = 0.35, 4.0, 0.1
+FOR_ALIKE = "for raters like these"
 
 
 def half_width(variance: float, df: float, confidence: float) -> float:
@@ -114,12 +121,43 @@ class TwoWaySpread:
         parts += doubt**2 / max(self.rater_count - 1.0, 1.0)
         return max(self.variance**2 / parts, 1.0) if parts > 0 else max(self.item_count - 1.0, 1.0)
 
-    def bounds(
-        self, centre: float, confidence: float, below: float = 0.0, above: float = 0.0
-    ) -> tuple[float, float]:
-        """Bounds about ``centre`` on the scale of the variances, ``below`` and ``above`` in quadrature."""
+    def bounds(self, centre: float, confidence: float) -> tuple[float, float]:
+        """Bounds about ``centre`` on the scale of the variances."""
         half = half_width(self.variance, self.df, confidence)
-        return centre - math.hypot(half, below), centre + math.hypot(half, above)
+        return centre - half, centre + half
+
+    def alike(self, usual: float, normal_items: float | None = None) -> tuple[float, float]:
+        """Variance and degrees of freedom for raters like these.
+
+        ``usual`` is the variance that usual gains cause, which counts as four further raters; ``normal_items`` that over
+        items which normal items would give, which counts as four further items.
+        """
+        from scipy.special import chdtri
+
+        # Two raters cannot be left out: nothing is seen of how they differ, and the usual stands alone.
+        raters = max(self.rater_count - 1.0, 1e-3) if self.raters > 0 else 0.0
+        seen = (1.0 + 1.0 / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
+        if raters:
+            usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - _SHOWN)))
+        part = (_PRIOR_DF * usual + raters * seen) / (_PRIOR_DF + raters)
+        items, free = self.items, max(self.item_count - 1.0, 1.0)
+        if normal_items is not None:
+            items = (_PRIOR_DF * normal_items + free * self.items) / (_PRIOR_DF + free)
+        variance = items + part
+        doubt = items**2 / free + part**2 / (_PRIOR_DF + raters)
+        return variance, variance**2 / doubt if doubt > 0 else free
+
+    def reach_alike(self, response: float, confidence: float, normal_items: float | None = None) -> float:
+        """How far bounds for raters like these lie from the value.
+
+        ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance.
+        """
+        usual = (2.0 * response * USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
+        return half_width(*self.alike(usual, normal_items), confidence)
+
+    def reach_if_careless(self, distance: float, confidence: float) -> float:
+        """How far the bound lies if unseen careless raters may move the statistic by ``distance``."""
+        return math.hypot(half_width(self.variance, self.df, confidence), distance)
 
 
 class MomentJackknife:
@@ -232,6 +270,11 @@ def log_ratio(part: Floats, rest: Floats, k: float) -> Floats:
 def on_log_f(reliability: float, k: float) -> float:
     """A reliability of single ratings on the log F scale of k ratings."""
     return float(np.log(max(1.0 + k * reliability / (1.0 - reliability), 1e-6)))
+
+
+def normal_log_f(items: float, k: float) -> float:
+    """The variance of log F that normal ratings of so many items, k each, would give."""
+    return 2.0 / max(items - 1.0, 1.0) * (1.0 + 1.0 / max(k - 1.0, 0.5))
 
 
 def from_log_f(z: float, k: float) -> float:

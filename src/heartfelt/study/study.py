@@ -24,6 +24,7 @@ from heartfelt.study.model import (
     Probe,
     Question,
     ReferenceProblem,
+    RepeatProbe,
     Text,
     check_name,
     without_unused,
@@ -199,6 +200,11 @@ class Study(Part):
             if isinstance(probe, AnchorProbe):
                 aside |= dict.fromkeys(probe.stimuli, f"anchor of the probe '{probe.id}'")
         return aside
+
+    @property
+    def repeats_are_probes(self) -> bool:
+        """Whether a stimulus comes again to test the rater; otherwise a repeated answer is an answer like any other."""
+        return any(isinstance(probe, RepeatProbe) for probe in self.probes)
 
     @cached_property
     def _asked_by_id(self) -> dict[str, Question]:

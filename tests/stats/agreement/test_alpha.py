@@ -14,6 +14,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats.agreement import Interval, alpha
 from heartfelt.stats.agreement.distance import LEVELS, ratio_axes
 from tests.stats.agreement.designs import Design, columns, matrix
+from tests.stats.reliability.ratings import LeftOut, from_log_f, log_f
 
 nan = math.nan
 
@@ -190,20 +191,25 @@ def test_the_jackknife_leaves_out_one_at_a_time(level: str) -> None:
     noise = float(((ones - ones.mean()) ** 2).sum())
     sizes = np.array([(item == u).sum() for u in units])
     lost = np.array([_lost(rater, item, r) for r in np.unique(rater[pairs])])
-    panel = lost.sum() ** 2 / (lost**2).sum()
-    extra = (1 + 4 / panel) * max(raters - noise, 0.0)
-    df = (items + extra) ** 2 / (
-        items**2 / (sizes.sum() ** 2 / (sizes**2).sum() - 1)
-        + max(extra, min(raters, items)) ** 2 / (panel - 1)
+    seen = LeftOut(
+        items=items,
+        raters=raters,
+        ratings=noise,
+        n_items=sizes.sum() ** 2 / (sizes**2).sum(),
+        n_raters=lost.sum() ** 2 / (lost**2).sum(),
     )
-    from scipy.stats import t
-
-    reach = t.ppf(0.975, df) * math.sqrt(items + extra) / (1 - float(result) ** 2)
-    # Three careless raters more would leave this share of the pairs attentive.
-    unseen = float(result) * panel * (panel - 1) / ((panel + 3) * (panel + 2))
-    below = math.hypot(reach, math.atanh(float(result)) - math.atanh(unseen))
-    assert result.low == pytest.approx(math.tanh(math.atanh(float(result)) - below), abs=1e-9)
-    assert result.high == pytest.approx(math.tanh(math.atanh(float(result)) + reach), abs=1e-9)
+    r, k = float(result), float(sizes.mean())
+    centre = log_f(r, k)
+    # Variances of alpha are carried to the scale of log F by its slope there.
+    slope = k / ((1 - r) ** 2 * math.exp(centre))
+    half = slope * seen.alike(r * (1 - r), 2 / (seen.n_items - 1) * (1 + 1 / (k - 1)) / slope**2, 0.95)
+    assert (result.low, result.high) == pytest.approx(
+        (from_log_f(centre - half, k), from_log_f(centre + half, k)), abs=1e-9
+    )
+    away = slope * seen.if_careless((centre - log_f(seen.attentive * r, k)) / slope, 0.95)
+    assert result.bound_if_careless == pytest.approx(from_log_f(centre - away, k), abs=1e-9)
+    wide = alpha(rater, item, value, level, future_raters="careless")
+    assert (wide.low, wide.high) == pytest.approx((result.bound_if_careless, result.high), abs=1e-9)
 
 
 def _lost(rater: npt.NDArray[Any], item: npt.NDArray[Any], r: int) -> int:
@@ -214,7 +220,7 @@ def _lost(rater: npt.NDArray[Any], item: npt.NDArray[Any], r: int) -> int:
 def test_resampling_items_alone_takes_the_raters_as_given() -> None:
     rater, item, value = Design(6, 80, 6, by_rater=1.0).draw(np.random.default_rng(7))
     both, items = alpha(rater, item, value), alpha(rater, item, value, resample="items")
-    assert both.interval == "two-way jackknife over items and raters, Student's t"
+    assert both.interval == "two-way jackknife over items and raters, Student's t, for raters like these"
     assert items.interval == "jackknife over items, Student's t"
     assert both.low < items.low < items.high < both.high  # type: ignore[operator]  # none of them is missing
     unknown = alpha(None, item, value)

@@ -209,7 +209,7 @@ def test_bounds_by_hand() -> None:
     assert (share.low, share.high) == pytest.approx(tuple(ends))
     assert share.confidence == 0.9
     noisy = with_bounds(estimate, (TwoWaySpread(0.01, 0.02, 0.05, 21.0, 6.0), ""), Interval())
-    assert noisy.interval == "two-way jackknife over items and raters, Student's t"
+    assert noisy.interval == "two-way jackknife over items and raters, Student's t, for raters like these"
     assert noisy.high - noisy.low > result.high - result.low  # type: ignore[operator] # fewer degrees of freedom
 
 

@@ -48,7 +48,11 @@ def test_an_interval_without_width_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raters", "name"), [(2, "jackknife over items (only 2 raters)"), (3, "two-way jackknife")]
+    ("raters", "name"),
+    [
+        (2, "jackknife over items, raters assumed to differ as usual (only 2 raters)"),
+        (3, "two-way jackknife"),
+    ],
 )
 def test_raters_are_left_out_where_there_are_three(raters: int, name: str) -> None:
     rater, item = np.tile(np.arange(raters), 8), np.repeat(np.arange(8), raters)

@@ -37,7 +37,10 @@ def test_hand_calculation() -> None:
     b = [1, 1, 1, 1, 0, 1, 1, 0, 0, 0]
     result = cohen_kappa(["a"] * 10 + ["b"] * 10, list(range(10)) * 2, a + b)
     assert result.mean.value == pytest.approx(0.4, abs=1e-12), SOURCE_COHEN
-    assert result.mean.interval == "jackknife over items (only 2 raters), Student's t"
+    assert (
+        result.mean.interval
+        == "jackknife over items, raters assumed to differ as usual (only 2 raters), Student's t, for raters like these"
+    )
     assert result.pairs.rater_a == ["a"]
     assert result.pairs.rater_b == ["b"]
 

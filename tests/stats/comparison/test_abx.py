@@ -52,6 +52,14 @@ def test_equivalence_needs_data() -> None:
     assert many.equivalence_p_value < 0.001
 
 
+def test_two_answers_of_a_rater_are_one_cluster() -> None:
+    once, twice = (abx(np.repeat(np.arange(10), n), np.repeat([1, 0] * 5, n)).share for n in (1, 2))
+    assert once.interval == "Clopper-Pearson"
+    assert twice.interval == "jackknife over raters"
+    # Ten raters who all answered twice alike: the variance of a mean of ten, whatever the number of answers.
+    assert (twice.high or 0) - 0.5 == pytest.approx(2.262157 * np.sqrt(0.25 / 9), abs=1e-6)
+
+
 def test_raters_who_differ_widen_the_interval() -> None:
     # Half of the raters always hear it, the others guess: ten answers each.
     raters = np.repeat(np.arange(10), 10)

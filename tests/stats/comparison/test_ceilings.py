@@ -180,6 +180,28 @@ def test_ceilings_of_strengths_meet_the_truth() -> None:
         assert estimate.low < number < estimate.high <= 1
 
 
+def test_strengths_that_are_known_almost_exactly_have_a_ceiling_of_one() -> None:
+    # Thousands of votes on four contestants: SciPy's noncentral F is not a number that far out.
+    wins = {
+        "ab": (730, 33),
+        "ac": (498, 320),
+        "ad": (221, 284),
+        "bc": (68, 813),
+        "bd": (17, 276),
+        "cd": (142, 325),
+    }
+    rows = [
+        (pair[0], pair[1], value)
+        for pair, n in wins.items()
+        for value, times in zip((1.0, 0.0), n, strict=True)
+        for _ in range(times)
+    ]
+    first, second, value = zip(*rows, strict=True)
+    ceiling = strength_ceiling(bradley_terry(None, first, second, value))
+    assert (ceiling.low or 0) > 0.99
+    assert float(ceiling) <= (ceiling.high or 0) <= 1.0
+
+
 def test_equal_strengths_have_a_ceiling_near_zero() -> None:
     estimate = strength_ceiling(_arena(np.random.default_rng(6), np.zeros(10), 20, 20, 0.0))
     assert estimate.low == 0.0

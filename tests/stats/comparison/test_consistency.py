@@ -35,6 +35,25 @@ def test_zeta_of_five_by_hand() -> None:
     assert result.zeta == pytest.approx(1 - 3 / 5)
 
 
+def test_zeta_of_four_by_hand() -> None:
+    # Four objects have at most two circular triads: a > b > c > d but for d over a closes both.
+    outcomes = {a + b: 1.0 for a, b in itertools.combinations("abcd", 2)}
+    assert rater_consistency(*_complete(outcomes))[0].zeta == 1.0
+    two = rater_consistency(*_complete(outcomes | {"ad": 0.0}))[0]
+    assert (two.circular, two.zeta) == (2, 0.0)
+    one = rater_consistency(*_complete(outcomes | {"bd": 0.0}))[0]
+    assert (one.circular, one.zeta) == (1, 0.5)
+
+
+def test_guessing_is_as_likely_as_the_share_of_answers_with_as_few_circles() -> None:
+    # One triad: guessing gives no circle in six of eight cases, and at most one circle always.
+    line, circle = (
+        rater_consistency(*_complete({"ab": 1, "bc": 1, "ac": last}))[0].p_guessing for last in (1.0, 0.0)
+    )
+    assert line == pytest.approx(0.75, abs=0.04)
+    assert circle == 1.0
+
+
 def test_ties_make_no_triad() -> None:
     result = rater_consistency(*_complete({"ab": 1, "bc": 0.5, "ac": 1}))[0]
     assert (result.triads, result.ties, result.zeta, result.p_guessing) == (0, 1, None, None)
@@ -75,6 +94,11 @@ def test_transitive_comparisons_pass_and_a_circle_does_not() -> None:
     assert good.df == 21 - 7 + 1
     assert good.p_value is not None
     assert good.p_value > 0.05
+    # The same answers of thirty raters, four times each: no more evidence than once.
+    raters = np.arange(len(first)) % 30
+    again = transitivity(first * 4, second * 4, value * 4, rater=np.tile(raters, 4), draws=199)
+    assert again.deviance == pytest.approx(4 * (good.deviance or 0))
+    assert again.p_value == pytest.approx(good.p_value or 0, abs=0.25)
     circle = transitivity(list("abc") * 30, list("bca") * 30, ([1.0] * 9 + [0.0]) * 9, draws=199)
     assert circle.p_value == pytest.approx(1 / 200)
 

@@ -38,3 +38,5 @@ def test_raters_who_differ_add_to_both() -> None:
     for stimuli in (0.01, 0.25):
         variance, _ = spread(stimuli, 0.19, 0.09, (240, 20, 4)).variance(ONE)
         assert variance == pytest.approx(max(stimuli, 0.09) + (1 + 4 / 20) * 0.1)
+        drawn_from = spread(stimuli, 0.19, 0.09, (240, 20, 4)).total[0, 0]
+        assert drawn_from == pytest.approx(variance), "ranks are drawn with the variance of the intervals"

@@ -363,6 +363,19 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
 # --- ranks ------------------------------------------------------------------------------------------------------------
 
 
+def test_rank_probabilities_belong_to_the_contestant() -> None:
+    # b beats c beats a, 9 of 10 times each: the ranks of a, b, c are 3, 1, 2, which no sorting order of the three is.
+    pairs = [("b", "c"), ("c", "a"), ("b", "a")]
+    first, second = zip(*(pair for pair in pairs for _ in range(100)), strict=True)
+    result = bradley_terry(None, first, second, [0.0 if n % 10 == 0 else 1.0 for n in range(300)])
+    ranks = result.rank_probabilities(draws=500)
+    assert dict(zip(result.names, (ranks.argmax(axis=1) + 1).tolist(), strict=True)) == {
+        "a": 3,
+        "b": 1,
+        "c": 2,
+    }
+
+
 def test_rank_probabilities_add_up_and_follow_the_strengths() -> None:
     raters, first, second, value = _undecided()
     result = davidson(raters, first, second, value)

@@ -389,7 +389,10 @@ def test_misuse_is_refused() -> None:
 def test_result_is_plain_json() -> None:
     text = json.loads(dumps(_study(1)))
     assert text["coefficients"][0]["name"] == "intercept"
-    assert text["variances"]["rater"]["interval"] == "two-way jackknife over items and raters, log scale"
+    assert (
+        text["variances"]["rater"]["interval"]
+        == "two-way jackknife over items and raters, log scale, for raters like these"
+    )
     with pytest.raises(KeyError):
         _study(1).effect("nothing")
     with pytest.raises(KeyError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -33,6 +35,50 @@ class Crossed:
             + rng.normal(0, self.residual**0.5, item.size)
         )
         return rater, item, value
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """Jackknife variances over items, raters and ratings with the effective numbers; half widths as the docs define them."""
+
+    items: float
+    raters: float
+    ratings: float
+    n_items: float
+    n_raters: float
+
+    def alike(self, response: float, normal_items: float, confidence: float) -> float:
+        """For raters like these: four raters with gains of sd .35 and four normal items are added to what was seen."""
+        free_raters, free_items = self.n_raters - 1, self.n_items - 1
+        usual = 4 * 0.35**2 * response**2 / self.n_raters
+        usual = min(usual, self.raters * free_raters / stats.chi2.ppf(0.1, free_raters))
+        seen = (1 + 1 / self.n_raters) * max(self.raters - self.ratings, 0.0)
+        of_raters = (4 * usual + free_raters * seen) / (4 + free_raters)
+        of_items = (4 * normal_items + free_items * self.items) / (4 + free_items)
+        variance = of_items + of_raters
+        df = variance**2 / (of_items**2 / free_items + of_raters**2 / (4 + free_raters))
+        return float(stats.t.ppf(0.5 + confidence / 2, df) * math.sqrt(variance))
+
+    def if_careless(self, distance: float, confidence: float) -> float:
+        """If some future raters are careless, who would move the statistic by ``distance``."""
+        part = (1 + 4 / self.n_raters) * max(self.raters - self.ratings, 0.0)
+        doubt = max(part, min(self.raters, self.items))
+        variance = self.items + part
+        df = variance**2 / (self.items**2 / (self.n_items - 1) + doubt**2 / (self.n_raters - 1))
+        return math.hypot(stats.t.ppf(0.5 + confidence / 2, df) * math.sqrt(variance), distance)
+
+    @property
+    def attentive(self) -> float:
+        """The share of pairs that are both attentive if three careless raters had joined the panel."""
+        return self.n_raters * (self.n_raters - 1) / ((self.n_raters + 3) * (self.n_raters + 2))
+
+
+def log_f(r: float, k: float) -> float:
+    return math.log(1 + k * r / (1 - r))
+
+
+def from_log_f(z: float, k: float) -> float:
+    return float(math.expm1(z) / (math.expm1(z) + k))
 
 
 def ragged(seed: int, items: int, raters: int, share: float) -> Triple:

@@ -242,7 +242,7 @@ def test_more_than_three_thousand_on_both_sides() -> None:
         assert e.low is not None
         assert e.high is not None
         assert e.low - 0.02 < true < e.high + 0.02
-        assert e.interval == "two-way jackknife over items and raters, log scale"
+        assert e.interval == "two-way jackknife over items and raters, log scale, for raters like these"
 
 
 def test_confounded_designs_give_what_they_can() -> None:

@@ -195,4 +195,4 @@ def test_the_crossed_fit_of_a_correlation_has_its_seed(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(import_module("heartfelt.stats.reliability.icc"), "fit_crossed", fit)
     assert icc(*ragged(1, 12, 6, 0.6), seed=5).icc2.why_missing == "no fit"
-    assert seeds == [5]
+    assert set(seeds) == {5}

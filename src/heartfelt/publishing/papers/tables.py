@@ -33,7 +33,7 @@ TRUST: Mapping[Level, tuple[str, ...]] = {
 MAIN = frozenset({"alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1k", "icc2k"})
 """Those that a card shows."""
 AGREED = ("alpha_ordinal", "fleiss_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement", "leave_one_out")
-CEILINGS = ("correlation", "within_cells", "rmse", "accuracy", "human", "cell_means")
+CEILINGS = ("correlation", "within_cells", "rmse", "accuracy", "accuracy_smooth", "human", "cell_means")
 FROM = ("from", "method")
 
 

@@ -75,12 +75,14 @@ def _biases(task: Task, rows: list[_Choice]) -> Markup:
 def _sentences(task: Task, rows: list[_Choice]) -> list[str]:
     """How often raters chose the first, and the position bias of every judge."""
     out = [
-        f"{spaced(task.id)}: raters chose the stimulus presented first in {interval(rows[0][1].always_first)} of their answers,"
-        " which is the accuracy of always predicting it (a tie counts half).",
         f"{spaced(task.id)}: decided by "
         + "; ".join(f"{details.decided_by} ({model})" for model, details in rows)
         + ".",
     ]
+    first = rows[0][1].always_first
+    if not first.is_missing:
+        chosen = f"{spaced(task.id)}: raters chose the stimulus presented first in {interval(first)} of their answers,"
+        out.insert(0, f"{chosen} which is the accuracy of always predicting it (a tie counts half).")
     for model, details in rows:
         bias = details.position_bias
         if bias is None or bias.inconsistent.value is None:

@@ -10,15 +10,15 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.predictors.sets import SEPARATOR
-from heartfelt.report.bench.figures import bench_charts, rank_text
+from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices, usage
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import Rank, Score, SystemRank, Task
-from heartfelt.wording import interval, listed, number, plural, spaced
+from heartfelt.scoring.scores import UNTESTED, Rank, Score, SystemRank, Task
+from heartfelt.wording import interval, listed, number, p_value, plural, spaced
 
 MOST_MISSES = 10
 SHARE = "share of the way from chance to the ceiling"
@@ -119,10 +119,12 @@ def sentences(scores: Scores, task: Task) -> list[str]:
             f"{name}: no model beats chance. {blind[0]} comes closest with a {title} of {best}; chance is {chance}."
         )
     else:
-        out.append(f"{name}: no model has a {title}.")
+        untested = next((rank.why_none for rank in ranks if (rank.why_none or "").startswith(UNTESTED)), None)
+        out.append(f"{name}: no model {f'is ranked; {untested}' if untested else f'has a {title}'}.")
     if ranked and blind:
         do, have = ("does", "has") if len(blind) == 1 else ("do", "have")
         out.append(f"{name}: {listed(blind)} {do} not beat chance ({chance}) and {have} no rank.")
+    out += [sentence for model in blind if (sentence := _clips_only(scores, task, model))]
     for rank in ranked:
         if (scores.headline(task.id, rank.model, "of_ceiling").low or 0.0) > 1:
             why = "has it seen them?"
@@ -130,6 +132,17 @@ def sentences(scores: Scores, task: Task) -> list[str]:
                 why = "it has seen them, or raters agree more than the ceiling's model assumes."
             out.append(f"{name}: {rank.model} scores above the ceiling these labels should set: {why}")
     return out + _failed(scores, task)
+
+
+def _clips_only(scores: Scores, task: Task, model: str) -> str | None:
+    """Why a model does not beat chance although its interval leaves chance out; None where it does not."""
+    score = scores.find(task.id, model)
+    if score is None or score.p_chance.value is None or (score.beyond_chance.low or 0.0) <= 0:
+        return None
+    return (
+        f"{spaced(task.id)}: the interval of {model} leaves chance out because it is over single clips; its predictions assigned"
+        f" to other systems and clips do as well often enough ({p_value(score.p_chance.value)})."
+    )
 
 
 def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
@@ -145,6 +158,8 @@ def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
     share = scores.headline(task.id, best.model, "of_ceiling").value
     if ceiling.value is not None:
         text += f" The ceiling of these labels is {interval(ceiling)}"
+        smooth = scores.smooth_ceiling(task.id)
+        text += f" ({interval(smooth)} if items' votes follow a smooth family)" if smooth is not None else ""
         at = f" from chance ({interval(chance)})" if chance.value is not None else ""
         text += f"; that is {100 * share:.0f}% of the way{at} to it." if share is not None else "."
     return f"{text} {_reach(best)}"
@@ -164,7 +179,7 @@ def _reach(best: Rank) -> str:
 def _range(rank: SystemRank) -> str:
     """The ranks that comparisons over systems leave open."""
     if rank.best is None:
-        return "–"
+        return NO_CHANCE if rank.beats_chance is False else "–"
     return str(rank.best) if rank.best == rank.worst else f"{rank.best}–{rank.worst}"
 
 

@@ -196,8 +196,10 @@ def method(scores: Scores) -> Section:
         " jackknife; influence values for very many), with Student's t. Those over systems leave out whole systems. Interval"
         " and p-value of a difference come from the same standard error and degrees of freedom. BLEU and calibration"
         f" resample {number(options.resamples)} times at most (seed {options.seed}).",
-        "Models are ranked by the score with failures counted. A model beats chance where that score is better than chance,"
-        " corrected by Holm for the number of models.",
+        "Models are ranked by the score with failures counted. A model beats chance where that score is better than chance"
+        " and its predictions are associated with the labels: they are compared with themselves rearranged, within and between"
+        " systems. For a rank for other systems, what whole systems show is rearranged. Both tests are two-sided and corrected by"
+        " Holm for the number of models.",
         *(_chance(scores, task) for task in scores.tasks),
         f"Scores are cut at {options.threshold:g}, and at a threshold chosen on the other {options.folds - 1} of"
         f" {options.folds} folds of stimuli.",

@@ -145,7 +145,7 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
     ]
     made.add("", Axis("share of decided answers for the first", 0.0, 1.0, SHARES), items, lines=(HALF,))
     caption = "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
-    return made.chart("Order of presentation", caption, "no question asks for a choice between two")
+    return made.chart("Order of presentation", caption, "no order of presentation of two is known")
 
 
 @figure("comparison-raters", "each rater's agreement with the others and preference for a side")
@@ -183,7 +183,9 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
         " at one half of both. Flagged raters are diamonds."
     )
     return made.chart(
-        "Raters in comparisons", caption, "raters are not known, or compared too few contestants"
+        "Raters in comparisons",
+        caption,
+        "raters or the order of presentation are not known, or there are too many contestants",
     )
 
 

@@ -150,6 +150,7 @@ def _ceiling_items(question: str, ceilings: Ceilings, names: Names) -> list[Item
     )
     entries: list[tuple[str, Estimate | None, str]] = [
         ("all stimuli", ceilings.correlation if correlation else ceilings.accuracy, PLAIN),
+        *([] if correlation else [("all stimuli, smooth family", ceilings.accuracy_smooth, PLAIN)]),
         *((names[key], by_system[key], COLOURS[5]) for key in systems),
         ("within cells", ceilings.within_cells, COLOURS[2]),
         ("cell means", ceilings.cell_means, SOFT),

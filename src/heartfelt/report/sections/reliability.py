@@ -8,18 +8,19 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
+from heartfelt.analysis.highlights import if_careless
 from heartfelt.analysis.results import Agreement, Ceilings, Reliability
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.naming import MANY_QUESTIONS, coefficient
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, side_by_side
 from heartfelt.report.tables import CellValue, table
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import FOR_RATERS, IF_CARELESS, Estimate
 from heartfelt.wording import number, percent, spaced
 
 COEFFICIENTS = (
     "alpha_interval", "alpha_ordinal", "alpha_nominal", "icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k", "split_half",
 )  # fmt: skip
-CEILINGS = ("correlation", "rmse", "accuracy", "within_cells", "cell_means", "human")
+CEILINGS = ("correlation", "rmse", "accuracy", "accuracy_smooth", "within_cells", "cell_means", "human")
 AGREEMENT = (
     "alpha_ordinal", "cohen_kappa_quadratic", "fleiss_kappa", "cohen_kappa", "gwet_ac1", "gwet_ac2", "exact_agreement",
     "pairwise_accuracy", "pairwise_balanced_accuracy", "leave_one_out",
@@ -49,8 +50,10 @@ def _known(parts: Mapping[str, object], name: str) -> bool:
 def trust(analysis: Analysis, charts: Charts) -> Section:
     """Tables and figures of reliability."""
     parts = _with_pool(analysis.summary.reliability, analysis.summary.reliability_pooled)
+    whom = FOR_RATERS[analysis.summary.future_raters]
     html = joined(
-        _coefficients(parts) or absent("No reliability could be estimated."),
+        _coefficients(parts, whom) or absent("No reliability could be estimated."),
+        _if_careless(parts),
         _needed(parts),
         side_by_side(figure_block("reliability-by-raters", charts), figure_block("ratings-per-item", charts)),
         figure_block("ceiling", charts),
@@ -63,7 +66,7 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
     return Section("trust", "How far the ratings can be trusted", lead, html, "Trust")
 
 
-def _coefficients(parts: Mapping[str, Reliability]) -> Markup:
+def _coefficients(parts: Mapping[str, Reliability], whom: str) -> Markup:
     names = [name for name in COEFFICIENTS if _known(parts, name)] or list(COEFFICIENTS[:1])
     ceilings: dict[str, Ceilings] = {question: part.ceiling for question, part in parts.items()}
     limits = [name for name in CEILINGS if _known(ceilings, name)]
@@ -79,7 +82,23 @@ def _coefficients(parts: Mapping[str, Reliability]) -> Markup:
             ["coefficient", *parts],
             [[label, *cells] for label, cells in zip(labels, turned[1:], strict=True)],
         )
-    return table("Reliability and ceiling, with 95% intervals", columns, lines)
+    return table(f"Reliability and ceiling, with 95% intervals {whom}", columns, lines)
+
+
+def _if_careless(parts: Mapping[str, Reliability]) -> Markup:
+    """Lower bounds if some future raters are careless; nothing where intervals reach as low already."""
+    names = [
+        name
+        for name in COEFFICIENTS
+        if any((held := _held(part, name)) is not None and if_careless(held) for part in parts.values())
+    ]
+    lines: list[list[CellValue]] = [
+        [question, *((held := _held(part, name)) and held.bound_if_careless for name in names)]
+        for question, part in parts.items()
+    ]
+    title = f"Lower bounds {IF_CARELESS}"
+    content = table(title, ["question", *map(coefficient, names)], lines)
+    return folded(title, content) if names else Markup("")
 
 
 def _needed(parts: Mapping[str, Reliability]) -> Markup:

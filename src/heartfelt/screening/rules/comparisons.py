@@ -29,6 +29,7 @@ where that anchor is known.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +40,7 @@ from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions,
 from heartfelt.screening.rules.informativeness import RESCUE, Effects, judged_as_two_kinds
 from heartfelt.screening.view import RatingsView, remembered
 from heartfelt.snapshot.comparisons import choices, contests, members
-from heartfelt.stats.comparison.consistency import count_triads, strengths_without_each
+from heartfelt.stats.comparison.consistency import TRIADS_AT_MOST, count_triads, strengths_without_each
 from heartfelt.stats.comparison.mushra import LIMIT, MOST_ITEMS
 from heartfelt.stats.comparison.pairs import Comparisons, as_comparisons
 from heartfelt.stats.triples import Floats, Ints
@@ -68,6 +69,11 @@ class Compared:
     """``first, second, value`` of systems or stimuli, and the stimuli themselves."""
     ties: bool
     """Whether raters could answer that there is no difference."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it is known which of two was presented first."""
+        return bool(self.table["ordered"].all())
 
     def count(self, raters: int, rows: npt.NDArray[np.bool_] | None = None) -> Ints:
         """How many comparisons each rater has, of all or of some."""
@@ -110,6 +116,9 @@ def _side_bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     every = [each for each in compared(view) if _paired(view, each.question)]
     if not every:
         return "no question asks for a choice between two"
+    every = [each for each in every if each.ordered]
+    if not every:
+        return "the order of presentation was not recorded"
     size = len(view.raters)
     decided = [each.count(size, each.value != 0.5) for each in every]
     judged = sum(int((n >= LEAST).sum()) for n in decided)
@@ -314,20 +323,23 @@ def _circular_triads(view: RatingsView, options: RuleOptions) -> list[Verdicts] 
     every = compared(view)
     if not every:
         return NOTHING
-    size, measures = len(view.raters), []
+    size, measures, uncounted = len(view.raters), [], False
     for each in every:
-        if not _is_small(view, each):
-            continue
         data = each.coded
+        decided = np.flatnonzero(data.value != 0.5)
+        decided = decided[np.argsort(each.rater[decided], kind="stable")]
+        edges = np.searchsorted(each.rater[decided], np.arange(size + 1))
         triads, circular = np.zeros(size, np.int64), np.zeros(size, np.int64)
-        for rater in np.unique(each.rater).tolist():
-            complete, triads_circular, _ = count_triads(
-                data, np.flatnonzero((each.rater == rater) & (data.value != 0.5))
-            )
-            triads[rater], circular[rater] = complete.shape[0], triads_circular
+        for rater, (start, end) in enumerate(pairwise(edges.tolist())):
+            counted = count_triads(data, decided[start:end]) if end - start > 2 else None
+            uncounted |= counted is None and end - start > 2
+            if counted is not None:
+                triads[rater], circular[rater] = counted.count, counted.circular
         if triads.any():
             measures.append(_triad_measure(each, triads, circular))
     if not measures:
+        if uncounted:
+            return f"the raters judged more than {TRIADS_AT_MOST:,} triads each, too many to count"
         return "no rater judged three contestants in all three pairs"
     return compare_with_norm(measures, "high", options.alpha)
 

@@ -22,7 +22,10 @@ Both take biases and inconsistencies as known, and intervals from them covered 0
 2. It is shrunk towards the panel's: inconsistencies are draws from a scaled inverse chi-square distribution fitted to all
    raters (Smyth 2004, as in limma). Below ``LEAST_FREEDOM`` degrees of freedom on average they share one inconsistency.
 3. Standard errors include the uncertainty of the biases (the inverse information of items and raters together), and
-   intervals are Student's t with Satterthwaite's degrees of freedom, at most four per further rater, from five raters.
+   intervals are Student's t with Satterthwaite's degrees of freedom, at most four per further rater, from three raters.
+
+Biases have mean zero over the panel, so quality is on the panel's own level: what these raters share is part of it, and
+its intervals say nothing of how far another panel's level may lie from it. The population's mean is covered in .87 to .96.
 
 Source: the Recommendation; Li, Bampis, Krasula, Janowski & Katsavounidis (2020), equal to sureal's projection solver; Smyth,
 Linear Models and Empirical Bayes Methods, Statistical Applications in Genetics and Molecular Biology 3 (2004).
@@ -44,10 +47,11 @@ PUBLISHED = (
     "the published standard errors take biases and inconsistencies as known, and intervals from them cover too "
     "little; use shrinkage=True"
 )
+ON_LEVEL = ", on this panel's own level"
 METHOD = "ITU-T P.910 alternating projection"
 NO_NOISE = "the raters agree perfectly, so there is no noise to measure"
 LEAST_FREEDOM = 4.0
-LEAST_OVERALL, LEAST_RATERS = 12.0, 5
+LEAST_OVERALL, LEAST_RATERS = 12.0, 3
 PER_RATER = 4.0
 ROUNDS = 30
 DENSE_RATERS, DENSE_PAIRS = 400, 3e8
@@ -105,7 +109,7 @@ def p910(
         quality + centre,
         standard_errors,
         s.counts,
-        METHOD + (", leverage-corrected" if leverage else ""),
+        METHOD + (", leverage-corrected" if leverage else "") + ON_LEVEL,
         s.raters,
         _own(bias, several),
         _own(1.0 / np.sqrt(own * weight), several),
@@ -124,7 +128,7 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
     from heartfelt.stats import _kernels_aggregate as kernels
 
     raters, several = len(s.raters), np.bincount(s.rater, minlength=len(s.raters)) > 1
-    method = "ITU-T P.910 model, inconsistencies shrunk towards the panel's"
+    method = f"ITU-T P.910 model, inconsistencies shrunk towards the panel's{ON_LEVEL}"
     means = np.bincount(s.item, s.value) / s.counts
     if np.abs(s.value - means[s.item]).max() <= 1e-10 * max(float(np.abs(s.value).max()), 1e-300):
         none = np.full(means.size, np.nan)

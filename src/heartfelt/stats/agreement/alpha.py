@@ -31,7 +31,7 @@ from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, mid
 from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, is_whole, plain
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters
 from heartfelt.stats.triples import as_array
 from heartfelt.streams import stream
 
@@ -51,13 +51,15 @@ def alpha(
     resample: str | None = None,
     seed: int = 0,
     prior: Prior = None,
+    future_raters: FutureRaters | None = None,
 ) -> Estimate:
     """Krippendorff's alpha of parallel columns; ``rater=None`` for votes without identities.
 
     ``interval`` is ``"jackknife"``, ``"bootstrap"``, an ``Interval`` or None; ``resample`` ``"both"`` raters
     and items (the default) or ``"items"`` alone, which takes the raters as given. ``prior`` adds a machine's
     value per item as one more rater, who is never left out or resampled. At the levels ``jaccard`` and ``masi`` each value
-    is a list or set of members; the interval is a jackknife.
+    is a list or set of members; the interval is a jackknife. ``future_raters="careless"`` widens the jackknife to
+    ``bound_if_careless``.
     """
     if level not in (*LEVELS, *SET_DISTANCES):
         levels = (*LEVELS, *SET_DISTANCES)
@@ -65,7 +67,7 @@ def alpha(
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
     sets = level in SET_DISTANCES
-    plan = wanted(interval, resample, "jackknife" if sets else None)
+    plan = wanted(interval, resample, "jackknife" if sets else None, future_raters)
     method = f"Krippendorff's alpha, {METHODS.get(level, level)}"
     if sets:
         value, prior = as_sets(value), prior_sets(prior)
@@ -123,7 +125,8 @@ def _jackknife(
         ratings.sizes[used],
         taken[there],
     )
-    return with_bounds(estimate, spread, plan)
+    per_item = float(ratings.sizes[used].mean())
+    return with_bounds(estimate, spread, plan, per_item=per_item)
 
 
 def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval, seed: int) -> Estimate:

@@ -147,7 +147,9 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
         np.ones(items),
         ballots[there],
     )
-    return with_bounds(estimate, spread, plan)
+    # Fleiss' kappa is alpha but for small samples; Gwet's coefficients take chance differently.
+    per_item = float(votes.sizes[votes.sizes >= 2].mean()) if gwet is None else None
+    return with_bounds(estimate, spread, plan, per_item=per_item)
 
 
 def credit_total(weights: str, scores: Floats) -> float:

@@ -6,15 +6,16 @@ leaving out one item, one rater and one rating at a time,
     variance = V_items + (1 + 4 / raters) max(V_raters - V_ratings, 0).
 
 The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
-where the statistic is unbounded (inverse hyperbolic tangent for coefficients, logit for shares) with
-Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters. For
-coefficients the lower bound also allows for careless raters the panel happened not to contain
-(``stats.two_way_jackknife``, shared with intraclass correlations).
+where the statistic is unbounded (log F for alpha and Fleiss' kappa, inverse hyperbolic tangent for others, logit for shares) with
+Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
+Coefficients have two intervals, as intraclass correlations have (``stats.two_way_jackknife``): one for raters like
+these, and with ``bound_if_careless`` how low they may be if some future raters are careless. Two raters cannot be left
+out: they are assumed to differ as raters usually do.
 
 In simulations with crossed random effects this covers close to 95 in 100, where leaving out items alone
 covers as few as 78, and resampling raters and items with replacement (the pigeonhole bootstrap) nearly
-always, at up to twice the width; ``docs/stats/agreement.md`` has the coverage. With fewer than three raters,
-or raters unknown, only items are left out, and the interval's name says so: it then generalises to other items only.
+always, at up to twice the width; ``docs/stats/coverage.md`` has the figures. With raters unknown only items are left out, and
+the interval's name says so: it then generalises to other items only.
 
 Sources: Cameron, Gelbach, Miller, Robust inference with multiway clustering, 2011 (the sum of variances);
 Efron, Stein, The jackknife estimate of variance, 1981; Owen, The pigeonhole bootstrap, 2007.
@@ -24,37 +25,45 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters
 from heartfelt.stats.two_way_jackknife import (
+    FOR_ALIKE,
     TwoWaySpread,
     attentive_pairs,
     effective,
+    from_log_f,
     half_width,
     jackknife_variance,
+    normal_log_f,
+    on_log_f,
 )
 from heartfelt.wording import plural
 
 METHODS = ("jackknife", "bootstrap")
 RESAMPLES = ("both", "items")
+FUTURE_RATERS = get_args(FutureRaters)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How an interval is made; ``resamples`` is for a bootstrap."""
+    """How an interval is made; ``resamples`` is for a bootstrap, ``future_raters`` for the jackknife of a coefficient."""
 
     method: str = "jackknife"
     resample: str = "both"
     resamples: int = 1000
     confidence: float = 0.95
+    future_raters: FutureRaters = "alike"
 
     def __post_init__(self) -> None:
-        for name, known in (("method", METHODS), ("resample", RESAMPLES)):
+        for name, known in (
+            ("method", METHODS), ("resample", RESAMPLES), ("future_raters", FUTURE_RATERS)
+        ):  # fmt: skip
             given = getattr(self, name)
             if given not in known:
                 raise InputError(f"No interval {name} is called {given!r}.", suggestion(str(given), known))
@@ -65,7 +74,10 @@ class Interval:
 
 
 def wanted(
-    interval: str | Interval | None, resample: str | None = None, only: str | None = None
+    interval: str | Interval | None,
+    resample: str | None = None,
+    only: str | None = None,
+    future_raters: FutureRaters | None = None,
 ) -> Interval | None:
     """Read an ``interval`` argument; ``only`` names the one method a statistic offers."""
     if interval is None:
@@ -73,6 +85,8 @@ def wanted(
     plan = interval if isinstance(interval, Interval) else Interval(str(interval))
     if resample is not None:
         plan = replace(plan, resample=resample)
+    if future_raters is not None:
+        plan = replace(plan, future_raters=future_raters)
     if only is not None and plan.method != only:
         raise InputError(
             f"This statistic has no {plan.method} interval.",
@@ -107,7 +121,7 @@ def leave_out(
         why = "without one of the raters nothing is left"
     items, item_count = jackknife_variance(by_item), effective(item_sizes)
     if why or by_rater is None or rater_sizes is None:
-        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0), why
+        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0 if by_rater is None else by_rater.size), why
     count, first, second = cells
     ratings = max(second - first * first / count, 0.0) if count > 1 else 0.0
     raters = jackknife_variance(by_rater)
@@ -115,46 +129,73 @@ def leave_out(
 
 
 def with_bounds(
-    estimate: Estimate, spread: tuple[TwoWaySpread, str] | str, plan: Interval, scale: str = "coefficient"
+    estimate: Estimate,
+    spread: tuple[TwoWaySpread, str] | str,
+    plan: Interval,
+    scale: str = "coefficient",
+    per_item: float | None = None,
 ) -> Estimate:
-    """Return the estimate with jackknife bounds, or with the reason why it has none."""
+    """Return the estimate with jackknife bounds, or with the reason why it has none.
+
+    A coefficient that is a reliability of single ratings says how many there are ``per_item``.
+    """
     if estimate.value is None:
         return estimate
     if isinstance(spread, str):
         return estimate.without_interval(spread)
     two_way, why_items_only = spread
-    name, attentive = "two-way jackknife over items and raters", 1.0
+    name, both = "two-way jackknife over items and raters", False
     if plan.resample == "items":
         name, two_way = "jackknife over items", TwoWaySpread(two_way.items, 0.0, 0.0, two_way.item_count, 1.0)
+    elif scale == "coefficient" and (not why_items_only or two_way.rater_count == 2):
+        both = True
+        if why_items_only:
+            name = f"jackknife over items, raters assumed to differ as usual ({why_items_only})"
     elif why_items_only:
         name = f"jackknife over items ({why_items_only})"
-    elif scale == "coefficient":
-        attentive = attentive_pairs(two_way.rater_count)
+    if not both or estimate.value <= 0:
+        per_item = None
     if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
         return estimate.without_interval(
             "leaving out any item or rater changes nothing, which would make an interval without width"
         )
-    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, attentive)
+    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, both, per_item)
     if isinstance(bounds, str):
         return estimate.without_interval(bounds)
-    return estimate.with_interval(*bounds, f"{name}, Student's t", plan.confidence)
+    low, high, careless = bounds
+    bounded = estimate.with_interval(
+        low, high, f"{name}, Student's t{f', {FOR_ALIKE}' if both else ''}", plan.confidence
+    )
+    return replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
 
 
 def _bounds(
-    value: float, spread: TwoWaySpread, confidence: float, scale: str, attentive: float
-) -> tuple[float, float] | str:
-    """Bounds on the logit scale; ``attentive`` is the share of the value that unseen careless raters would leave."""
+    value: float, spread: TwoWaySpread, confidence: float, scale: str, both: bool, per_item: float | None
+) -> tuple[float, float, float | None] | str:
+    """Bounds on an unbounded scale and, of a coefficient over ``both`` items and raters, the lower one if some are careless."""
     from scipy.special import expit, logit
 
     low, high = (0.0, 1.0) if scale == "share" else (-1.0, 1.0)
     if min(value - low, high - value) < 1e-12:
         return f"the value lies on the edge of its range, {value:g}"
-    # Both scales are the same map, stretched: logit((value - low) / (high - low)).
     width = high - low
-    unit = (value - low) / width
-    half = half_width(spread.variance, spread.df, confidence) / (width * unit * (1 - unit))
-    centre = float(logit(unit))
-    below = centre - float(logit((attentive * value - low) / width)) if value > 0 else 0.0
-    ends = (centre - math.hypot(half, below), centre + half)
-    first, last = (low + width * float(expit(z)) for z in ends)
-    return first, last
+
+    def to(x: float) -> float:
+        # Logit and inverse hyperbolic tangent are the same map, stretched.
+        return float(logit((x - low) / width)) if per_item is None else on_log_f(x, per_item)
+
+    def back(z: float) -> float:
+        return low + width * float(expit(z)) if per_item is None else from_log_f(z, per_item)
+
+    slope, normal_items = width / ((value - low) * (high - value)), None
+    if per_item is not None:
+        slope = per_item / ((1.0 - value) * (1.0 + (per_item - 1.0) * value))
+        normal_items = normal_log_f(spread.item_count, per_item) / slope**2
+    centre = to(value)
+    half, careless = half_width(spread.variance, spread.df, confidence) * slope, None
+    if both:
+        distance = centre - to(attentive_pairs(spread.rater_count) * value) if value > 0 else 0.0
+        away = spread.reach_if_careless(distance / slope, confidence) * slope
+        half = spread.reach_alike(max(value, 0.0) * (1.0 - value), confidence, normal_items) * slope
+        careless = back(centre - max(away, half))
+    return back(centre - half), back(centre + half), careless

@@ -224,20 +224,32 @@ def _ratios(f: float, free: float, known: float) -> Floats:
     The k-th of n is the bound below which the true ratio lies with confidence k / n.
     """
     from scipy.optimize import brentq
-    from scipy.special import ncfdtr
 
     grid = np.linspace(0.5 / DRAWS, 1.0 - 0.5 / DRAWS, 33)
     bounds = []
     for share in grid.tolist():
 
         def beyond(ratio: float, share: float = share) -> float:
-            return float(ncfdtr(free, known, ratio * free, f)) - (1.0 - share)
+            return _noncentral_f(f, free, known, ratio * free) - (1.0 - share)
 
         most = 4.0 * (f + 10.0)
         while beyond(most) > 0 and most < 1e12:
             most *= 4.0
         bounds.append(0.0 if beyond(0.0) <= 0 else float(brentq(beyond, 0.0, most)))
     return np.interp((np.arange(DRAWS) + 0.5) / DRAWS, grid, bounds)
+
+
+def _noncentral_f(f: float, free: float, known: float, noncentrality: float) -> float:
+    """The distribution function of noncentral F; by Severo and Zelen (1960) where SciPy's series gives out, at large values."""
+    from scipy.special import ncfdtr, ndtr
+
+    exact = float(ncfdtr(free, known, noncentrality, f))
+    if math.isfinite(exact):
+        return exact
+    spread = 2.0 * (free + 2.0 * noncentrality) / (9.0 * (free + noncentrality) ** 2)
+    root = math.cbrt(free * f / (free + noncentrality))
+    gap = root * (1.0 - 2.0 / (9.0 * known)) - (1.0 - spread)
+    return float(ndtr(gap / math.sqrt(spread + 2.0 / (9.0 * known) * root**2)))
 
 
 class _Strengths:

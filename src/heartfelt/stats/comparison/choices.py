@@ -2,9 +2,10 @@
 
 A ranking is read as successive choices: the best of all, the best of the rest, and so on (Luce 1959; Plackett 1975). A best-worst
 answer is two choices: the best of the set, with odds that grow with exp(strength), and the worst of the rest, with odds
-that grow with exp(-strength). Strengths are log odds with mean zero. Rank 1 is the best; items that share a rank count as chosen
-from a set that still holds the others of that rank. Two items ranked are a paired comparison, and the strengths are
-Bradley and Terry's.
+that grow with exp(-strength). Strengths are log odds with mean zero. Rank 1 is the best; each item of a shared rank counts as
+chosen from a set that still holds the others of that rank. Of m items that share the last rank each choice counts (m - 1) / m, so
+that they count as often as m items in some order would. Two items ranked are a paired comparison, a shared rank is half a win for
+each, and the strengths are Bradley and Terry's.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Choices:
     items: Ints
     sign: Floats
     """1 where the best was chosen, -1 where the worst was."""
+    weight: Floats
+    """How much each choice counts: 1, but for items that share the last rank."""
     answer: Ints
     """The answer (ranking, best-worst pair) each choice belongs to."""
     names: Sequence[Any]
@@ -131,7 +134,7 @@ def plackett_luce(
     and, where ``stimulus`` names what each trial presented, such as the prompt of the items, over these too.
     """
     data = _answers(rater, trial, item, rank, "rank", stimulus)
-    starts, items, answer = [0], [], []
+    starts, items, answer, weight = [0], [], [], []
     alone = 0
     for number in range(data.starts.size - 1):
         begin, end = int(data.starts[number]), int(data.starts[number + 1])
@@ -141,18 +144,18 @@ def plackett_luce(
             same = place
             while same < end and data.value[same] == data.value[place]:
                 same += 1
-            if same == end and same - place > 1 and place == begin:
-                break
-            for chosen in range(place, same if same < end else end - 1):
+            for chosen in range(place, same):
                 rest = [data.item[k] for k in range(place, end) if k != chosen]
                 items += [data.item[chosen], *rest]
                 starts.append(len(items))
                 answer.append(number)
+                weight.append(1.0 if same < end else 1.0 - 1.0 / (same - place))
             place = same
     choices = Choices(
         np.array(starts, np.int64),
         np.array(items, np.int64),
         np.ones(len(starts) - 1),
+        np.array(weight),
         np.array(answer, np.int64),
         data.names,
         data.rater,
@@ -198,6 +201,7 @@ def best_worst(
         np.array(starts, np.int64),
         np.array(items, np.int64),
         np.array(sign),
+        np.ones(len(sign)),
         np.array(answer, np.int64),
         data.names,
         data.rater,
@@ -309,6 +313,7 @@ def _within(data: Choices, core: Ints) -> Choices:
         starts=np.array(starts, np.int64),
         items=np.array(items, np.int64),
         sign=data.sign[keep],
+        weight=data.weight[keep],
         answer=data.answer[keep],
         names=[data.names[i] for i in core],
         left_out=left_out,
@@ -332,7 +337,9 @@ def _fitted(data: Choices, size: int, penalty: float) -> tuple[_Point, bool]:
     stages = np.arange(data.sign.size)
 
     def look(strengths: Floats) -> _Point:
-        likelihood, slope, matrix = choice_pass(data.starts, data.items, data.sign, stages, strengths, size)
+        likelihood, slope, matrix = choice_pass(
+            data.starts, data.items, data.sign, data.weight, stages, strengths, size
+        )
         return _Point(strengths, likelihood, *regularised(penalty, strengths, slope, matrix))
 
     def step(here: _Point) -> Floats:
@@ -359,7 +366,9 @@ class _Parts:
 
         data = self.data
         unit = codes[data.answer]
-        return np.asarray(choice_slopes(data.starts, data.items, data.sign, unit, units, self.strengths))
+        return np.asarray(
+            choice_slopes(data.starts, data.items, data.sign, data.weight, unit, units, self.strengths)
+        )
 
     def squares(self) -> Floats:
         slopes = self.by_unit(np.arange(self.data.answers), self.data.answers)
@@ -374,5 +383,7 @@ class _Parts:
         sizes = np.searchsorted(data.answer, rows, side="right") - begin
         before = np.cumsum(sizes) - sizes
         stages = np.arange(sizes.sum()) + np.repeat(begin - before, sizes)
-        _, slope, matrix = choice_pass(data.starts, data.items, data.sign, stages, self.strengths, self.width)
+        _, slope, matrix = choice_pass(
+            data.starts, data.items, data.sign, data.weight, stages, self.strengths, self.width
+        )
         return slope, matrix

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,15 @@ from heartfelt.stats.comparison.pairs import (
     as_comparisons,
     check_choices,
     connection,
+    judged_sets,
 )
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
 from heartfelt.streams import stream
 
 DRAWS = 2_000
+TRIADS_AT_MOST = 2_000_000
+"""Triads of one rater up to which they are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class RaterConsistency:
     p_guessing: float | None
     """Probability of so few circular triads, or fewer, by guessing."""
     first_share: float | None
-    """Share of first choices among decided comparisons."""
+    """Share of first choices among decided comparisons; None where the order of presentation is not known."""
     p_side: float | None
     """Of the hypothesis that the rater prefers the first as often as the others do."""
     agreement: float | None
@@ -65,9 +68,10 @@ class RaterConsistency:
 
 
 def rater_consistency(
-    rater: Ids, first: Ids, second: Ids, value: Values, *, seed: int = 0
+    rater: Ids, first: Ids, second: Ids, value: Values, *, ordered: bool = True, seed: int = 0
 ) -> list[RaterConsistency]:
-    """The consistency of every rater."""
+    """The consistency of every rater; ``ordered`` says whether the first of two was presented first."""
+
     from heartfelt.stats._kernels_reliability import group
 
     data = as_comparisons(rater, first, second, value)
@@ -82,7 +86,7 @@ def rater_consistency(
         rows = order[starts[number] : starts[number + 1]]
         own = rows[decided[rows]]
         triads, circular, p_guessing = circular_triads(data, own, seed + number)
-        share = float(firsts[number] / decisions[number]) if decisions[number] else None
+        share = float(firsts[number] / decisions[number]) if ordered and decisions[number] else None
         agreement, p_chance = _with_others(data, strengths, own)
         out.append(
             RaterConsistency(
@@ -94,7 +98,7 @@ def rater_consistency(
                 zeta(data, own, circular),
                 p_guessing,
                 share,
-                _side(firsts, decisions, number),
+                _side(firsts, decisions, number) if ordered else None,
                 agreement,
                 p_chance,
             )
@@ -102,52 +106,64 @@ def rater_consistency(
     return out
 
 
-def count_triads(data: Comparisons, rows: Ints) -> tuple[Ints, int, list[tuple[int, int]]]:
-    """The complete triads of a rater, how many are circular, and the pairs they are made of."""
-    wins, pairs = _majorities(data, rows)
-    triads = _triads(pairs, wins.shape[0])
-    if not triads.size:
-        return triads, 0, pairs
-    sign = np.where(wins > wins.T, 1, -1)
-    a, b, c = triads.T
-    return triads, int(_is_circular(sign[a, b], sign[b, c], sign[c, a]).sum()), pairs
+@dataclass(frozen=True, slots=True, eq=False)
+class Triads:
+    """The triads of contestants of which a rater decided all three pairs."""
+
+    edges: Ints
+    """For each triad i < j < k the numbers of its pairs (i, j), (j, k) and (i, k)."""
+    pairs: int
+    circular: int
+
+    @property
+    def count(self) -> int:
+        """Number of triads."""
+        return int(self.edges.shape[0])
+
+
+def count_triads(data: Comparisons, rows: Ints) -> Triads | None:
+    """A rater's complete triads and how many are circular; None where there may be more than ``TRIADS_AT_MOST``.
+
+    A pair that was judged several times counts with its majority, and not at all without one.
+    """
+    size = len(data.names)
+    low, high = (end(data.first[rows], data.second[rows]) for end in (np.minimum, np.maximum))
+    lean = np.where(data.first[rows] == low, 1.0, -1.0) * (2.0 * data.value[rows] - 1.0)
+    keys, pair = np.unique(low * size + high, return_inverse=True)
+    lead = np.bincount(pair, lean, minlength=keys.size)
+    keys, sign = keys[lead != 0], np.sign(lead[lead != 0])
+    above: dict[int, dict[int, int]] = {}
+    for number, key in enumerate(keys.tolist()):
+        above.setdefault(key // size, {})[key % size] = number
+    least = sum(min(len(of), len(above.get(j, ()))) for of in above.values() for j in of)
+    if least > TRIADS_AT_MOST:
+        return None
+    edges = [
+        (number, above[j][k], of[k])
+        for of in above.values()
+        for j, number in of.items()
+        if j in above
+        for k in of.keys() & above[j].keys()
+    ]
+    index = np.array(edges, np.int64).reshape(-1, 3)
+    return Triads(index, int(keys.size), int(_is_circular(sign, index).sum()))
 
 
 def circular_triads(data: Comparisons, rows: Ints, seed: int) -> tuple[int, int, float | None]:
     """Complete triads, circular ones, and the probability of so few by guessing."""
-    triads, circular, pairs = count_triads(data, rows)
-    if not triads.size:
+    triads = count_triads(data, rows)
+    if triads is None or not triads.count:
         return 0, 0, None
-    edges = {pair: number for number, pair in enumerate(pairs)}
-    index = np.array([[edges[i, j], edges[j, k], edges[i, k]] for i, j, k in triads.tolist()])
     rng = stream(seed, "comparison", "triads")
-    drawn = rng.choice(np.array([-1, 1], np.int8), (DRAWS, len(pairs)))
-    random = _is_circular(drawn[:, index[:, 0]], drawn[:, index[:, 1]], -drawn[:, index[:, 2]]).sum(axis=1)
-    return int(triads.shape[0]), circular, float((1 + (random <= circular).sum()) / (1 + DRAWS))
+    drawn = rng.choice(np.array([-1, 1], np.int8), (DRAWS, triads.pairs))
+    random = _is_circular(drawn, triads.edges).sum(axis=-1)
+    return triads.count, triads.circular, float((1 + (random <= triads.circular).sum()) / (1 + DRAWS))
 
 
-def _is_circular(ab: Any, bc: Any, ca: Any) -> Any:
-    return (ab == bc) & (bc == ca)
-
-
-def _majorities(data: Comparisons, rows: Ints) -> tuple[Floats, list[tuple[int, int]]]:
-    """Wins of a rater among the contestants the rater met, and the pairs with a winner (lower place first)."""
-    met, places = np.unique(np.concatenate([data.first[rows], data.second[rows]]), return_inverse=True)
-    first, second = places[: rows.size], places[rows.size :]
-    wins = np.zeros((met.size, met.size))
-    np.add.at(wins, (first, second), data.value[rows])
-    np.add.at(wins, (second, first), 1.0 - data.value[rows])
-    upper = np.argwhere(np.triu(wins != wins.T, 1))
-    return wins, [(int(i), int(j)) for i, j in upper]
-
-
-def _triads(pairs: Sequence[tuple[int, int]], size: int) -> Ints:
-    """All i < j < k of which each two are a pair."""
-    linked: list[set[int]] = [set() for _ in range(size)]
-    for i, j in pairs:
-        linked[i].add(j)
-    rows = [(i, j, k) for i, j in pairs for k in linked[i] & linked[j]]
-    return np.array(rows, np.int64).reshape(-1, 3)
+def _is_circular(sign: Any, edges: Ints) -> Any:
+    """Whether i over j, j over k and k over i, or all three the other way round."""
+    ij, jk, ik = (sign[..., edges[:, side]] for side in range(3))
+    return (ij == jk) & (jk == -ik)
 
 
 def zeta(data: Comparisons, rows: Ints, circular: int) -> float | None:
@@ -227,9 +243,17 @@ class Transitivity:
     why_missing: str | None = None
 
 
-def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, seed: int = 0) -> Transitivity:
-    """Test Bradley and Terry's model against one probability per pair, ties as half a win."""
-    data = as_comparisons(None, first, second, value)
+def transitivity(
+    first: Ids, second: Ids, value: Values, *, rater: Ids | None = None, draws: int = 999, seed: int = 0
+) -> Transitivity:
+    """Test Bradley and Terry's model against one probability per pair, ties as half a win.
+
+    With ``rater``, a rater's several answers to one pair are not independent: the deviance is divided by their design effect (Rao
+    and Scott 1984).
+    """
+    from scipy.special import expit
+
+    data = as_comparisons(rater, first, second, value)
     check_choices(data.value)
     size = len(data.names)
     cells = add_up(data) if data.size else None
@@ -243,8 +267,9 @@ def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, se
     problem = Problem(cells, BRADLEY_TERRY, size, False, False)
     result = fit(problem)
     total = won + lost
-    probability = 1.0 / (1.0 + np.exp(-problem.differences(result.strengths, 0.0)))
+    probability = expit(problem.differences(result.strengths, 0.0))
     observed = _deviance(won, total, probability)
+    tested = observed / _design_effect(data)
     rng = stream(seed, "comparison", "transitivity")
     larger = 0
     for _ in range(draws):
@@ -254,17 +279,36 @@ def transitivity(first: Ids, second: Ids, value: Values, *, draws: int = 999, se
             type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
         )
         refit = fit(again)
-        fitted = 1.0 / (1.0 + np.exp(-again.differences(refit.strengths, 0.0)))
-        larger += _deviance(drawn, np.rint(total), fitted) >= observed - 1e-9
+        fitted = expit(again.differences(refit.strengths, 0.0))
+        larger += _deviance(drawn, np.rint(total), fitted) >= tested - 1e-9
     return Transitivity(observed, int(cells.first.size), df, (1 + larger) / (1 + draws))
 
 
-def _deviance(won: Floats, total: Floats, probability: Floats) -> float:
-    from scipy.special import xlogy
+def _design_effect(data: Comparisons) -> float:
+    """How much more the shares of pairs vary than independent answers would make them: 1 where nobody judged a pair twice."""
+    if data.rater is None:
+        return 1.0
+    sets = judged_sets(data)
+    clusters, cluster = np.unique(sets.codes * data.raters + data.rater, return_inverse=True)
+    if clusters.size == data.size:
+        return 1.0
+    share = np.bincount(sets.codes, sets.value) / np.bincount(sets.codes)
+    residual = np.bincount(cluster, sets.value - share[sets.codes])
+    raters = np.bincount(clusters // data.raters)
+    several = raters > 1
+    variance = (
+        np.bincount(clusters // data.raters, residual**2)[several]
+        * (raters / np.maximum(raters - 1.0, 1.0))[several]
+    )
+    independent = np.bincount(sets.codes, share[sets.codes] * (1.0 - share[sets.codes]))[several]
+    return max(float(variance.sum() / independent.sum()), 1.0) if independent.sum() > 0 else 1.0
 
-    lost = total - won
+
+def _deviance(won: Floats, total: Floats, probability: Floats) -> float:
+    from scipy.special import rel_entr
+
     expected, missed = total * probability, total * (1 - probability)
-    return 2.0 * float(np.sum(xlogy(won, won / expected) + xlogy(lost, lost / missed)))
+    return 2.0 * float(np.sum(rel_entr(won, expected) + rel_entr(total - won, missed)))
 
 
 def first_choices(value: Values, *, confidence: float = 0.95) -> Estimate:

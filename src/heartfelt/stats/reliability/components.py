@@ -16,29 +16,31 @@ residual) / m for raters who gave m each. The scale reaches zero, so an estimate
 Bounds are those of a chi-square with the degrees of freedom that the jackknife variance on this scale
 implies, never more than what normal effects of so many items or raters would give. Sums and ratios of
 components combine the distances to the bounds of their parts in quadrature (Graybill & Wang, 1980; Zou &
-Donner, 2008). Shares of item and rater move on the log F scale, with Student's t. Careless raters who
-happened not to be on the panel would turn part of the items' variance into residual and add noise of their
-own: items and their share are extended downwards for that, the residual upwards. Profile likelihood and the
-delta method are there by name; they assume normal effects and raters alike.
+Donner, 2008). Shares of item and rater move on the log F scale, with Student's t. All are for raters like these.
+Careless raters who happened not to be on the panel would turn part of the items' variance into residual and add
+noise of their own: ``bound_if_careless`` is how low items and their share, and how high the residual, may then
+be. Profile likelihood and the delta method are there by name; they assume normal effects and raters alike.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters, check_future_raters
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability.crossed import REML, CrossedFit, Quantity, fit_crossed
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.two_way_jackknife import (
+    FOR_ALIKE,
     NAME,
+    USUAL_GAIN,
     Sums,
     TwoWaySpread,
     attentive_pairs,
@@ -48,11 +50,14 @@ from heartfelt.stats.two_way_jackknife import (
     log_ratio,
     moment_components,
     moment_jackknife,
+    normal_log_f,
     on_log_f,
 )
 
 ComponentInterval: TypeAlias = Literal["auto", "jackknife", "profile", "delta", "none"]
 Bounds: TypeAlias = tuple[float, float]
+Reach: TypeAlias = tuple[float, float, float | None]
+"""Lower and upper bound, and the one on the worse side if some future raters are careless."""
 Part: TypeAlias = tuple[float, Bounds]
 """A value and its bounds."""
 
@@ -94,13 +99,16 @@ def variance_components(
     confidence: float = 0.95,
     interval: ComponentInterval = "auto",
     seed: int = 0,
+    future_raters: FutureRaters = "alike",
 ) -> VarianceComponents:
     """Item, rater and residual variance of the ratings by REML, each with an interval.
 
     ``interval``: "auto" is the "jackknife"; "profile" and "delta" are the model's own, "none" leaves them
-    out. ``seed`` matters only where traces are estimated from probes.
+    out. ``seed`` matters only where traces are estimated from probes. ``future_raters``: "careless" widens the
+    jackknife to ``bound_if_careless``.
     """
     _bounds.check_confidence(confidence)
+    check_future_raters(future_raters)
     if interval not in ("auto", "jackknife", "profile", "delta", "none"):
         raise InputError(
             f"No interval here is called '{interval}'.", "Use 'jackknife', 'profile', 'delta' or 'none'."
@@ -112,7 +120,8 @@ def variance_components(
         return VarianceComponents(gone, gone, gone, gone, gone, gone, gone, gone, None, REML, 0, (fit,))
     if interval == "auto" or interval == "jackknife":
         parts = {name: fit.estimate(quantity, confidence, "none") for name, quantity in QUANTITIES.items()}
-        parts = bounded_components(parts, component_bounds(d, fit.variances, confidence), confidence)
+        bounded = bounded_components(parts, component_bounds(d, fit.variances, confidence), confidence)
+        parts = {name: e.for_future_raters(future_raters) for name, e in bounded.items()}
     else:
         parts = {name: fit.estimate(quantity, confidence, interval) for name, quantity in QUANTITIES.items()}
     deviance = fit.fit.step.deviance + (d.size - 1) * float(np.log(2 * np.pi))
@@ -145,19 +154,21 @@ def _notes(fit: CrossedFit) -> tuple[str, ...]:
 
 
 def bounded_components(
-    parts: Mapping[str, Estimate], bounds: Mapping[str, Bounds] | str, confidence: float
+    parts: Mapping[str, Estimate], bounds: Mapping[str, Reach] | str, confidence: float
 ) -> dict[str, Estimate]:
     """Each estimate with its bounds, or with the reason there are none."""
     if isinstance(bounds, str):
         return {name: e if e.is_missing else e.without_interval(bounds) for name, e in parts.items()}
-    name_of = f"{NAME}, log scale"
-    return {
-        name: e if e.is_missing else e.with_interval(*bounds[name], name_of, confidence)
-        for name, e in parts.items()
-    }
+    name_of = f"{NAME}, log scale, {FOR_ALIKE}"
+    out = {}
+    for name, e in parts.items():
+        low, high, careless = bounds[name]
+        bounded = replace(e.with_interval(low, high, name_of, confidence), bound_if_careless=careless)
+        out[name] = e if e.is_missing else bounded
+    return out
 
 
-def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[str, Bounds] | str:
+def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[str, Reach] | str:
     """Two-way jackknife bounds about these estimates (item, rater, residual), or why there are none."""
     jackknife = moment_jackknife(d)
     why = jackknife.why_unsteady()
@@ -183,33 +194,58 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
     items, raters = spreads[0].item_count, spreads[0].rater_count
     attentive = attentive_pairs(raters)
     worse = residual + (1.0 - attentive) * item + careless_share(raters) * total
-    of_item = _moved(item, noise, _chi_square(spreads[0], items, confidence), below=attentive * item)
-    of_rater = _moved(rater, rater_noise, _chi_square(_as_items(spreads[1]), raters, confidence))
-    of_residual = _moved(
-        residual, 0.0, _chi_square(spreads[2], d.size - items - raters, confidence), above=worse
+    # What raters' gains usually do: they scale the items, and their spread is part of the residual.
+    gains = (2.0 * USUAL_GAIN * item / (item + noise)) ** 2 / raters
+    spread_of_gains = 2.0 / max(raters - 1.0, 1.0) * (USUAL_GAIN**2 * item / residual) ** 2
+    noise_variance, df = spreads[2].alike(spread_of_gains)
+    least = spreads[2].items + spread_of_gains
+    reach_item, reach_residual = (
+        _chi_square(*spreads[0].alike(gains), items, confidence),
+        _chi_square(max(noise_variance, least), df, d.size - items - raters, confidence),
     )
-    share = (residual, of_residual), (item + rater, _sum((item, of_item), (rater, of_rater)))
-    of_rest = _rest_bounds((item + rater) / residual, noise / residual, spreads[5], confidence)
-    ends = [_ratio(*share), of_rest]
+    of_item, of_residual = _moved(item, noise, reach_item), _moved(residual, 0.0, reach_residual)
+    low_item, _ = _moved(item, noise, reach_item, below=attentive * item)
+    _, high_residual = _moved(residual, 0.0, reach_residual, above=worse)
+    levels = _as_items(spreads[1])
+    of_rater = _moved(rater, rater_noise, _chi_square(levels.variance, levels.df, raters, confidence))
+
+    def residual_share(of_item: Bounds, of_residual: Bounds) -> Bounds:
+        parts = (residual, of_residual), (item + rater, _sum((item, of_item), (rater, of_rater)))
+        of_rest = _rest_bounds((item + rater) / residual, noise / residual, spreads[5], confidence)
+        (low, high), (low_rest, high_rest) = _ratio(*parts), of_rest
+        return min(low, low_rest), max(high, high_rest)
+
+    if_careless = (low_item, of_item[1]), (of_residual[0], high_residual)
     return {
-        "item": of_item,
-        "rater": of_rater,
-        "residual": of_residual,
-        "error": _sum((rater, of_rater), (residual, of_residual)),
-        "item_share": share_bounds(item / total, n, spreads[3], confidence, attentive),
-        "rater_share": share_bounds(rater / total, m, _at_least(spreads[4]), confidence, 1.0),
-        "residual_share": (min(low for low, _ in ends), max(high for _, high in ends)),
+        "item": (*of_item, low_item),
+        "rater": (*of_rater, None),
+        "residual": (*of_residual, high_residual),
+        "error": (
+            *_sum((rater, of_rater), (residual, of_residual)),
+            _sum((rater, of_rater), (residual, if_careless[1]))[1],
+        ),
+        "item_share": share_bounds(item / total, n, spreads[3], confidence, attentive, 0.0),
+        "rater_share": (*_rater_share(rater / total, m, _at_least(spreads[4]), confidence), None),
+        "residual_share": (*residual_share(of_item, of_residual), residual_share(*if_careless)[1]),
     }
 
 
 def share_bounds(
-    share: float, k: float, spread: TwoWaySpread, confidence: float, attentive: float, floor: float = 0.0
-) -> Bounds:
-    """Bounds of a share on the log F scale of k ratings; unseen careless raters leave ``attentive`` of it."""
+    share: float, k: float, spread: TwoWaySpread, confidence: float, attentive: float, floor: float
+) -> Reach:
+    """Bounds of the items' share on the log F scale of k ratings; unseen careless raters leave ``attentive`` of it."""
     centre = on_log_f(share, k)
     unseen = on_log_f(attentive * share, k) if share > 0 else centre
-    low, high = spread.bounds(centre, confidence, below=centre - unseen)
-    return max(min(from_log_f(low, k), share), floor), max(from_log_f(high, k), share)
+    half = spread.reach_alike(max(-math.expm1(-centre), 0.0), confidence, normal_log_f(spread.item_count, k))
+    away = max(spread.reach_if_careless(centre - unseen, confidence), half)
+    low, careless = (max(min(from_log_f(centre - reach, k), share), floor) for reach in (half, away))
+    return low, max(from_log_f(centre + half, k), share), careless
+
+
+def _rater_share(share: float, k: float, spread: TwoWaySpread, confidence: float) -> Bounds:
+    """Bounds of the raters' share on the log F scale of k ratings each."""
+    low, high = spread.bounds(on_log_f(share, k), confidence)
+    return max(min(from_log_f(low, k), share), 0.0), max(from_log_f(high, k), share)
 
 
 def _at_least(spread: TwoWaySpread) -> TwoWaySpread:
@@ -224,18 +260,16 @@ def _as_items(spread: TwoWaySpread) -> TwoWaySpread:
     return TwoWaySpread(spread.plain_variance, 0.0, 0.0, spread.rater_count, spread.item_count)
 
 
-def _chi_square(spread: TwoWaySpread, levels: float, confidence: float) -> Bounds:
-    """How far the bounds of a log variance lie below and above."""
+def _chi_square(variance: float, df: float, levels: float, confidence: float) -> Bounds:
+    """How far the bounds of a log variance of so many levels lie below and above, from its own variance, known with ``df``."""
     from scipy.special import chdtri
 
     tail = 0.5 - confidence / 2
     least = 2.0 / max(levels - 1.0, 1.0)
     # What goes beyond normal effects is itself estimated: Student's t in place of the normal quantile.
-    ratio = half_width(1.0, spread.df, confidence) / half_width(1.0, 1e9, confidence)
-    variance = least + max(spread.variance - least, 0.0) * ratio**2
-    fewest = max((min(spread.item_count, spread.rater_count) - 1.0) / 2.0, 1.0)
-    df = max(2.0 / variance, fewest)
-    low, high = (math.log(float(chdtri(df, p)) / df) for p in (tail, 1.0 - tail))
+    ratio = half_width(1.0, df, confidence) / half_width(1.0, 1e9, confidence)
+    freedom = max(2.0 / (least + max(variance - least, 0.0) * ratio**2), min((levels - 1.0) / 2.0, 3.0), 1.0)
+    low, high = (math.log(float(chdtri(freedom, p)) / freedom) for p in (tail, 1.0 - tail))
     return low, -high
 
 

@@ -41,7 +41,9 @@ def stepped(single: Estimate, k: float, method: str, exact: bool = False) -> Est
     if exact and single.low is not None and math.isfinite(stepped_up(single.low, k)):
         low = stepped_up(single.low, k)
     high = None if single.high is None else stepped_up(single.high, k)
-    return replace(single, value=value, low=low, high=high, method=method)
+    bound = single.bound_if_careless
+    careless = None if bound is None else stepped_bound(bound, k, value)
+    return replace(single, value=value, low=low, high=high, method=method, bound_if_careless=careless)
 
 
 def reliability_with(single: Estimate | float, k: float) -> Estimate:
@@ -77,7 +79,8 @@ def raters_needed(single: Estimate | float, target: float) -> Estimate:
     """Raters per item needed for a reliability of ``target``, from the reliability of a single rating.
 
     The bounds swap: the upper bound of the reliability gives the lower bound of the number. An upper bound is
-    absent where the reliability may be zero or below, since then no number suffices.
+    absent where the reliability may be zero or below, since then no number suffices. ``bound_if_careless`` is the
+    upper bound if some future raters are careless.
     """
     if not 0.0 < target < 1.0:
         raise InputError(f"A target reliability lies between 0 and 1; got {target}.", "Pass for example 0.8.")
@@ -91,8 +94,11 @@ def raters_needed(single: Estimate | float, target: float) -> Estimate:
     interval = _interval(start)
     if start.low is not None and start.high is not None and start.low <= 0:
         interval += "; no upper bound, since the reliability may be zero"
-    value, low, high = (_needed(r, target) for r in (start.value, start.high, start.low))
-    return replace(start, value=value, low=low, high=high, method=method, interval=interval)
+    ends = (start.value, start.high, start.low, start.bound_if_careless)
+    value, low, high, careless = (_needed(r, target) for r in ends)
+    return replace(
+        start, value=value, low=low, high=high, method=method, interval=interval, bound_if_careless=careless
+    )
 
 
 def _needed(r: float | None, target: float) -> float | None:

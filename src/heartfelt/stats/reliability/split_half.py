@@ -7,21 +7,24 @@ variances, mean of (1/a + 1/b)/2 over mean of 1/n for halves a and b. Halves are
 raters' levels count as error, as in ICC(1,k) and ICC(2,k).
 
 Range: up to 1; may be negative. Items with one rating are left out and counted. Interval: two-way jackknife
-on Fisher's z of the correlation, carried through Spearman-Brown.
+on Fisher's z of the correlation, carried through Spearman-Brown; ``bound_if_careless`` likewise.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.estimate import Estimate, FutureRaters, check_future_raters
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability._splits import split_at_once, split_compiled
 from heartfelt.stats.reliability.spearman_brown import stepped_bound, stepped_up
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.two_way_jackknife import (
+    FOR_ALIKE,
     NAME,
     TwoWaySpread,
     attentive_pairs,
@@ -43,9 +46,11 @@ def split_half(
     splits: int = 100,
     confidence: float = 0.95,
     seed: int = 0,
+    future_raters: FutureRaters = "alike",
 ) -> Estimate:
     """Reliability of the items' mean ratings from random halves of each item's ratings."""
     _bounds.check_confidence(confidence)
+    check_future_raters(future_raters)
     if splits < 1:
         raise InputError(
             f"A split-half reliability needs a split; got splits={splits}.", "Pass splits=100 or more."
@@ -80,10 +85,12 @@ def split_half(
     bounds = _z_bounds(r, [s / splits for s in sums], d, confidence)
     if isinstance(bounds, str):
         return plain.without_interval(bounds)
-    low, high = (float(np.tanh(bound)) for bound in bounds)
-    return plain.with_interval(
-        stepped_bound(low, step, full), stepped_up(high, step), f"{NAME}, Fisher z", confidence
+    low, high, careless = (float(np.tanh(bound)) for bound in bounds)
+    bounded = plain.with_interval(
+        stepped_bound(low, step, full), stepped_up(high, step), f"{NAME}, Fisher z, {FOR_ALIKE}", confidence
     )
+    made = replace(bounded, bound_if_careless=stepped_bound(careless, step, full))
+    return made.for_future_raters(future_raters)
 
 
 def length_factor(per_item: Ints) -> float:
@@ -93,8 +100,10 @@ def length_factor(per_item: Ints) -> float:
     return float(np.mean((1 / a + 1 / (n - a)) / 2) / np.mean(1 / n))
 
 
-def _z_bounds(r: float, without: list[Floats], d: Ratings, confidence: float) -> tuple[float, float] | str:
-    """Bounds of the halves' correlation on Fisher's z, or why there are none."""
+def _z_bounds(
+    r: float, without: list[Floats], d: Ratings, confidence: float
+) -> tuple[float, float, float] | str:
+    """Bounds of the halves' correlation on Fisher's z and the lower one if some are careless, or why there are none."""
     limit = 1.0 - 1e-12
     if abs(r) >= limit:
         return "the halves agree perfectly"
@@ -111,4 +120,6 @@ def _z_bounds(r: float, without: list[Floats], d: Ratings, confidence: float) ->
     spread = TwoWaySpread(of_items, of_raters, of_ratings, item_count, rater_count)
     z = float(np.arctanh(r))
     unseen = float(np.arctanh(attentive_pairs(rater_count) * max(r, 0.0)))
-    return spread.bounds(z, confidence, below=max(z - unseen, 0.0) if r > 0 else 0.0)
+    half = spread.reach_alike(max(r, 0.0) / (1.0 + r), confidence)
+    careless = max(spread.reach_if_careless(max(z - unseen, 0.0) if r > 0 else 0.0, confidence), half)
+    return z - half, z + half, z - careless

@@ -113,11 +113,11 @@ def vote_ceiling(
     if counts.shape[1] == 1:
         counts = np.column_stack([counts, np.zeros(counts.shape[0])])
     points, rows = fit_votes(counts, seed)
-    panels = _panel_sizes(votes)
+    panels = panel_sizes(votes)
     wins = _wins(points, panels, seed)
     of_rows = expected_ratio(wins.max(axis=1), wins.sum(axis=1))
     categories = np.unique(won[won >= 0]) if labels else np.arange(counts.shape[1])
-    quantity = of_rows if metric == "accuracy" else _by_category(wins, categories, metric)
+    quantity = of_rows if metric == "accuracy" else by_category(wins, wins.argmax(axis=1), categories, metric)
     drop = critical / 2.0
     halves = _halves(counts, critical / CHI_SQUARE, seed)
     by_rows = None if halves is None else replace(halves, predicted=_same_winner(points, rows, halves.panels))
@@ -125,7 +125,7 @@ def vote_ceiling(
         value, checked = quantity(rows.spread)[0], by_rows
         low, high = rows.bound(quantity, drop, -1.0), rows.bound(quantity, UPPER_OF_TWO * drop, 1.0)
     else:
-        clearness = fit_clearness(_thinned(counts, votes, seed))
+        clearness = fit_clearness(thinned(counts, votes, seed))
         fits = by_rows is None or by_rows.fits
         both = _Both(clearness, rows, of_rows, counts.shape[1], fits)
         value, low, high = both.accuracy(panels, drop)
@@ -135,7 +135,7 @@ def vote_ceiling(
             checked = by_rows
     value = min(max(value, low), high)
     value, high = min(value + gain / 2.0, 1.0), min(high + gain, 1.0)
-    low, high = _with_chance(value, low, high, labels, confidence)
+    low, high = with_chance(value, low, high, labels, confidence)
     estimate = Estimate(value, method=metric).with_interval(low, high, INTERVAL, confidence)
     return VoteCeiling(estimate, labels, checked)
 
@@ -188,9 +188,7 @@ class _Both:
         return panels[1] @ leader, panels[1] @ outright**power, panels[1] @ same
 
 
-def _with_chance(
-    value: float, low: float, high: float, labels: int, confidence: float
-) -> tuple[float, float]:
+def with_chance(value: float, low: float, high: float, labels: int, confidence: float) -> tuple[float, float]:
     """Bounds widened by the chance of a score on so many labels."""
     from scipy.special import ndtri
 
@@ -205,7 +203,7 @@ def _with_chance(
     return max(value - wider(low), 0.0), min(value + wider(high), 1.0)
 
 
-def _panel_sizes(votes: Ints) -> Panels:
+def panel_sizes(votes: Ints) -> Panels:
     """At most a few panel sizes that stand for all of them, and the share of items with each."""
     sizes, times = np.unique(votes, return_counts=True)
     if sizes.size > PANEL_SIZES:
@@ -238,9 +236,9 @@ def expected_ratio(top: Floats, below: Floats) -> Quantity:
     return quantity
 
 
-def _by_category(wins: Matrix, categories: Ints, metric: CategoryMetric) -> Quantity:
-    """Balanced accuracy or macro F1 over the categories that occur as labels."""
-    answer, outright = wins.argmax(axis=1), wins.sum(axis=1)
+def by_category(wins: Matrix, answer: Ints, categories: Ints, metric: CategoryMetric) -> Quantity:
+    """Balanced accuracy or macro F1 of the answers over the categories that occur as labels."""
+    outright = wins.sum(axis=1)
     parts = []
     for j in categories.tolist():
         asked = wins[:, j]
@@ -256,7 +254,7 @@ def _by_category(wins: Matrix, categories: Ints, metric: CategoryMetric) -> Quan
     return quantity
 
 
-def _thinned(counts: Matrix, votes: Ints, seed: int) -> Matrix:
+def thinned(counts: Matrix, votes: Ints, seed: int) -> Matrix:
     """The counts with no more than ``MOST_VOTES`` votes of any item."""
     many = votes > MOST_VOTES
     if not many.any():
@@ -301,7 +299,7 @@ def _halves(counts: Matrix, inflation: float, seed: int) -> HalfPanels | None:
         return None
     observed = float(agree.sum() / both.sum())
     error = float(np.sqrt(((agree - observed * both) ** 2).sum()) / both.sum() * np.sqrt(inflation))
-    return HalfPanels(observed, observed, error, int((both > 0).sum()), _panel_sizes(half))
+    return HalfPanels(observed, observed, error, int((both > 0).sum()), panel_sizes(half))
 
 
 def _same_winner(points: Matrix, rows: Mixture, panels: Panels) -> float:

@@ -37,6 +37,7 @@ class Estimate(BaseModel):
     method: str = ""
     why_missing: str | None = None
     why_no_interval: str | None = None
+    bound_if_careless: float | None = None
 
 
 class QuestionInfo(BaseModel):
