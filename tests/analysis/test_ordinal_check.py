@@ -10,7 +10,7 @@ import pytest
 from heartfelt.analysis import ordinal_check as module
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.ordinal_check import ordinal_checks, sentence
-from heartfelt.analysis.results import OrdinalCheck
+from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.serialization import from_json, to_json
 from heartfelt.stats.inference import cumulative_link_model
 from tests.analysis.made import answers, snapshot

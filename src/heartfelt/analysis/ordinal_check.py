@@ -19,8 +19,9 @@ import polars as pl
 from heartfelt.analysis.effects import models
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.rating_models import TASTE, tastes
-from heartfelt.analysis.results import MixedEffect, OrdinalCheck, Pair
+from heartfelt.analysis.results import MixedEffect, Pair
 from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
 from heartfelt.wording import listed, p_value, plural
 

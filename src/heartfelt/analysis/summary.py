@@ -15,6 +15,7 @@ from heartfelt.analysis.adjudicated import Adjudicated
 from heartfelt.analysis.answers_used import AnswersUsed
 from heartfelt.analysis.category_results import Categories, FieldAgreement
 from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
+from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.preregistration import Registered
 from heartfelt.analysis.results import (
     OMIT,
@@ -29,7 +30,6 @@ from heartfelt.analysis.results import (
     IntentMeans,
     Kind,
     MixedEffect,
-    OrdinalCheck,
     Outcome,
     Overlap,
     Pair,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
+from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.results import (
     Effect,
     IntentMeans,
     MixedEffect,
-    OrdinalCheck,
     Overlap,
     Pair,
     SystemMeans,
