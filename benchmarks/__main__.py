@@ -17,6 +17,7 @@ ONLY_IF_NAMED = {
     "drafters",
     "finetuning",
     "generating",
+    "ordinal",
     "reliability_coverage",
     "score_intervals",
     "screening",

@@ -1,6 +1,7 @@
 """Screening rules: how often honest raters with natural response styles are flagged, and how often a change is seen.
 
-The tables of docs/screening.md come from ``HEARTFELT_BENCH=full`` (200 studies a cell, about ten minutes); otherwise 20 studies.
+The tables of docs/screening.md come from ``HEARTFELT_BENCH=full`` (200 studies a cell, about twenty minutes); otherwise 20
+studies. ``HEARTFELT_BENCH_PARTS`` names the parts to run: ``lines``, ``changes``, ``power``, ``noisy``, ``styles``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ import os
 import time
 from collections import Counter
 
-from tests.screening.styles import CARELESS, STYLES, Design, changing_study, constant_study, honest_study
+import polars as pl
+from tests.screening.styles import (
+    CARELESS,
+    STYLES,
+    Design,
+    changing_study,
+    constant_study,
+    honest_study,
+    random_study,
+    seven_kinds_study,
+)
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 
@@ -120,8 +131,73 @@ def _lines() -> None:
         print(f"{constant:3}: {hits:.3f} {wrong:.4f}", flush=True)
 
 
+SMALL_PANELS = (
+    Design(8, 30, 8, 7, 2),
+    Design(12, 40, 12, 5, 1),
+    Design(12, 40, 4, 5, 1),
+    Design(12, 40, 12, 7, 1, 1.5),
+    Design(24, 60, 6, 5, 1),
+    Design(24, 60, 24, 9, 1, 2.0),
+)
+
+
+def _power() -> None:
+    print(
+        "One rater who answers at random: share flagged by informativeness, and the power that the rule states"
+    )
+    for design in SMALL_PANELS:
+        hits = wrong = 0
+        stated = 0.0
+        for seed in range(STUDIES):
+            view = RatingsView.of(random_study(design, seed, style="mixed"))
+            table = RULES["informativeness"].apply(view, RuleOptions(seed=seed))
+            names = set(table.filter("flagged")["rater"])
+            hits, wrong = hits + ("r000" in names), wrong + len(names - {"r000"})
+            power = table.filter(pl.col("rater") != "r000")["power"].mean()
+            stated += 0.0 if power is None else float(str(power))
+        honest = STUDIES * (design.raters - 1)
+        print(
+            f"{design}: {hits / STUDIES:.2f}, stated {stated / STUDIES:.2f}; honest {wrong} of {honest}",
+            flush=True,
+        )
+
+
+def _noisy_panels() -> None:
+    print(
+        "Collusion among honest raters with noise of twice the signal, and a change among seven kinds of carelessness"
+    )
+    for design in (
+        Design(24, 60, 24, 5, 1, 2.0),
+        Design(24, 60, 6, 9, 2, 2.0),
+        Design(12, 40, 12, 7, 1, 2.0),
+    ):
+        joined = sum(
+            bool(flagged("collusion", RatingsView.of(honest_study(design, "plain", seed)), seed))
+            for seed in range(STUDIES)
+        )
+        print(f"{design}: raters joined in {joined} of {STUDIES} studies", flush=True)
+    for design in (Design(24, 60, 6), Design(24, 60, 24, 5, 1)):
+        hits = wrong = 0
+        for seed in range(STUDIES):
+            names = flagged("change", RatingsView.of(seven_kinds_study(design, seed)), seed)
+            hits += "r000" in names
+            wrong += sum(int(name[1:]) > 6 for name in names)
+        honest = STUDIES * (design.raters - 7)
+        print(f"{design}: half-way {hits} of {STUDIES}; honest {wrong} of {honest}", flush=True)
+
+
+PARTS = {
+    "lines": _lines,
+    "changes": _changes,
+    "power": _power,
+    "noisy": _noisy_panels,
+    "styles": _styles,
+}
+
+
 def main() -> None:
-    for part in (_lines, _changes, _styles):
+    chosen = os.environ.get("HEARTFELT_BENCH_PARTS", " ".join(PARTS)).split()
+    for part in (PARTS[name] for name in chosen):
         begun = time.perf_counter()
         part()
         print(f"({time.perf_counter() - begun:.0f} s)")

@@ -52,7 +52,7 @@ class TestContracts:
         )
         with pytest.raises(InputError) as caught:
             RATINGS.check(two, "f")
-        assert "number repeated presentations" in caught.value.fix
+        assert "Number repeated presentations" in caught.value.fix
         RATINGS.check(two.with_columns(repeat=pl.Series([0, 1])), "f")
         RATINGS.check(two.with_columns(rater=pl.lit(None, pl.String)), "f")
 

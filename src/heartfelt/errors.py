@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 _ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
+_NEEDS_QUOTES = re.compile(r"[\s;|&<>*?()$\"'`\\]")
 
 
 class HeartfeltError(Exception):
@@ -52,7 +55,8 @@ def as_option(name: str, value: str) -> str:
     ``scale={"valence": …}``.
     """
     if is_on_command_line():
-        return f"--map {name}={value}"
+        setting = f"{name}={value}"
+        return f"--map {shlex.quote(setting) if _NEEDS_QUOTES.search(setting) else setting}"
     family, dot, key = name.partition(".")
     return f'{family}={{"{key}": "{value}"}}' if dot else f'{name}="{value}"'
 

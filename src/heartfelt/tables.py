@@ -89,10 +89,10 @@ class Contract:
         doubled = known.filter(known.is_duplicated())
         if doubled.height:
             first = ", ".join(f"{name} '{doubled[name][0]}'" for name in key)
-            repeats = "; number repeated presentations in a column 'repeat'" if self.name == "ratings" else ""
+            repeats = "Number repeated presentations in a column 'repeat'. " if self.name == "ratings" else ""
             raise InputError(
                 f"{where}: {doubled.height} rows of {self.name} share their key; the first is {first}.",
-                f"Keep one row per {' x '.join(key)}{repeats}.",
+                f"{repeats}Keep one row per {' x '.join(key)} where they are copies.",
             )
 
 

@@ -128,6 +128,11 @@ def test_the_bottom_line_and_chance(clips: Analysis) -> None:
     assert "Systems differ in valence and arousal" in first
     assert "41% of the stimuli" in first
     assert "(chance 23%)" in first
+    assert (
+        "20 of 111 raters are flagged, some for two reasons: 18 with answers unrelated to the stimuli"
+        in first
+    )
+    assert "13 in 6 groups with parallel answers" in first
     assert summary_of(clips)["quadrants"]["hit_rate_by_chance"]["p"] < 0.001
 
 

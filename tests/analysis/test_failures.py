@@ -41,6 +41,7 @@ PARTS = [
     ("variance_tables", "anova"),
     ("pairwise", "pairwise"),
     ("rating_models", "mixed"),
+    ("ordinal_checks", "ordinal"),
     ("system_means", "systems"),
     ("intent_means", "intents"),
     ("quadrants", "quadrants"),

@@ -125,6 +125,22 @@ def test_votes_of_unknown_raters() -> None:
 
 
 @pytest.mark.slow
+def test_ties_and_the_number_of_ratings_are_said_without_inventing_raters() -> None:
+    """Eight clear items with twelve votes, eight with six that are tied: counts depend on the answers, and nobody is known."""
+    votes = {f"a{i}": "joyful" for i in range(8)} | {f"b{i}": "calm" for i in range(8)}
+    rows = [
+        (None, item, "emotion", 0.0 if k < 11 else 1.0) for item in votes if item[0] == "a" for k in range(12)
+    ]
+    rows += [(None, item, "emotion", float(2 + k % 2)) for item in votes if item[0] == "b" for k in range(6)]
+    table = pl.DataFrame({"stimulus": list(votes)})
+    verdict = " ".join(summary_of(analyze(snapshot("categories", table, rows), QUICK))["verdict"])
+    assert "8 of 16 labels are missing because the most frequent answers are tied" in verdict
+    assert "How many ratings a stimulus has depends on its answers" in verdict
+    assert "within raters" not in verdict
+    assert "within cells" not in verdict
+
+
+@pytest.mark.slow
 def test_numbers_of_unknown_raters_have_a_one_way_reliability() -> None:
     table = stimuli(24)
     rows = [(None, *row[1:]) for row in answers("opinion", table)]

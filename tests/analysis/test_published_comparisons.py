@@ -49,6 +49,12 @@ def test_musav(shared_data: Path) -> None:
     by_pair = (counts["same"] / counts["every"]).mean()
     assert float(result.agreement.two_answers) == pytest.approx(by_pair, abs=0.01)
     assert not analysis.panel.dropped
+    # Counted by hand from the file: 1,742 pairs have two or more answers for one song, 193 for a tie.
+    assert (result.agreement.with_majority, result.agreement.majority_tie) == (1935, 193)
+    first = analysis.summary.verdict_groups.bottom_line
+    assert first.startswith(
+        "In arousal, 84% of 2,084 pairs of stimuli have a majority for one of the two; the best"
+    )
 
 
 def test_vgmidi(shared_data: Path) -> None:
@@ -58,3 +64,12 @@ def test_vgmidi(shared_data: Path) -> None:
     assert sum(len(each.stimuli) for each in traces.values()) == 198
     assert analysis.courses.height == 198
     assert not any(each.timed for each in traces.values())
+    odd = {name: (each.constant, each.overlong, each.duplicate) for name, each in traces.items()}
+    assert odd == {"valence": (64, 2, 1), "arousal": (68, 2, 0)}  # counted by hand from the file
+    assert analysis.summary.verdict_groups.bottom_line.startswith(
+        "Raters hardly share the course over time (concordance of two raters: valence .03 and arousal .03), and only the mean per"
+        " stimulus is usable"
+    )
+    raters = " ".join(analysis.summary.verdict_groups.raters)
+    assert "1,519 people (inferred from equal questionnaires: the source has no ids) gave" in raters
+    assert "No rater is flagged: 1 of 13 rules could be applied (flat-trace to 2 of 1,519 raters)" in raters

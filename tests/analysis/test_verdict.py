@@ -64,7 +64,7 @@ def test_the_bottom_line_comes_first_and_the_rest_is_grouped(noise: Analysis) ->
 def test_ratings_without_information_are_the_first_sentence(noise: Analysis) -> None:
     first = summary_of(noise)["verdict"][0]
     assert first.startswith("The ratings carry no detectable information about the stimuli")
-    assert "always give the same answer (3 of 15 do)" in first
+    assert "(3 of the 15 raters with 5 or more answers to a question always give the same answer)" in first
     assert "mixed up" in first
     assert "out of step" in first
     assert "which includes zero" in group(noise, "reliability")

@@ -167,3 +167,8 @@ def test_the_second_and_third_line_of_a_qualtrics_export_are_not_rows(tmp_path: 
     file.write_text("\n".join([lines[0], "R_0,1,2", "R_9,{x},3", *lines[3:]]), encoding="utf-8")
     assert open_delimited(file).scan().collect().height == 4, "three plain lines are a header and two rows"
     assert open_delimited(file).notes == ()
+
+
+def test_a_quote_inside_a_cell_is_a_character(tmp_path: Path) -> None:
+    read_back = read(tmp_path, b'size,name\n5" disk,a\n"7"" reel","b, c"\n3",d\n')
+    assert read_back == {"size": ['5" disk', '7" reel', '3"'], "name": ["a", "b, c", "d"]}

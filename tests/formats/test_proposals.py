@@ -267,3 +267,19 @@ def test_a_table_of_nothing_rated_is_refused(tmp_path: Path) -> None:
         heartfelt.read(path)
     assert "--format" not in caught.value.fix
     assert re.search(r"heartfelt\.read\('.*', FORMAT\)", caught.value.fix)
+
+
+def test_captions_serve_as_keys_where_nothing_else_names_the_stimulus() -> None:
+    rows = [
+        (f"l{r}", f"{'a dog barks and rain falls ' * 9}{s}", s % 3, 1 + (r + s) % 9)
+        for r in range(4)
+        for s in range(6)
+    ]
+    frame = pl.DataFrame(rows, schema=["listener", "caption", "split", "score"], orient="row")
+    proposal = propose(frame)
+    assert proposal is not None
+    assert {guess.role: guess.column for guess in proposal.guesses}["stimulus"] == "caption"
+    assert "stimulus" in proposal.doubts
+    with pytest.raises(UnclearTableError, match="'is_anchor' seems to mark anchors") as caught:
+        heartfelt.read(frame.with_columns(is_anchor=pl.col("split") == 0))
+    assert "stimulus='caption'" in caught.value.fix

@@ -207,6 +207,17 @@ def test_mixed_models(felt: Report) -> None:
             holds(shown[column], row["variances"][source])
 
 
+def test_ordinal_check(felt: Report) -> None:
+    table = felt.table("Cumulative logit models")
+    assert len(table.rows) == len(felt.summary["ordinal"]) > 0
+    for cells, row in zip(table.rows, felt.summary["ordinal"], strict=True):
+        shown = dict(zip(table.columns, cells, strict=True))
+        assert shown["F"].text == number(round(row["F"], 2))
+        assert shown["p"].text == p_value(row["p"])
+        assert shown["p as numbers"].text == p_value(row["p_interval"])
+        assert shown["pairs decided alike"].text == f"{row['pairs_alike']} of {row['pairs']}"
+
+
 def test_systems_and_intents(felt: Report) -> None:
     table = felt.table("Systems, with 95% intervals")
     assert len(table.rows) == len(felt.summary["systems"]) == 6

@@ -162,3 +162,36 @@ def constant_study(design: Design, seed: int, constant: int, answer: float | Non
         mine = rng.integers(1, design.points + 1, design.questions) if answer is None else answer
         given[rater][:] = mine
     return as_snapshot(design, shown, given)
+
+
+def random_study(design: Design, seed: int, many: int = 1, style: str = "plain") -> Snapshot:
+    """A study whose first ``many`` raters pick any point; of the others 40% answer in a style."""
+    rng = np.random.default_rng([seed, 4])
+    shown, latent = latent_answers(design, rng)
+    given = []
+    for rater, own in enumerate(latent):
+        mine = style if rng.random() < 0.4 else "plain"
+        if mine == "mixed":
+            mine = str(rng.choice(STYLES[:-1]))
+        answers = on_scale(styled(own, mine, rng), design.points, coarse=mine == "coarse")
+        size = (design.trials, design.questions)
+        given.append(careless(size, "random", answers, design.points, rng) if rater < many else answers)
+    return as_snapshot(design, shown, given)
+
+
+KINDS = ("half-way", "random", "own", "constant", "centre", "pattern", "copy")
+
+
+def seven_kinds_study(design: Design, seed: int) -> Snapshot:
+    """A study whose first seven raters are careless in seven ways, ``KINDS`` in this order."""
+    rng = np.random.default_rng([seed, 5])
+    shown, latent = latent_answers(design, rng)
+    given = [on_scale(own, design.points) for own in latent]
+    half, size = design.trials // 2, (design.trials, design.questions)
+    given[0][half:] = careless((design.trials - half, size[1]), "random", given[0], design.points, rng)
+    for rater, kind in enumerate(KINDS[1:4], 1):
+        given[rater] = careless(size, kind, given[rater].copy(), design.points, rng)
+    given[4] = np.clip((design.points + 1) / 2 + rng.integers(-1, 2, size), 1, design.points)
+    given[5][:] = 1 + (2 * np.arange(design.trials)[:, None] + rng.integers(design.points)) % design.points
+    given[6] = given[10].copy()
+    return as_snapshot(design, shown, given)

@@ -10,7 +10,7 @@ from scipy import stats
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening.rules.change import fisher_combined, session_of
 from heartfelt.snapshot import Snapshot
-from tests.screening.styles import Design, changing_study, honest_study
+from tests.screening.styles import Design, changing_study, honest_study, seven_kinds_study
 
 DESIGN = Design(24, 60, 6)
 
@@ -108,3 +108,35 @@ def test_the_timing_test_holds_its_level() -> None:
         [table(honest_study(DESIGN, "mixed", seed), seed)["p"].to_numpy() for seed in range(12)]
     )
     assert (p < 0.1).mean() < 0.14
+
+
+@pytest.mark.slow
+def test_careless_raters_do_not_hide_who_stops_half_way() -> None:
+    """The parts of everybody's session are what they are without the raters whose answers carry no information."""
+    snap = seven_kinds_study(DESIGN, 8)
+    careless = [
+        name
+        for rule in ("informativeness", "straight-lining")
+        for name in RULES[rule].apply(snap).filter("flagged")["rater"]
+    ]
+    assert len(careless) >= 4
+    others = snap.ratings.filter(~pl.col("rater").is_in(careless))
+    alone = table(Snapshot.build(snap.study, stimuli=snap.stimuli, ratings=others))
+    mine = table(snap).filter(~pl.col("rater").is_in(careless))
+    assert mine["value"].to_list() == pytest.approx(alone["value"].to_list())
+    assert mine.filter("flagged")["rater"].to_list() == ["r000"]
+
+
+def test_a_view_without_some_raters_is_that_of_the_others() -> None:
+    view = RatingsView.of(honest_study(Design(6, 20, 6), "plain", 1))
+    out = view.without(np.arange(6) == 2)
+    assert out.raters == view.raters
+    assert sorted(set(out.rater.tolist())) == [0, 1, 3, 4, 5]
+    assert [block.rater for block in out.blocks()] == [0, 1, 3, 4, 5]
+    rows = view.rater != 2
+    for name in ("rater", "stimulus", "question", "trial", "value", "repeat"):
+        assert np.array_equal(getattr(out, name), getattr(view, name)[rows])
+    alone = view.channels.rater == 0
+    assert not np.allclose(
+        out.consensus.prediction[out.channels.rater == 0], view.consensus.prediction[alone]
+    )

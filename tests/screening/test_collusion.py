@@ -8,12 +8,13 @@ from heartfelt import simulate
 from heartfelt.screening import RULES, RatingsView, RuleOptions
 from heartfelt.screening import sequences as sequences_module
 from heartfelt.screening._kernels_alignment import align, path, surrogate_scores
-from heartfelt.screening.rules.collusion import ParallelPairs, equal_by_chance, parallel_pairs
+from heartfelt.screening.rules.collusion import ParallelPairs, _Comparison, equal_by_chance, parallel_pairs
 from heartfelt.screening.sequences import Sequences, comparable_sequences
 from heartfelt.simulate import DesignOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.triples import Floats
 from tests.screening.planted import long, noise, planted, snapshot, study
+from tests.screening.styles import Design, honest_study
 
 SOURCE = "Smith and Waterman (1981), written out over the full matrix with no band trick"
 HOW = (4, 3.0, 0.7)
@@ -279,3 +280,36 @@ def test_why_a_sequence_is_not_compared() -> None:
         "still": "the answers do not vary",
         "short": "fewer than 12 trials",
     }
+
+
+@pytest.mark.parametrize(("trials", "judged"), [(13, False), (40, True)])
+def test_answers_too_few_to_tell_a_copy_from_chance_are_not_judged(trials: int, judged: bool) -> None:
+    """Among 24 raters an exact copy of 13 answers to one question could be chance; one of 40 could not."""
+    table = RULES["collusion"].apply(honest_study(Design(24, trials, 6, 5, 1), "plain", 1))
+    assert (table["why_missing"].null_count() == 24) == judged
+    if not judged:
+        assert table["why_missing"].drop_nulls().str.contains("exact copy").any()
+
+
+def test_an_exact_copy_has_the_score_of_its_alignment() -> None:
+    view = RatingsView.of(honest_study(Design(6, 20, 3), "plain", 1))
+    sequences = comparable_sequences(view)
+    assert isinstance(sequences, Sequences)
+    comparison = _Comparison(view, sequences, 15, RULES["collusion"].complete(RuleOptions()))
+    scores = comparison.exact_copies(sequences.raw)
+    for rater in range(6):
+        own = sequences.of(rater)
+        weight = float(comparison.alignment.pair_weight(*[sequences.covariance[rater]] * 2))
+        here = np.arange(len(own))
+        assert scores[rater] == pytest.approx(align(own, own, here, here + 100, comparison.how, weight))
+
+
+def test_parallel_answers_count_from_a_fifth_of_the_level_on() -> None:
+    """Two honest raters of a noisy panel whose likeness is beyond 5% of such panels, and not beyond 1%."""
+    table = pairs_of(honest_study(Design(24, 60, 24, 5, 1, 2.0), "plain", 5), 5).table
+    like = table.filter(
+        (pl.col("p_adjusted") < 0.05) & (pl.col("p_residual") < 0.05) & (pl.col("elsewhere") < 0.6)
+    )
+    assert like.height == 1
+    assert like["p_adjusted"].item() > 0.01
+    assert not like["copies"].item()

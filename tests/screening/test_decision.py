@@ -157,7 +157,7 @@ def test_a_pair_at_the_level_of_either_test_is_not_joined(
     assert isinstance(sequences, Sequences)
     assert not sequences.shared_order
     comparison = _Comparison(view, sequences, 1, options)
-    tails = iter([share * options.alpha, residual])
+    tails = iter([share * comparison.level, residual])
     monkeypatch.setattr("heartfelt.screening.rules.collusion._tail", lambda *_: next(tails))
     monkeypatch.setattr("heartfelt.screening._alignment.best_elsewhere", lambda *_: 0.0)
     assert comparison.examine(0, 1)["copies"] == joined

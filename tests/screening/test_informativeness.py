@@ -13,6 +13,7 @@ from heartfelt.screening.rules.informativeness import _posterior, effects, two_k
 from heartfelt.simulate import DesignOptions
 from heartfelt.stats.triples import Floats
 from tests.screening.planted import long, noise, of_kind, planted, snapshot
+from tests.screening.styles import Design, random_study
 
 SOURCE = "all pairings of a small block, listed one by one"
 RULE = RULES["informativeness"]
@@ -225,3 +226,22 @@ def test_a_chance_of_no_information_is_never_quite_zero() -> None:
     chance = _posterior(np.array([0.0, 3.0, 80.0]), weight, 0.1, 1.0, 0.3)
     assert chance[0] > 0.5 > chance[1] > chance[2]
     assert chance[2] == pytest.approx(np.exp(-700.0), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_the_power_that_is_stated_is_that_which_is_found() -> None:
+    """``python -m benchmarks screening`` has more designs: 0.63 of 200 raters in this one, where 0.64 is stated."""
+    design, hits, stated = Design(12, 40, 12, 5, 1), 0, 0.0
+    for seed in range(12):
+        table = RULES["informativeness"].apply(random_study(design, seed), RuleOptions(seed=seed))
+        row = table.filter(pl.col("rater") == "r000").row(0, named=True)
+        hits, stated = hits + row["flagged"], stated + row["power"]
+        assert 0 <= row["power"] <= 0.99
+    assert hits / 12 == pytest.approx(stated / 12, abs=0.4)
+
+
+def test_a_panel_that_cannot_be_judged_states_no_power() -> None:
+    design = Design(12, 7, 12, 5, 1)
+    table = RULES["informativeness"].apply(random_study(design, 0))
+    assert table["power"].null_count() == table.height
+    assert RULES["spread"].apply(random_study(design, 0))["power"].null_count() == 12

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.screening.rules.informativeness import two_kinds
+from heartfelt.screening.rules.informativeness import _posterior, two_kinds
 from tests.screening.planted import noise
 
 
@@ -67,3 +67,16 @@ def test_the_limit_is_where_the_posterior_is_reached() -> None:
     low = np.tanh(effect) < limit
     assert np.array_equal(low[sure], (result.posterior >= 0.9)[sure])
     assert limit[1] > limit[0]
+
+
+def test_power_is_the_share_of_raters_without_information_that_is_flagged() -> None:
+    rng = noise(5)
+    kinds = two_kinds(np.append(rng.normal(0.7, 0.2, 11), 0.0), np.full(12, 37.0))
+    weight = np.array([15.0, 37.0, 150.0])
+    power = kinds.power(weight, 0.9, 0.01)
+    for own, stated in zip(weight.tolist(), power.tolist(), strict=True):
+        z = rng.standard_normal(20_000)
+        chance = _posterior(z / np.sqrt(own), np.full(z.size, own), kinds.share, kinds.centre, kinds.spread)
+        assert stated == pytest.approx(np.mean((chance >= 0.9) & (np.abs(z) < 2.5758)), abs=0.015)
+    assert power[0] < power[1] < power[2]
+    assert 0.05 < power[1] < 0.95

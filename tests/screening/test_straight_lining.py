@@ -92,6 +92,18 @@ def test_one_answer_may_be_right_where_the_others_agree_on_nothing() -> None:
     assert table["why_missing"].drop_nulls().len() == 20
 
 
+@pytest.mark.parametrize(("constant", "judged"), [(5, True), (6, False)])
+def test_from_half_the_raters_on_one_answer_may_be_right(constant: int, judged: bool) -> None:
+    """Twelve raters of whom five or six settle on one answer; the others answer at random."""
+    rng = np.random.default_rng(4)
+    shown = [rng.permutation(40) for _ in range(12)]
+    given = [rng.integers(1, 10, (40, 1)).astype(np.float64) for _ in range(12)]
+    for own in given[:constant]:
+        own[:] = 5.0
+    snap = as_snapshot(Design(12, 40, 12, questions=1), shown, given)
+    assert flagged(snap) == (first(constant) if judged else set())
+
+
 def test_one_question_left_at_its_default_is_not_straight_lining() -> None:
     design = Design(24, 60, 24)
     rng = np.random.default_rng(2)

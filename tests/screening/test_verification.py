@@ -8,7 +8,12 @@ import pytest
 from scipy import stats
 
 from heartfelt.screening import RULES, RatingsView, RuleOptions, screen
-from heartfelt.screening.rules.verification import advise_planting, at_least, detection_power
+from heartfelt.screening.rules.verification import (
+    _tolerated,
+    advise_planting,
+    at_least,
+    detection_power,
+)
 from heartfelt.snapshot import Snapshot
 from tests.screening.verifying import Panel, drafted_study, verified_panel
 
@@ -57,6 +62,14 @@ def test_power_is_the_share_that_is_found() -> None:
     hits = sum("r000" in flagged(Panel(images=20, raters=12), seed) for seed in range(40))
     expected = detection_power(0.05, 140, 12)
     assert hits / 40 == pytest.approx(expected, abs=3 * (expected * (1 - expected) / 40) ** 0.5)
+
+
+@pytest.mark.parametrize(("stampers", "tolerated"), [(1, 0.2), (2, 0.6)])
+def test_from_half_the_raters_on_those_who_accept_everything_count(stampers: int, tolerated: float) -> None:
+    """Four raters meet ten planted drafts each; a careful one accepts two."""
+    accepted = [10] * stampers + [2] * (4 - stampers)
+    counts = pl.DataFrame({"rater": list("abcd"), "field": "f", "n": [10] * 4, "k": accepted})
+    assert counts.with_columns(_tolerated(0.2))["tolerated"][3] == pytest.approx(tolerated)
 
 
 def test_too_few_planted_drafts_are_no_evidence() -> None:

@@ -189,10 +189,10 @@ class TestContracts:
 
     def test_only_ratings_are_advised_to_number_repeats(self) -> None:
         twice = pl.DataFrame({"rater": ["a", "a"]})
-        with pytest.raises(InputError, match=r"Keep one row per rater\.$"):
+        with pytest.raises(InputError, match=r"Keep one row per rater where they are copies\.$"):
             RATERS.check(twice, "x")
         rated = ratings(("a", "s", "q", 1.0), ("a", "s", "q", 2.0))
-        with pytest.raises(InputError, match="number repeated presentations in a column 'repeat'"):
+        with pytest.raises(InputError, match="Number repeated presentations in a column 'repeat'"):
             RATINGS.check(rated, "x")
 
     def test_ids_are_text_however_they_were_read(self) -> None:

@@ -23,6 +23,7 @@ from heartfelt.analysis.quadrants import chance_of_hits, confusion
 from heartfelt.analysis.reliability import for_future_raters
 from heartfelt.analysis.results import Agreement, BreakdownRow, IntentConfusion, PriorAgreement, Reliability
 from heartfelt.stats._bounds import wilson
+from heartfelt.stats.aggregate.central import TIED
 from heartfelt.stats.agreement import (
     alpha,
     cohen_kappa,
@@ -68,6 +69,8 @@ def agreement(
         else:
             gone = Estimate.missing(question.why_no_raters or question.why_empty)
             made = Agreement(gone, gone, gone)
+        asked = question.members if pooled else [question.id]
+        labels = material.labels.table.filter(pl.col("question").is_in(asked))
         trust = reliability.get(question.id)
         ordered = trust is not None and question.level == "ordinal" and len(question.categories) > 2
         out[question.id] = replace(
@@ -75,6 +78,8 @@ def agreement(
             leading="alpha_ordinal" if ordered else "fleiss_kappa",
             alpha_ordinal=trust.alpha_ordinal if trust is not None and ordered else None,
             n_questions=len(question.members) if pooled else None,
+            n_items=labels.height,
+            n_tied=labels.filter(pl.col("why_missing") == TIED).height,
         )
     return out or None
 

@@ -35,6 +35,7 @@ from heartfelt.analysis.means import (
     system_means,
 )
 from heartfelt.analysis.methods_text import methods, results
+from heartfelt.analysis.ordinal_check import ordinal_checks
 from heartfelt.analysis.preregistration import (
     Preregistration,
     Registered,
@@ -192,6 +193,7 @@ def analyze(
         pairwise=(*rated.pairs, *own.pairwise) if own.pairwise else own.pairwise,
         mixed=rated.effects,
         equivalence=rated.equivalence if margin else None,
+        ordinal=guard("ordinal", (), ordinal_checks, material, rated.effects, rated.pairs),
         questions=guard("questions", (), question_means, scores),
         systems=own.systems,
         intents=guard("intents", (), intent_means, scores),
@@ -370,6 +372,7 @@ def _reasons(material: Material) -> dict[str, str]:
         "anova": f"there is nothing to compare: {no_system}, and no intents differ",
         "pairwise": f"there are no pairs to compare: {no_system}",
         "mixed": f"there is nothing to compare, or no question is answered with numbers: {no_system}",
+        "ordinal": "no question on a rating scale has a model of its ratings that tests systems",
         "questions": nothing_asked,
         "systems": "the stimuli name no systems",
         "intents": "the stimuli have no intents, or no answers that can be averaged",

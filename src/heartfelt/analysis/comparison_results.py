@@ -70,6 +70,8 @@ class PairAgreement:
     judged_twice: int
     with_majority: int
     """Pairs with two or more answers of which one is more frequent than the others."""
+    majority_tie: int
+    """Those of them whose most frequent answer is a tie."""
     unanimous: Estimate
     two_answers: Estimate
     """Probability that two answers to the same pair are the same."""
@@ -229,3 +231,9 @@ class TraceQuestion:
     lags: Mapping[str, Estimate]
     """By rater: the mean over stimuli of how much later than the others the rater moves."""
     stimuli: tuple[TraceStimulus, ...]
+    constant: int = 0
+    """Traces with one value from start to end."""
+    overlong: int = 0
+    """Traces longer than most of the same stimulus."""
+    duplicate: int = 0
+    """Traces that move and are equal to an earlier one of the same stimulus by another rater."""

@@ -281,8 +281,14 @@ def oriented(pairs: pl.DataFrame) -> pl.DataFrame:
 def _agreement(made: Contest) -> PairAgreement:
     answers = oriented(made.pairs)
     votes = answers.group_by("item", "value").len().group_by("item")
-    per_pair = votes.agg(pl.sum("len").alias("n"), (pl.col("len") == pl.max("len")).sum().alias("leading"))
+    most = pl.col("len") == pl.max("len")
+    per_pair = votes.agg(
+        pl.sum("len").alias("n"),
+        most.sum().alias("leading"),
+        (pl.col("value").filter(most) == 0.5).any().alias("tie"),
+    )
     twice = per_pair.filter(pl.col("n") > 1)
+    majority = twice.filter(pl.col("leading") == 1)
     table, known = answers, None
     if not answers["rater"].null_count():
         table = answers.unique(["rater", "item"], keep="first", maintain_order=True)
@@ -291,7 +297,8 @@ def _agreement(made: Contest) -> PairAgreement:
     return PairAgreement(
         per_pair.height,
         twice.height,
-        twice.filter(pl.col("leading") == 1).height,
+        majority.height,
+        int(majority["tie"].sum()),
         exact.unanimous,
         exact.pairwise,
         stats.leave_one_out(known, table["item"], table["value"]).accuracy,

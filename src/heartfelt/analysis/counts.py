@@ -3,10 +3,10 @@
 A *rating* is counted as published studies count it: one rater's answers to one stimulus at one presentation, however
 many questions were asked together; where the study lists which question is asked of which stimulus, and neither order
 nor time is known, each answer is one; where stimuli were judged together, one rater's answers to a set are one. A rater is
-*constant* who gave one and the same answer to at least five stimuli
-under a question and varied under none. Whether the number of ratings of an item depends on its answers is tested per
-question (``stats.inference.count_dependence``), with Holm's correction over all tests at 1%: in at most one honest
-study of a hundred is any of them significant.
+*constant* who gave one and the same answer to at least five stimuli under a question and varied under none; they are
+counted among the raters with five or more answers to a question. Whether the number of ratings of an item depends on
+its answers is tested per question (``stats.inference.count_dependence``), with Holm's correction over all tests at 1%:
+in at most one honest study of a hundred is any of them significant.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import polars as pl
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.results import Checks, Counts, CountTest, CountTests
+from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.snapshot.snapshot import probe_counts
 from heartfelt.stats.inference import CountDependence, count_dependence, holm
 from heartfelt.tables import answered
 
-LEAST_ANSWERS = 5
 CONFIDENCE = 0.99
 
 

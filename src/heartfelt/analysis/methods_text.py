@@ -41,6 +41,8 @@ def collected(summary: Summary, study: Study) -> str:
     if not c.answers:
         return f"Published means of {rated} on {names} were analysed; no single ratings were available."
     who = plural(c.raters, "rater") if c.raters else "Raters whose identity was not recorded"
+    inferred = summary.source.inferred_raters
+    who += f" (inferred from {inferred})" if inferred else ""
     spread = ""
     per = {int(n): items for n, items in c.ratings_per_item.items()}
     if per:
@@ -146,6 +148,11 @@ def tests(summary: Summary) -> Iterator[str]:
     if summary.equivalence:
         margin = number(summary.equivalence[0].margin, 2)
         yield f"equivalence of systems within {margin} points was tested by two one-sided tests in the same model (Holm)"
+    if any(check.p is not None for check in summary.ordinal or ()):
+        yield (
+            "as a check, cumulative logit models with the same factors and random effects (maximum likelihood, Laplace"
+            " approximation) took the ratings for ordered categories"
+        )
 
 
 def comparison_methods(summary: Summary) -> Iterator[str]:

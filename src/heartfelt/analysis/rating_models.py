@@ -30,7 +30,7 @@ from heartfelt.analysis.results import MixedEffect, Pair, SystemEquivalence
 from heartfelt.analysis.two_way import Changes, joint_test
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import MixedResult, Pairwise, holm, mixed_model
-from heartfelt.stats.inference.mixed import TOO_LARGE
+from heartfelt.stats.inference.random_intercepts import TOO_LARGE
 
 TASTE = "rater x system"
 RANDOM = " + (1 | rater) + (1 | stimulus)"

@@ -29,6 +29,7 @@ from heartfelt.analysis.results import (
     IntentMeans,
     Kind,
     MixedEffect,
+    OrdinalCheck,
     Outcome,
     Overlap,
     Pair,
@@ -293,6 +294,7 @@ class Summary:
     anova: tuple[Effect, ...] | None
     pairwise: tuple[Pair, ...] | None
     mixed: tuple[MixedEffect, ...] | None
+    ordinal: tuple[OrdinalCheck, ...] | None = None
     equivalence: tuple[SystemEquivalence, ...] | None = field(default=None, metadata=OMIT)
     questions: tuple[QuestionMeans, ...] | None
     systems: tuple[SystemMeans, ...] | None

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import polars as pl
+
 from heartfelt.analysis.comparison_results import TraceQuestion, TraceStimulus
-from heartfelt.labels.courses import aligned, is_timed, trace_questions
+from heartfelt.labels.courses import aligned, first_traces, is_timed, trace_questions
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats._bounds import with_t
 from heartfelt.stats.estimate import Estimate
@@ -46,7 +48,31 @@ def _question(snapshot: Snapshot, question: str) -> TraceQuestion:
         over_stimuli([each.one_rater for each in stimuli]),
         {rater: _lag(lags.get(rater, []), timed) for rater in raters},
         stimuli,
+        *_odd_traces(snapshot, question, timed),
     )
+
+
+def _odd_traces(snapshot: Snapshot, question: str, timed: bool) -> tuple[int, int, int]:
+    """How many traces never move, are longer than most of their stimulus, or repeat an earlier one that moves.
+
+    Traces in seconds end when a rater stops the clip, so only lengths in beats or bars are compared.
+    """
+    samples = pl.col("samples")
+    table = first_traces(snapshot, question).select(
+        "stimulus",
+        samples.list.len().alias("length"),
+        (samples.list.drop_nulls().list.n_unique() > 1).alias("moves"),
+        samples.cast(pl.List(pl.String)).list.join(" ", ignore_nulls=False).alias("course"),
+    )
+    usual = pl.col("length").mode().min().over("stimulus")
+    repeated = pl.struct("stimulus", "course").is_first_distinct().not_()
+    counts = table.select(
+        (~pl.col("moves")).sum(),
+        pl.lit(0) if timed else (pl.col("length") > usual).sum(),
+        (pl.col("moves") & repeated).sum().alias("repeated"),
+    )
+    constant, overlong, duplicate = (int(count) for count in counts.row(0))
+    return constant, overlong, duplicate
 
 
 def _stimulus(name: str, data: Traces, timed: bool) -> TraceStimulus:

@@ -35,6 +35,8 @@ LEAST_RELIABLE = 0.7
 SINGLE_ITEM_RELIABILITY = 0.9
 WIDEST = 0.5
 LEAST_CEILING = 0.05
+NOTABLE_FLAGGED = 0.05
+"""From this share of the raters on, those flagged are part of the bottom line."""
 MOST_RATERS = 1000
 MOST_NAMED = 4
 
@@ -65,7 +67,7 @@ def bottom_line(summary: Summary) -> str:
         return "There are no ratings, so nothing can be concluded."
     nothing = _no_information(summary)
     if nothing:
-        return nothing
+        return " ".join([nothing, *(column.warning for column in summary.source.marked_columns)])
     clauses, hits = _systems(summary), summary.quadrants
     if hits is not None and not hits.hit_rate.is_missing:
         by_chance = hits.hit_rate_by_chance
@@ -81,7 +83,11 @@ def bottom_line(summary: Summary) -> str:
     if left_out and answers.share >= LEAST_SHARE:
         text += f" (the policy '{summary.policy.name}' excluded {left_out} of {plural(c.raters, 'rater')})"
     text = f"{text[0].upper()}{text[1:]}."
-    return f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
+    flagged = len(summary.screening.flagged)
+    if not left_out and flagged and flagged >= NOTABLE_FLAGGED * c.raters:
+        text += f" {verdict_raters.flagged_words(summary)}."
+    text = f"{text} Only {answers.words}{answers.because}." if answers.share < LEAST_SHARE else text
+    return " ".join([text, *(column.warning for column in summary.source.marked_columns)])
 
 
 def _no_information(summary: Summary) -> str | None:
@@ -102,11 +108,10 @@ def _no_information(summary: Summary) -> str | None:
         figures.append(f"{called(name, trust)}: {what} of one rating {interval(figure, bare=True)}")
     constant = ""
     if checks and checks.raters_judged:
-        constant = f" ({len(checks.constant_raters)} of {checks.raters_judged} do)"
+        constant = f" ({verdict_raters.constant_words(checks)})"
     return (
         f"The ratings carry no detectable information about the stimuli ({'; '.join(figures)}); trust no difference below."
-        f" Check for raters who always give the same answer{constant}, for ids that were mixed up and for rows out of step with"
-        " the stimuli."
+        f" Check for constant raters{constant}, for ids that were mixed up and for rows out of step with the stimuli."
     )
 
 
@@ -149,7 +154,8 @@ def _trust(summary: Summary) -> list[str]:
     every, drafted = main_questions(summary), _drafted(summary)
     every = {name: trust for name, trust in every.items() if name not in drafted} or every
     known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
-    parts = []
+    parts: list[str] = []
+    only_means = verdict_comparisons.only_means_usable(summary)
     by_use: dict[str, dict[str, Reliability]] = {}
     for name, trust in known.items():
         if information(trust) != "not shown":
@@ -157,7 +163,8 @@ def _trust(summary: Summary) -> list[str]:
     for use, questions in by_use.items():
         of = f" of {_some(list(questions))}" if len(by_use) > 1 else ""
         between = _range(mean_rating(trust).value for trust in questions.values())
-        parts.append(f"the labels{of} are {use} (reliability {between})")
+        what = "only the mean per stimulus is usable: the means" if only_means and not parts else "the labels"
+        parts.append(f"{what}{of} are {use} (reliability {between})")
     # For answers without an order: whether raters agree beyond chance.
     agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
     if not known and agree:
@@ -241,10 +248,12 @@ def _selected(summary: Summary) -> Iterator[str]:
         parts.append(f"raters disagree {more} on stimuli with more ratings ({listed(list(apart), 4)})")
     if parts:
         smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *apart.values()))
+        known = ["raters"] if not summary.counts.answers_of_unknown_raters else []
+        known += ["cells"] if cell_words(summary) else []
+        within = f"within {listed(known)}, " if known else ""
         yield (
-            f"How many ratings a stimulus has depends on its answers: {listed(parts)} (within raters and cells,"
-            f" {p_value(smallest)}, Holm). If ratings were added because of earlier answers, agreement and reliability describe a"
-            " selected sample."
+            f"How many ratings a stimulus has depends on its answers: {listed(parts)} ({within}{p_value(smallest)},"
+            " Holm). If ratings were added because of earlier answers, agreement and reliability describe a selected sample."
         )
 
 
@@ -265,6 +274,8 @@ def _agreement(summary: Summary) -> Iterator[str]:
             text += (
                 f"; {percent(votes.leave_one_out.value)} of single answers match the majority of the others"
             )
+        if votes.n_tied:
+            text += f"; {votes.n_tied:,} of {votes.n_items:,} labels are missing because the most frequent answers are tied"
         yield f"{text}."
 
 
@@ -372,10 +383,8 @@ def next_step(summary: Summary) -> str:
         return f"Find out why answers are not used: {lost[1]:,} {'is' if lost[1] == 1 else 'are'} lost to “{lost[0]}”."
     excluded = [rater for rater in screening.dropped_by_default if rater not in screening.dropped]
     if excluded and not screening.dropped:
-        return (
-            f"Review the {plural(len(screening.flagged), 'flagged rater')}; `--policy default` repeats the analysis without"
-            f" {len(excluded)} of them."
-        )
+        some = f"{len(excluded)} of them" if len(excluded) < len(screening.flagged) else "them"
+        return f"Review {_flagged_raters(summary)}; `--policy default` repeats the analysis without {some}."
     weakest = _weakest(summary)
     if weakest:
         return weakest
@@ -383,10 +392,15 @@ def next_step(summary: Summary) -> str:
     if close:
         return close
     if screening.flagged and not screening.dropped:
-        return f"Review the {plural(len(screening.flagged), 'flagged rater')} before you publish."
+        return f"Review {_flagged_raters(summary)} before you publish."
     return (
         "Use the labels: `heartfelt bench` scores predictors against them, `heartfelt publish` releases them."
     )
+
+
+def _flagged_raters(summary: Summary) -> str:
+    count = len(summary.screening.flagged)
+    return "the flagged rater" if count == 1 else f"the {count:,} flagged raters"
 
 
 def _weakest(summary: Summary) -> str:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from heartfelt.analysis.comparison_results import AbxPair, Comparison, MushraResult, TraceQuestion
+from heartfelt.analysis.comparison_results import (
+    AbxPair,
+    Comparison,
+    MushraResult,
+    PairAgreement,
+    TraceQuestion,
+)
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
 from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
@@ -19,6 +25,8 @@ NOUNS = {
     "reference": "rating",
 }
 MOST_NAMED = 5
+LEAST_COURSE = 0.5
+"""Below this concordance with the mean trace, at best, raters hardly share the course over time."""
 
 
 def noun(summary: Summary) -> str:
@@ -33,6 +41,16 @@ def clauses(summary: Summary) -> list[str]:
     return [clause for clause in made if clause] + _trace_clauses(summary.traces or ())
 
 
+def only_means_usable(summary: Summary) -> bool:
+    """Whether every trace question is one whose course over time raters hardly share."""
+    return bool(summary.traces) and all(_hardly_shared(each) for each in summary.traces or ())
+
+
+def _hardly_shared(each: TraceQuestion) -> bool:
+    ceiling = each.ceiling.value
+    return ceiling is not None and ceiling < LEAST_COURSE
+
+
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on comparisons and traces."""
     for each in summary.comparisons or ():
@@ -45,8 +63,9 @@ def sentences(summary: Summary) -> Iterator[str]:
         elif each.reference:
             yield from _reference(each)
         else:
-            yield from _strengths(each)
-            yield from _single_pairs(each)
+            parts = (_strengths, _single_pairs) if each.ranked else (_single_pairs, _strengths)
+            for part in parts:
+                yield from part(each)
     for traced in summary.traces or ():
         yield from _traces(traced)
 
@@ -82,9 +101,8 @@ def _clause(each: Comparison, several: bool) -> str:
         return ""
     ranked = each.ranked
     if not ranked:
-        return (
-            f"the answers to {each.question} give no common order ({each.why_no_strengths or 'no strengths'})"
-        )
+        reason = each.why_no_strengths or "no strengths"
+        return _majority_clause(each) or f"the answers to {each.question} give no common order ({reason})"
     apart = sum(pair.significant for pair in each.pairs)
     if each.pairs and not apart:
         return f"no difference between {_things(each)} is shown in {each.question}"
@@ -95,8 +113,7 @@ def _clause(each: Comparison, several: bool) -> str:
 
 def _strengths(each: Comparison) -> Iterator[str]:
     ranked = each.ranked
-    who = f" by {plural(each.raters, 'rater')}" if each.raters else ""
-    what = f"{plural(each.trials, NOUNS[each.scale])}{who}"
+    what = f"{plural(each.trials, NOUNS[each.scale])}{_by(each.raters)}"
     if not ranked:
         why = each.why_no_strengths or "the comparisons give no strengths"
         yield f"{what} on {each.question} give no strengths: {why}."
@@ -137,14 +154,41 @@ def _order(each: Comparison) -> Iterator[str]:
     yield f"{text} ({share_of_first} of decided answers, {p_value(order.p)}){rest}."
 
 
+def _by(raters: int) -> str:
+    """`` by 21 raters``; nothing where raters are not known."""
+    return f" by {plural(raters, 'rater')}" if raters else ""
+
+
+def _majorities(own: PairAgreement) -> str:
+    """How many pairs have a majority for one of the two stimuli, for a tie, and none."""
+    for_one, none = own.with_majority - own.majority_tie, own.judged_twice - own.with_majority
+    text = f"{for_one:,} of {plural(own.judged_twice, 'pair')} of stimuli have a majority for one of the two"
+    rest = [f"{own.majority_tie:,} for a tie"] if own.majority_tie else []
+    rest += [f"{none:,} none"] if none else []
+    return f"{text} ({', '.join(rest)})" if rest else text
+
+
+def _majority_clause(each: Comparison) -> str:
+    """What single pairs show where there is no common order: majorities, and the best a predictor can expect."""
+    own = each.agreement
+    if own is None or not own.judged_twice:
+        return ""
+    best = [
+        f"{percent(figure.value)} of {what}"
+        for name, what in (("accuracy", "single answers"), ("majority_accuracy", "majorities"))
+        if (figure := each.ceilings.get(name)) is not None and not figure.is_missing
+    ]
+    top = f"; the best possible prediction is right for {listed(best)}" if best else ""
+    decided = percent((own.with_majority - own.majority_tie) / own.judged_twice)
+    pairs = plural(own.judged_twice, "pair")
+    return f"in {each.question}, {decided} of {pairs} of stimuli have a majority for one of the two{top}"
+
+
 def _single_pairs(each: Comparison) -> Iterator[str]:
     """What is known of single pairs of stimuli: majorities, agreement, and what a predictor can expect."""
     own = each.agreement
     if own is not None and own.judged_twice:
-        text = (
-            f"{own.with_majority:,} of {plural(own.judged_twice, 'pair')} of stimuli judged by several raters in"
-            f" {each.question} have a majority"
-        )
+        text = f"{_majorities(own)} in {each.question}"
         if not own.two_answers.is_missing:
             which = "two raters' first answers to a pair" if own.further else "two answers"
             text += f"; {which} agree {percent_interval(own.two_answers)} of the time"
@@ -206,11 +250,17 @@ def _reference(each: Comparison) -> Iterator[str]:
 
 
 def _trace_clauses(traces: Sequence[TraceQuestion]) -> list[str]:
-    """The concordance of two raters' traces, all questions in one clause, and the questions without one."""
-    known = [
-        f"{share(each.pairwise.value)} ({each.question})" for each in traces if not each.pairwise.is_missing
-    ]
-    clauses = [f"the traces of two raters have a concordance of {listed(known)}"] if known else []
+    """How far raters share the course over time, questions alike in one clause, and the questions without an answer."""
+    known = [each for each in traces if not each.pairwise.is_missing]
+    hardly, shared = ([each for each in known if _hardly_shared(each) == low] for low in (True, False))
+    clauses = []
+    for group, words in (
+        (hardly, "raters hardly share the course over time"),
+        (shared, "raters share the course over time"),
+    ):
+        if group:
+            figures = listed([f"{each.question} {share(each.pairwise.value)}" for each in group])
+            clauses.append(f"{words} (concordance of two raters: {figures})")
     return clauses + [
         f"whether the traces of {each.question} agree is not known ({each.pairwise.why_missing})"
         for each in traces
@@ -219,7 +269,7 @@ def _trace_clauses(traces: Sequence[TraceQuestion]) -> list[str]:
 
 
 def _traces(each: TraceQuestion) -> Iterator[str]:
-    text = f"{plural(each.traces, 'trace')} of {each.question} by {plural(each.raters, 'rater')}"
+    text = f"{plural(each.traces, 'trace')} of {each.question}{_by(each.raters)}"
     if each.pairwise.is_missing:
         yield f"{text}: {each.pairwise.why_missing}."
         return
@@ -232,3 +282,14 @@ def _traces(each: TraceQuestion) -> Iterator[str]:
             f"Ceiling for the trace of {each.question}: CCC {interval(each.ceiling, bare=True)} with the mean of the raters,"
             f" {interval(each.one_rater, bare=True)} with a single rater."
         )
+    odd = [
+        f"{count:,} {words}"
+        for count, words in (
+            (each.constant, "constant"),
+            (each.overlong, "longer than the others of their stimulus"),
+            (each.duplicate, "equal to another rater's"),
+        )
+        if count
+    ]
+    if odd:
+        yield f"Traces of {each.question} to look at: {listed(odd)}."

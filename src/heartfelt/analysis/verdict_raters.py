@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from heartfelt.analysis.raters import parallel_words
-from heartfelt.analysis.results import ALL
+from heartfelt.analysis.results import ALL, Checks
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
+from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, p_value, percent_interval, plural, share
 
 MOST_SHOWN = 4
+MOST_RULES = 5
+DEPENDENCE = frozenset({"informativeness", "choice-agreement"})
+"""The rules that ask whether answers depend on the stimuli."""
+NAMED = DEPENDENCE | {"straight-lining", "collusion"}
+"""The rules whose findings have words of their own."""
 
 
 def sentences(summary: Summary) -> Iterator[str]:
@@ -36,8 +42,10 @@ def _counts(summary: Summary) -> Iterator[str]:
     # A rating is one answer: two questions about a stimulus are two ratings, given in one trial.
     total, retained = (c.answers, c.answers_kept) if what == "rating" else (c.ratings, c.ratings_kept)
     trials = f" in {plural(c.ratings, 'trial')}" if total != c.ratings else ""
+    inferred = summary.source.inferred_raters
+    people = plural(c.raters, "person", "people") + (f" (inferred from {inferred})" if inferred else "")
     who = (
-        f"{plural(c.raters, 'person', 'people')} gave {plural(total, what)}{trials}"
+        f"{people} gave {plural(total, what)}{trials}"
         if c.raters
         else f"There are {plural(total, what if what != 'rating' else 'answer')} of unknown raters"
     )
@@ -65,30 +73,83 @@ def _flags(summary: Summary) -> Iterator[str]:
     if screening.why_missing:
         yield f"Raters were not screened: {screening.why_missing}."
         return
-    skipped = len(screening.not_judged)
-    waiting = f"; {plural(skipped, 'rater')} could not be judged" if skipped else ""
-    flagged = screening.flagged
-    if not flagged:
-        yield f"No rater is flagged by a screening rule{waiting}."
-        return
-    text = f"{len(flagged)} of {plural(raters, 'rater')} {'is' if len(flagged) == 1 else 'are'} flagged"
+    if screening.flagged:
+        alike, skipped = parallel_words(screening.parallel), len(screening.not_judged)
+        waiting = f"; {plural(skipped, 'rater')} could not be judged" if skipped else ""
+        yield f"{flagged_words(summary)}{f' ({alike})' if alike else ''}{waiting}."
+    else:
+        yield f"No rater is flagged: {judged_words(summary)}."
+    chance = next((rule.power for rule in screening.rules.values() if rule.power is not None), None)
+    if chance is not None:
+        yield f"A rater who answers at random would be flagged in this panel with a probability of {share(chance)}."
+
+
+def judged_words(summary: Summary) -> str:
+    """How many rules with error control could judge how many raters, and why the others could judge nobody."""
+    raters = summary.counts.raters
+    rules = [rule for rule in summary.screening.rules.values() if rule.error_controlled]
+    able = [rule for rule in rules if rule.judged]
+    if not rules:
+        return "no rule was applied"
+    text = f"{len(able) or 'none'} of {plural(len(rules), 'rule')} could be applied"
+    if able and min(rule.judged for rule in able) == raters:
+        text += f", {'each ' if len(able) > 1 else ''}to all {plural(raters, 'rater')}"
+    elif able:
+        judged = listed([f"{rule.rule} to {rule.judged:,}" for rule in able], MOST_RULES)
+        text += f" ({judged} of {plural(raters, 'rater')})"
+    lost = next((rule for rule in rules if rule.rule in DEPENDENCE and not rule.judged), None)
+    if lost is not None and lost.why_missing:
+        text += f"; whether answers depend on the stimuli is not known ({lost.why_missing[0]})"
+    return text
+
+
+def flagged_words(summary: Summary) -> str:
+    """``20 of 111 raters are flagged, some for two reasons: 18 with answers unrelated to the stimuli and 13 in 6 groups with
+    parallel answers``.
+    """
+    flagged = len(summary.screening.flagged)
+    text = f"{flagged} of {plural(summary.counts.raters, 'rater')} {'is' if flagged == 1 else 'are'} flagged"
     findings = flag_findings(summary)
-    alike = parallel_words(screening.parallel)
-    details = f": {listed(findings)}" if findings else ""
-    yield f"{text}{details}{f' ({alike})' if alike else ''}{waiting}."
+    kinds = [DEPENDENCE, frozenset({"straight-lining"}), frozenset({"collusion"})]
+    several = any(sum(bool(own & kind) for kind in kinds) > 1 for own in rules_by_rater(summary).values())
+    text += ", some for two reasons" if several else ""
+    return f"{text}: {listed(findings)}" if findings else f"{text} by {listed(flagging_rules(summary))}"
+
+
+def flagging_rules(summary: Summary) -> list[str]:
+    """The rules with error control that flag anybody."""
+    return [rule.rule for rule in summary.screening.rules.values() if rule.flagged and rule.error_controlled]
 
 
 def flag_findings(summary: Summary) -> list[str]:
-    """The findings behind the flags: answers unrelated to the stimuli, and groups with parallel answers."""
+    """The findings behind all flags: answers unrelated to the stimuli, one answer throughout, parallel answers, and how many
+    raters only other rules flag; nothing where all flags are by other rules.
+    """
     screening = summary.screening
-    empty = sum(
-        any(why.startswith("informativeness") for why in reasons) for reasons in screening.flagged.values()
-    )
-    parts = [f"{empty} with answers unrelated to the stimuli"] if empty else []
+    rules = rules_by_rater(summary)
+
+    def count(names: frozenset[str]) -> int:
+        return sum(bool(own & names) for own in rules.values())
+
+    parts = []
+    if empty := count(DEPENDENCE):
+        parts.append(f"{empty} with answers unrelated to the stimuli")
+    if constant := count(frozenset({"straight-lining"})):
+        parts.append(f"{constant} with one answer throughout")
+    others = [own for own in rules.values() if not own & NAMED]
+    if others and len(others) < len(rules):
+        parts.append(f"{len(others)} by {listed(sorted(set().union(*others)))} only")
     if screening.collusion:
         members = sum(len(group) for group in screening.collusion)
         parts.append(f"{members} in {plural(len(screening.collusion), 'group')} with parallel answers")
     return parts
+
+
+def rules_by_rater(summary: Summary) -> dict[str, set[str]]:
+    """The rules with error control that flag each rater."""
+    return {
+        rater: {why.split(":")[0] for why in reasons} for rater, reasons in summary.screening.flagged.items()
+    }
 
 
 def _drafts(summary: Summary) -> Iterator[str]:
@@ -126,18 +187,30 @@ def _drafts(summary: Summary) -> Iterator[str]:
 
 
 def _constant(summary: Summary) -> Iterator[str]:
-    """Constant raters, as far as screening rules out that one answer is right throughout."""
-    constant = list(summary.checks.constant_raters) if summary.checks else []
-    if "straight-lining" in summary.screening.rules:
-        flagged = summary.screening.flagged
-        constant = [
-            rater
-            for rater in constant
-            if any(why.startswith("straight-lining") for why in flagged.get(rater, ()))
-        ]
-    if constant:
-        verb = "gives" if len(constant) == 1 else "give"
-        yield f"{plural(len(constant), 'rater')} always {verb} the same answer ({listed(constant, 6)})."
+    """Constant raters, of how many, and how many of them screening flags; nothing where one answer may be right throughout."""
+    checks, screening = summary.checks, summary.screening
+    if checks is None or not checks.constant_raters:
+        return
+    constant, flagged = checks.constant_raters, screening.flagged
+    sure = [
+        rater
+        for rater in constant
+        if any(why.startswith("straight-lining") for why in flagged.get(rater, ()))
+    ]
+    rest = ""
+    if "straight-lining" in screening.rules:
+        if not sure:
+            return
+        if len(sure) < len(constant):
+            rest = f"; {len(sure)} of them are flagged, since of the others a careful rater might give one answer as often"
+    yield f"{constant_words(checks)} ({listed(list(constant), 6)}){rest}."
+
+
+def constant_words(checks: Checks) -> str:
+    """``85 of the 255 raters with 5 or more answers to a question always give the same answer``: the one count of them."""
+    count = len(checks.constant_raters)
+    among = f"{plural(checks.raters_judged, 'rater')} with {LEAST_ANSWERS} or more answers to a question"
+    return f"{count or 'none'} of the {among} always {'give' if count > 1 else 'gives'} the same answer"
 
 
 def _crossfit(summary: Summary) -> Iterator[str]:
@@ -150,10 +223,11 @@ def _crossfit(summary: Summary) -> Iterator[str]:
         other = held_out.get((row.question or "", row.figure))
         if other is None or not isinstance(row.with_all, Estimate) or not isinstance(row.without, Estimate):
             continue
-        if not row.with_all.is_missing and not row.without.is_missing:
+        before, after = share(row.with_all.value), share(row.without.value)
+        if not row.with_all.is_missing and not row.without.is_missing and before != after:
             parts.append(
-                f"{row.question} from {share(row.with_all.value)} to {share(row.without.value)} (on held-out stimuli from"
-                f" {share(other.with_all)} to {share(other.without)})"
+                f"{row.question} from {before} to {after} (on held-out stimuli from {share(other.with_all)} to"
+                f" {share(other.without)})"
             )
     if parts:
         yield (

@@ -16,6 +16,7 @@ from heartfelt.analysis.highlights import (
     system_effects,
 )
 from heartfelt.analysis.means import JACKKNIFE
+from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
 from heartfelt.analysis.results import ALL, Chance, Effect, MixedEffect
 from heartfelt.analysis.summary import Summary
 from heartfelt.stats.inference.mixed import TUKEY
@@ -27,7 +28,7 @@ ENDS = ("highest", "lowest")
 
 def sentences(summary: Summary) -> Iterator[str]:
     """All sentences on systems and intents."""
-    for part in (_differences, _equivalence, _covariates, _distance, _shrinkage, _hits, _tests):
+    for part in (_differences, _ordinal, _equivalence, _covariates, _distance, _shrinkage, _hits, _tests):
         yield from part(summary)
 
 
@@ -201,6 +202,14 @@ def _covariates(summary: Summary) -> Iterator[str]:
                 f"With {listed(held_constant(row, summary))} held constant, effect of system on {row.outcome}:"
                 f" {f_test(row)}; without, on the same {row.n:,} stimuli, eta squared = {bare}. {_pairs(summary, row)}"
             ).strip()
+
+
+def _ordinal(summary: Summary) -> Iterator[str]:
+    """Whether the conclusions hold where scales are taken for ordered categories."""
+    chosen = set(covered(summary)[0])
+    text = ordinal_sentence(check for check in summary.ordinal or () if check.outcome in chosen)
+    if text:
+        yield text
 
 
 def _distance(summary: Summary) -> Iterator[str]:

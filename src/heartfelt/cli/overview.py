@@ -13,6 +13,7 @@ from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.tables import answered
 
 SHADES = " ░▒▓█"
+LONGEST_NAME = 120
 MOST_QUESTIONS, MOST_BARS, MOST_SYSTEMS, MOST_INTENTS = 12, 20, 30, 24
 
 
@@ -70,7 +71,13 @@ def _first_rating(snapshot: Snapshot) -> list[str]:
     row = head.row(0, named=True)
     value = row.get("answer") or ("blank" if row["value"] is None else f"{row['value']:g}")
     rater = "" if row["rater"] is None else f"rater '{row['rater']}', "
-    return [f"first rating: {rater}stimulus '{row['stimulus']}', question '{row['question']}', value {value}"]
+    names = (f"{name} '{_shortened(row[name])}'" for name in ("stimulus", "question"))
+    return [f"first rating: {rater}{', '.join(names)}, value {value}"]
+
+
+def _shortened(name: str) -> str:
+    """An id, or the beginning and the end of a long one, such as a caption."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME // 2]}…{name[-LONGEST_NAME // 4 :]}"
 
 
 def _media(stimuli: pl.DataFrame) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
+from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.formats.delimited import read_delimited
 from heartfelt.tables import MOMENT
+from heartfelt.wording import listed
 
 ADJUDICATIONS_FILE = "adjudications.csv"
 """What senior raters decided, beside the files of a format."""
 PARQUET = {".parquet", ".pq"}
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-")
+_MOST_VOTES = 1_000_000
+"""In one cell: every vote becomes a row."""
 _MOMENT_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
 _LOCAL_FORMATS = (
     "%Y-%m-%dT%H:%M:%S%.f",
@@ -125,6 +128,14 @@ class Sheet:
         self._refuse_lost(name, out, "'{cell}' is not a number ({rows} such cells).", fix)
         return out
 
+    def vote_counts(self, name: str) -> pl.Series:
+        """A column as numbers of votes; none where a cell is empty."""
+        count = self.numbers(name).fill_null(0)
+        fix = f"Counts are whole numbers from 0 to {_MOST_VOTES:,}. For proportions, multiply by the number of raters."
+        off = (count < 0) | (count != count.floor()) | (count > _MOST_VOTES)
+        self.refuse(off, count, "{cell} is not a number of votes.", fix)
+        return count.cast(pl.Int64)
+
     def whole_numbers(self, name: str) -> pl.Series:
         """A column as whole numbers."""
         out = self.numbers(name)
@@ -153,13 +164,15 @@ class Sheet:
         self.refuse(unknown, text, "'{cell}' is not one of its words ({rows} such cells).", fix)
         return out
 
-    def unique(self, *keys: str) -> None:
-        """Raise when two rows share their key."""
+    def unique(self, *keys: str, option: str | None = None, answers: Iterable[str] = ()) -> None:
+        """Raise when two rows share their key; ``option`` is the one that names the key's first column."""
         doubled = self.frame.select(keys).is_duplicated()
+        if not doubled.any():
+            return
         row = int(doubled.arg_max() or 0)
-        named = ", ".join(f"{key} '{self[key][row]}'" for key in keys) if doubled.any() else ""
+        named = ", ".join(f"{key} '{self[key][row]}'" for key in keys)
         problem = f"{named} is there more than once ({{rows}} such rows)."
-        self.refuse(doubled, None, problem, f"Keep one row per {' x '.join(keys)}.")
+        self.refuse(doubled, None, problem, advice_on_doubled(self.frame, keys, option, answers))
 
     def filled(self, *names: str) -> None:
         """Raise for the first empty cell in a column that may have none."""
@@ -178,16 +191,15 @@ class Sheet:
 
 
 def number_expr(name: str) -> pl.Expr:
-    """Text as a number: gaps in any spelling are null, a decimal comma is a point; what is not a number is null."""
+    """Text as a number: gaps in any spelling are null, a decimal comma is a point; what is no finite number is null."""
     text = pl.col(name).cast(pl.String).str.strip_chars()
-    return (
+    number = (
         pl.when(text.is_in(MISSING))
         .then(None)
         .otherwise(text.str.replace(",", ".", literal=True))
         .cast(pl.Float64, strict=False)
-        .fill_nan(None)
-        .alias(name)
     )
+    return pl.when(number.is_finite()).then(number).alias(name)
 
 
 def moment_expr(name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.Expr:
@@ -230,6 +242,14 @@ def ids(series: pl.Series) -> pl.Series:
     return text
 
 
+def with_roles_named(frame: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
+    """The columns under the names of their roles; another column that has such a name becomes ``source_NAME``."""
+    taken = {
+        role: f"source_{role}" for column, role in roles.items() if role in frame.columns and column != role
+    }
+    return frame.rename({**{name: new for name, new in taken.items() if name not in roles}, **roles})
+
+
 def is_unnamed(name: str) -> bool:
     """Whether a column has no name of its own: blank in the header, or as pandas writes its index."""
     return re.fullmatch(r"column_\d+|Unnamed: \d+|index|", name.strip()) is not None
@@ -240,6 +260,39 @@ def distinct_column(frame: pl.DataFrame) -> str | None:
     distinct = [c.cast(pl.String) for c in frame if not c.null_count() and c.n_unique() == c.len()]
     words = [cells.name for cells in distinct if cells.cast(pl.Float64, strict=False).is_null().all()]
     return next(iter([*words, *(cells.name for cells in distinct if is_unnamed(cells.name))]), None)
+
+
+def advice_on_doubled(
+    frame: pl.DataFrame, keys: Sequence[str], option: str | None, answers: Iterable[str] = ()
+) -> str:
+    """What to do about rows that share a key, without losing any that differ; ``option`` names the key's first column.
+
+    A column tells such rows apart where no two of them share it too. It is a condition where it has no more different cells
+    than a key has rows, and an id where all its cells differ; answers and decimals are measurements.
+    """
+    others = [name for name in frame.columns if name not in {*keys, *answers}]
+    rows = frame.filter(frame.select(keys).is_duplicated())
+    if rows.unique(keys).height == rows.unique().height:
+        return f"Keep one row per {' x '.join(keys)}: these rows are equal in every column."
+    names = [
+        cells.name
+        for cells in rows.select(others)
+        if not cells.null_count()
+        and not rows.select(*keys, cells.name).is_duplicated().any()
+        and rows.select(number_expr(cells.name).mod(1).fill_null(0).sum()).item() == 0
+    ]
+    if option is None:
+        where = f" in {listed(names, 3)}" if names else ""
+        return f"Keep one row per {' x '.join(keys)}, but first find out why they differ{where}."
+    most = rows.group_by(keys).len()["len"].max()
+    conditions = [name for name in names if frame[name].n_unique() <= most]  # type: ignore[operator]  # there are rows
+    if conditions:
+        joined = as_option(option, f"{keys[0]}+{conditions[0]}")
+        return f"If '{conditions[0]}' tells apart what was rated, name both: {joined}. Remove only rows that are copies."
+    distinct = [name for name in names if frame[name].is_unique().all()]
+    if distinct:
+        return f"'{distinct[0]}' has a cell of its own in every row: {as_option(option, distinct[0])}."
+    return f"Name the columns that tell them apart: {as_option(option, 'A+B')}. Remove only rows that are copies."
 
 
 def id_notes(given: pl.Series, role: str) -> list[str]:

@@ -30,7 +30,7 @@ from polars._typing import PolarsDataType
 from heartfelt.errors import InputError, as_option
 from heartfelt.files import TemporaryFolder
 from heartfelt.formats.encodings import bom_of, detect_encoding, is_utf8
-from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header
+from heartfelt.formats.headers import ROWS_SAMPLED, Header, find_header, refuse_patterns
 
 CHUNK = 1 << 24
 _COUNTED_AT_ONCE = 1 << 21
@@ -60,12 +60,12 @@ class Delimited:
     """What a person should know about how the file was read, such as a detected encoding."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of the question of each column, where a line below the names holds such texts."""
-    with_blank_lines: Path | None = None
-    """The same text with its blank lines, where ``readable`` has none."""
+    as_saved: Path | None = None
+    """The text as it was saved, where ``readable`` is a copy without blank lines, with quotes where they belong."""
 
     def line(self, row: int) -> int:
         """The line of the file where a row begins; rows count from 0. Blank lines and cells of several lines count."""
-        lines = (at for at, cells in _rows(self.with_blank_lines or self.readable, self.delimiter) if cells)
+        lines = (at for at, cells in _rows(self.as_saved or self.readable, self.delimiter) if cells)
         try:
             return next(islice(lines, self.first_row + row, None), self.first_row + row + 1)
         except csv.Error:
@@ -138,10 +138,10 @@ def open_delimited(
     layout = _header(readable, mark, path, header_lines) if names is None else None
     header = tuple(names or ()) if layout is None else layout.names
     uneven = counts.quotes or len(header) == 1 or len(header) != width or not counts.even
-    with_blank_lines = None
+    as_saved = None
     if uneven and _check_rows(readable, mark, len(header), path):
-        with_blank_lines, copy = readable, keep_alive
-        readable, keep_alive = _without_blank_lines(readable, mark)
+        as_saved, copy = readable, keep_alive
+        readable, keep_alive = _well_formed(readable, mark)
         keep_alive = (keep_alive, copy)
     return Delimited(
         path,
@@ -153,7 +153,7 @@ def open_delimited(
         escaped=counts.apostrophes,
         notes=notes if layout is None else (*notes, *_header_notes(readable, mark, path, layout)),
         texts={} if layout is None else layout.texts,
-        with_blank_lines=with_blank_lines,
+        as_saved=as_saved,
     )
 
 
@@ -321,6 +321,7 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
             [[_plain(cell) for cell in row] for row in even], stated or _one_line(even), str(path)
         )
     names = header.names
+    refuse_patterns(names, str(path))
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError(
@@ -357,18 +358,23 @@ def _is_qualtrics(lines: Sequence[Sequence[str]]) -> bool:
 
 
 def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
-    """Compare every line with the header; return whether there are blank lines."""
-    blank = False
+    """Compare every line with the header; return whether there are blank lines, or quotes inside cells.
+
+    A quote in a cell that is not quoted (``5" disk``) is a character here and the start of a quoted cell to Polars.
+    """
+    rewrite = False
     line, row = 0, [""]
     bad: tuple[int, int] | None = None
     try:
         for line, row in _rows(readable, delimiter):
             if not row:
-                blank = True
+                rewrite = True
             elif bad is not None:
                 break
             elif len(row) != width:
                 bad = (line, len(row))
+            elif not rewrite:
+                rewrite = any('"' in cell for cell in row)
     except csv.Error as error:
         raise InputError(
             f"{path}: a quoted field that begins on or after line {line + 1} is never closed properly ({error}).",
@@ -384,10 +390,11 @@ def _check_rows(readable: Path, delimiter: str, width: int, path: Path) -> bool:
             if cut
             else f"Check the delimiter ('{delimiter}') and the quotes on that line.",
         )
-    return blank
+    return rewrite
 
 
-def _without_blank_lines(readable: Path, delimiter: str) -> tuple[Path, object]:
+def _well_formed(readable: Path, delimiter: str) -> tuple[Path, object]:
+    """A copy without blank lines, in which every cell with a quote is quoted."""
     scratch = TemporaryFolder()
     target = scratch.path / "table.csv"
     with target.open("w", encoding="utf-8", newline="") as out:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import polars as pl
-from pydantic import ValidationError
 
 from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.formats.columns import Sheet, ids, read_table
@@ -82,15 +81,8 @@ def build(
     stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
     if known is None:
         name = options.get("name") or path.stem
-        try:
-            references = stated_references(options, path.parent)
-            known = _described(name, scales, stimuli, kind, references, sets, texts or {})
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise InputError(
-                f"{path}: '{str(first['input'])[:60]}' cannot be used: {first['msg'].removeprefix('Value error, ')}.",
-                "Rename it in the table, or map another column.",
-            ) from error
+        references = stated_references(options, path.parent)
+        known = _described(name, scales, stimuli, kind, references, sets, texts or {})
     known = known.changed(prompts=[*prompts]) if prompts else known
     return Snapshot.build(
         _with_anchors(known, stimuli, options, str(path)),
@@ -373,6 +365,12 @@ def _marked(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, Limits]:
             f"Name stimuli ({as_option('anchors', 'clip7=0-2')}), or a column of the stimuli with limits or yes.",
         )
     return {name: _limits(limits, where) for name, limits in given.items()}
+
+
+def marks_anchors(cell: str) -> bool:
+    """Whether a cell of a column named by ``anchors`` makes its stimulus an anchor: yes, or limits of its answer."""
+    match = _LIMITS.fullmatch(cell.strip())
+    return cell.strip().casefold() in _YES or (match is not None and match.groups() != (None, None))
 
 
 def _limits(text: str, where: str) -> Limits:

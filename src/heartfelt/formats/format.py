@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
+from pydantic import ValidationError
 
 from heartfelt.errors import (
     HeartfeltError,
@@ -31,6 +32,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.guided import FRAME, UnclearTableError, proposal_for, read_guided
 from heartfelt.formats.locating import with_lines
 from heartfelt.formats.manifest import is_study, study_snapshot
+from heartfelt.formats.marked_columns import with_marked_columns
 from heartfelt.formats.roles import Proposal
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
@@ -154,12 +156,9 @@ def _read_as(
     format: str, path: Path, options: Mapping[str, str], progress: Progress | None, source: str
 ) -> Snapshot:
     """Read ``path`` in a format; where its columns are not clear, as proposed, or an error with the proposal."""
-    chosen = FORMATS[format]
-    chosen.check_options(options)
+    FORMATS[format].check_options(options)
     try:
-        return chosen.read(path, options, progress)
-    except RatingError as error:
-        raise with_lines(error, path, options) from error
+        return _read_in(format, path, options, progress)
     except UnclearColumnError as error:
         proposal = proposal_for(path, options)
         if proposal is None or not _accepts(proposal):
@@ -189,13 +188,25 @@ def _accepts(proposal: Proposal) -> bool:
 
 
 def _reader(path: Path, progress: Progress | None) -> Callable[[Proposal], Snapshot]:
-    def read_as(proposal: Proposal) -> Snapshot:
-        try:
-            return FORMATS[proposal.format].read(path, proposal.options, progress)
-        except RatingError as error:
-            raise with_lines(error, path, proposal.options) from error
+    return lambda proposal: _read_in(proposal.format, path, proposal.options, progress)
 
-    return read_as
+
+def _read_in(format: str, path: Path, options: Mapping[str, str], progress: Progress | None) -> Snapshot:
+    """Read ``path`` in a format, with notes on columns that look like marks of answers which should not count.
+
+    An error names the line of a rating, and the name that a study cannot hold.
+    """
+    chosen = FORMATS[format]
+    try:
+        return with_marked_columns(chosen.read(path, options, progress), chosen.options)
+    except RatingError as error:
+        raise with_lines(error, path, options) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise InputError(
+            f"{path}: '{str(first['input'])[:60]}' cannot be used: {first['msg'].removeprefix('Value error, ')}.",
+            "Rename it in the table, or map another column.",
+        ) from error
 
 
 def _choice(path: Path, names: Sequence[str]) -> str:

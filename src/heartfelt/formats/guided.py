@@ -86,7 +86,8 @@ def read_guided(
             failed = failed or error
             continue
         if not attempt.certain:
-            raise UnclearTableError(problem, attempt, source)
+            remarks = tuple(column.note for column in snapshot.source.marked_columns)
+            raise UnclearTableError(problem, replace(attempt, remarks=remarks), source)
         guessed = None if "scale" in stated else proposal.settings.get("scale")
         if guessed is None:
             return snapshot

@@ -7,7 +7,7 @@ questions with their texts below, or names that span several columns (merged cel
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heartfelt.errors import InputError, as_option
@@ -56,6 +56,15 @@ def find_header(rows: Sequence[Row], stated: str | None, where: str) -> Header:
         depth = _depth(table[first:])
     names, texts = _names(table[first : first + depth], width)
     return Header(first=first, depth=depth, names=names, texts=texts)
+
+
+def refuse_patterns(names: Iterable[str], where: str) -> None:
+    """Raise for a column whose name Polars takes for a pattern of names: ``*``, or from ``^`` to ``$``."""
+    for name in names:
+        if re.fullmatch(r"\*|\^.*\$", name, re.DOTALL):
+            raise InputError(
+                f"{where}: the name '{name}' of a column stands for a pattern of names.", "Rename the column."
+            )
 
 
 def _text(cell: str | None) -> str:

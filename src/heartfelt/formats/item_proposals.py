@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from heartfelt.formats.column_profiles import ColumnProfile
+from heartfelt.formats.column_profiles import ColumnProfile, share_unique
 from heartfelt.formats.columns import distinct_column, is_unnamed
 from heartfelt.formats.roles import (
     CONSTRUCTS,
@@ -24,6 +24,18 @@ from heartfelt.formats.roles import (
 
 _COUNT_WORDS = {"vote", "count", "n"}
 _TOTALS = {"n", "total", "sum"}
+_STATED_TOTALS = {
+    *_TOTALS,
+    "num",
+    "number",
+    "count",
+    "vote",
+    "response",
+    "rating",
+    "rater",
+    "annotator",
+    "answer",
+}
 _AFFIXES = tuple(
     pattern
     for word in ("votes", "vote", "count", "n")
@@ -49,10 +61,27 @@ def _unnamed_key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | Non
     return key, {"stimulus": f"no column is named like a stimulus; only in '{name}' do all cells differ"}
 
 
+def _joined_key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None:
+    """A column named like a stimulus and one of words that together name every row, such as file and modality."""
+    for named, score in table.scored("stimulus"):
+        for other in table.columns.values():
+            words = not other.numeric and other.repeats and other is not named
+            if score >= SIMILAR and words and share_unique(table.frame, [named.name, other.name]) == 1.0:
+                column = f"{named.name}+{other.name}"
+                because = f"'{named.name}' comes with several '{other.name}'"
+                key = RoleGuess(role="stimulus", column=column, score=SIMILAR, evidence=because)
+                return key, {"stimulus": f"{because}; both together name a row"}
+    return None
+
+
+def _names_raters(table: ProfiledTable, column: str) -> bool:
+    return column in table.columns and name_score(table.columns[column], "rater") >= SIMILAR
+
+
 def means_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal, or None where no column holds means."""
     key = _key(table)
-    if key is None or name_score(table.columns[key[0].column], "rater") >= SIMILAR:
+    if key is None or _names_raters(table, key[0].column):
         return None
     stimulus, doubts = key
     numbers = [p for p in table.columns.values() if p.numeric and p.name != stimulus.column]
@@ -98,10 +127,30 @@ def _facts_of_unique(table: ProfiledTable, taken: set[str]) -> list[RoleGuess]:
     return out
 
 
+def tally_proposal(table: ProfiledTable) -> Proposal | None:
+    """The proposal where columns of whole numbers add up to the number of answers that another column states in every row."""
+    key = _key(table) or _joined_key(table)
+    if key is None or table.frame.height < 2 or _names_raters(table, key[0].column):
+        return None
+    stimulus, doubts = key
+    whole = [p for name, p in table.columns.items() if name != stimulus.column and _is_count(p)]
+    numbers = table.frame.select(pl.col(p.name).cast(pl.Float64, strict=False) for p in whole)
+    for total in (p for p in whole if {*p.words} & _STATED_TOTALS and p.high):
+        counts = [p for p in whole if p is not total]
+        if (
+            len(counts) > 1
+            and (
+                numbers.select(pl.sum_horizontal(pl.exclude(total.name))).to_series() == numbers[total.name]
+            ).all()
+        ):
+            return _counted(stimulus, counts, f"each row sums to '{total.name}'", doubts)
+    return None
+
+
 def votes_proposal(table: ProfiledTable) -> Proposal | None:
     """The proposal, or None where no columns hold counts: named so, or of one sum in all rows."""
     key = _key(table)
-    if key is None or name_score(table.columns[key[0].column], "rater") >= SIMILAR:
+    if key is None or _names_raters(table, key[0].column):
         return None
     stimulus, doubts = key
     counts = [
@@ -119,13 +168,16 @@ def votes_proposal(table: ProfiledTable) -> Proposal | None:
     )
 
 
+def _is_count(profile: ColumnProfile) -> bool:
+    """Whether every cell is a whole number from 0."""
+    counts = profile.whole and profile.low is not None and profile.low >= 0 and profile.filled == profile.rows
+    return counts and not is_unnamed(profile.name)
+
+
 def _can_count(profile: ColumnProfile) -> bool:
-    if is_unnamed(profile.name):
-        return False
     people = profile.noun in VOCABULARY["background"] | VOCABULARY["rater"]
     total = people or profile.name.casefold() in _TOTALS
-    counts = profile.whole and profile.low is not None and profile.low >= 0 and profile.filled == profile.rows
-    return counts and not total and profile.words[-1:] != ("total",)
+    return _is_count(profile) and not total and profile.words[-1:] != ("total",)
 
 
 def _counted(

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.errors import InputError, RatingError
-from heartfelt.formats.columns import number_expr
+from heartfelt.errors import InputError, RatingError, as_option
+from heartfelt.formats.columns import advice_on_doubled, number_expr
+from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.source_table import (
     ROW_NUMBER,
     SourceTable,
@@ -23,6 +24,8 @@ from heartfelt.formats.source_table import (
 from heartfelt.wording import listed
 
 _MOST_LINES = 4
+_MOST_ROWS = 200_000
+"""Rows that advice on repeated ratings rests on."""
 
 
 def with_lines(error: RatingError, source: Path, options: Mapping[str, str]) -> RatingError:
@@ -39,9 +42,24 @@ def with_lines(error: RatingError, source: Path, options: Mapping[str, str]) -> 
     kind = places[0].split()[0]
     numbers = listed([place.split()[1] for place in places])
     words = f"{kind} {numbers}" if len(places) == 1 else f"{kind}s {numbers}"
-    out = RatingError(f"{error.problem.rstrip('.')} ({words}).", error.fix)
+    fix = error.fix
+    if error.rating.get("value") is None and len(rows) > 1:
+        fix = _advice(table) or fix
+    out = RatingError(f"{error.problem.rstrip('.')} ({words}).", fix)
     out.rating = error.rating
     return out
+
+
+def _advice(table: SourceTable) -> str:
+    """What to do about ratings that are there more than once: the column that tells them apart, if there is one."""
+    roles = {role: table.pick_optional(role) for role in ("stimulus", "rater", "question")}
+    keys = [name for role, name in roles.items() if name is not None and table.options.get(role) != NO_RATER]
+    if roles["stimulus"] is None or len(keys) < 2:
+        return ""
+    rows = table.rows.drop(ROW_NUMBER).head(_MOST_ROWS).collect()
+    answers = table.names_in("value") or [table.pick_optional("value") or ""]
+    repeats = f"If they are repeated presentations: {as_option('repeat', 'order')}."
+    return f"{advice_on_doubled(rows, keys, 'stimulus', answers)} {repeats}"
 
 
 def _matching_rows(table: SourceTable, error: RatingError) -> list[int]:

@@ -30,6 +30,8 @@ _MOST_QUESTIONS = 40
 _ALMOST_UNIQUE = 0.98
 _MOST_ANSWERS = 101
 _TEXT_OF_A_CELL = 60
+_CAPTION = 0.4
+"""What a column of captions scores as the stimulus: more than one that could be anything, less than one that is named so."""
 
 
 def long_proposal(table: ProfiledTable) -> Proposal | None:
@@ -101,6 +103,8 @@ def _id_score(table: ProfiledTable, profile: ColumnProfile, role: str) -> float:
         score -= 0.2
     if name >= SIMILAR:
         return score
+    if role == "stimulus" and name_score(profile, "prompt") >= SIMILAR and table.named("stimulus") is None:
+        return score + _CAPTION  # captions serve as keys where nothing else names what was rated
     rivals = {"rater", "stimulus", "system", "question", "prompt", "intent", "repeat"} - {role}
     if any(name_score(profile, rival) >= SIMILAR for rival in rivals):
         return 0.0

@@ -15,12 +15,12 @@ import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, id_notes, ids, need
+from heartfelt.formats.columns import Sheet, id_notes, ids, need, with_roles_named
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.source_table import compile_pattern
+from heartfelt.formats.source_table import compile_pattern, joined_columns
 from heartfelt.media.probe import PROBED
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -55,11 +55,12 @@ class Means(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the means; there are no ratings and no raters in such data."""
-        table = open_source(source, options)
+        table = joined_columns(open_source(source, options))
         sheet = table.sheet("stimulus")
         key = table.pick("stimulus")
-        sheet.unique(key)
         questions = _questions(sheet.frame.columns, options, sheet.where)
+        used = {column for columns in questions.values() for column in columns.values()}
+        sheet.unique(key, option="stimulus", answers=used)
         renamed = new_names(options, questions)
         questions = {renamed.get(question, question): columns for question, columns in questions.items()}
         names = ids(sheet[key]).alias("stimulus")
@@ -69,8 +70,8 @@ class Means(Format):
         ]
         roles = {options[role]: role for role in ("system", "intent", "prompt") if role in options}
         sheet.need(*roles)
-        used = {column for columns in questions.values() for column in columns.values()}
-        stimuli = sheet.frame.with_columns(names.alias(key)).drop(used).rename({key: "stimulus", **roles})
+        described = sheet.frame.with_columns(names.alias(key)).drop(used)
+        stimuli = with_roles_named(described, {key: "stimulus", **roles})
         scales = {question: stated_scale(question, options) or UNSTATED for question in questions}
         for part, (question, scale) in zip(means, scales.items(), strict=True):
             _on_scale(sheet, part, question, scale.bounds())

@@ -377,13 +377,10 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
 def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFrame:
     """One row per vote, from counts; a row without any count stays as one without an answer."""
     sheet = Sheet(pairs.rename({f"\0votes{place}": name for place, name in enumerate(votes)}), where)
-    fix = "Counts are whole numbers from 0."
     parts = []
     for name, value in zip(votes, (1.0, 0.0, 0.5), strict=False):
-        count = sheet.numbers(name).fill_null(0)
-        sheet.refuse((count < 0) | (count != count.floor()), count, "{cell} is not a number of votes.", fix)
         rows = pairs.drop([f"\0votes{place}" for place in range(len(votes))])
-        repeated = pl.int_range(pl.len()).repeat_by(count.cast(pl.Int64)).explode()
+        repeated = pl.int_range(pl.len()).repeat_by(sheet.vote_counts(name)).explode()
         parts.append(rows[rows.select(repeated).to_series().drop_nulls()].with_columns(value=pl.lit(value)))
     blank = pairs.filter(pl.all_horizontal(sheet.numbers(name).is_null() for name in votes))
     parts.append(blank.select(parts[0].columns[:-1]).with_columns(value=pl.lit(None, pl.Float64)))

@@ -97,6 +97,8 @@ class Proposal:
     """Options that name no column, such as rows=stimulus."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """What is uncertain, by the option that would settle it."""
+    remarks: tuple[str, ...] = ()
+    """What else to know before the table is read this way, such as columns that are not used."""
 
     @property
     def certain(self) -> bool:
@@ -119,9 +121,8 @@ class Proposal:
 
     def lines(self) -> list[str]:
         """The evidence in words, a line each."""
-        return [guess.sentence() for guess in self.guesses] + [
-            f"not certain: {text}" for text in self.doubts.values()
-        ]
+        doubts = (f"not certain: {text}" for text in self.doubts.values())
+        return [*(guess.sentence() for guess in self.guesses), *doubts, *self.remarks]
 
     def command(self, source: str, folder: str) -> str:
         """The command that reads ``source`` this way into ``folder``, to copy."""

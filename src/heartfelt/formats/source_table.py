@@ -16,8 +16,17 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
-from heartfelt.formats.columns import ADJUDICATIONS_FILE, PARQUET, Sheet, need, number_expr, scan_parquet
+from heartfelt.formats.columns import (
+    ADJUDICATIONS_FILE,
+    PARQUET,
+    Sheet,
+    need,
+    number_expr,
+    scan_parquet,
+    with_roles_named,
+)
 from heartfelt.formats.delimited import Delimited, collected, open_delimited
+from heartfelt.formats.headers import refuse_patterns
 from heartfelt.formats.json_files import JSON, flat_columns, json_records, json_table, looks_like_json
 from heartfelt.formats.spss import LABELS, SPSS, read_spss
 from heartfelt.formats.workbooks import WORKBOOKS, TextTable, read_workbook
@@ -31,6 +40,7 @@ OPTIONS: Mapping[str, str] = {
     "header": "the lines of the header, such as 2 or 1-2; detected if left out",
     "labels": "in an SPSS file, which labelled values are read as words: nominal (of nominal variables), all or none",
     "where": "only rows that meet these conditions, with semicolons between them: status=complete;age>=18;group=a|b",
+    "ordinary": "columns that look like marks of anchors, practice, attention checks or exclusions and are not, with commas",
     "personal": "keep: keep columns with IP addresses, e-mail addresses or coordinates, which are dropped otherwise",
 }
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
@@ -208,6 +218,7 @@ def open_table(
     ``numbered``: with a column of the rows' numbers in the file, from 0.
     """
     table = _opened(path, options, records=records)
+    refuse_patterns(table.columns, str(path))
     if not numbered:
         return prepared(table, options)
     return replace(
@@ -383,6 +394,8 @@ def _condition(text: str, rows: pl.LazyFrame, where: str) -> pl.Expr:
     number = number_expr(name)
     if sign in {"=", "!="}:
         cell = pl.col(name).cast(pl.String).str.strip_chars().fill_null("")
+        if rows.collect_schema()[name] == pl.Boolean:  # written true and false by Polars
+            value = value.casefold()
         same = cell.is_in([part.strip() for part in value.split("|")])
         wanted = [float(part) for part in value.split("|") if _is_number(part)]
         same = same | (number.is_in(wanted).fill_null(False) if wanted else pl.lit(False))
@@ -444,9 +457,9 @@ def side_table(
     if id_column is None and same_as in table.columns:
         id_column = same_as
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
-    rows = collected(table.rows, path).rename({column: role})
+    rows = with_roles_named(collected(table.rows, path), {column: role})
     sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
-    sheet.unique(role)
+    sheet.unique(role, option={"stimulus": "stimuli_id", "rater": "raters_id"}.get(role))
     return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
 
 

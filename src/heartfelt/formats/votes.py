@@ -19,7 +19,7 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.participant_files import open_source
-from heartfelt.formats.source_table import SourceTable, compile_pattern
+from heartfelt.formats.source_table import SourceTable, compile_pattern, joined_columns
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories, Category, Ordered
@@ -49,7 +49,7 @@ class Votes(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the counts; each vote becomes a rating whose rater is unknown."""
-        table = open_source(source, options)
+        table = joined_columns(open_source(source, options))
         sheet = table.sheet("item")
         key = table.pick_optional("stimulus") or distinct_column(sheet.frame)
         if key is None:
@@ -58,11 +58,14 @@ class Votes(Format):
         asked = options.get("question", "question")
         named = asked in sheet and asked != key
         own = [key, asked] if named else [key]
-        sheet.unique(*own)
         columns = _columns(sheet, own, table)
+        sheet.unique(*own, option="stimulus", answers=columns)
         question = pl.col(asked).cast(pl.String) if named else pl.lit(options.get("question", "category"))
+        others = sheet.frame.select(pl.exclude(*own, *columns)).columns
         items = sheet.frame.select(
-            ids(sheet[key]).alias("stimulus"), question.alias("question"), pl.exclude(*own, *columns)
+            ids(sheet[key]).alias("stimulus"),
+            question.alias("question"),
+            *(pl.col(name).alias(f"source_{name}" if name in ITEM else name) for name in others),
         )
         renamed = new_names(options, items["question"].drop_nulls().unique())
         items = items.with_columns(pl.col("question").replace(renamed))
@@ -153,12 +156,7 @@ def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
 
 def _ratings(sheet: Sheet, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale) -> pl.DataFrame:
     """One row per vote."""
-    fix = "Counts are whole numbers from 0. For proportions, multiply by the number of raters."
-    counts = []
-    for column, category in columns.items():
-        count = sheet.numbers(column).fill_null(0)
-        sheet.refuse((count < 0) | (count != count.floor()), count, "{cell} is not a number of votes.", fix)
-        counts.append(count.cast(pl.Int64).alias(f"\0{category}"))
+    counts = [sheet.vote_counts(column).alias(f"\0{category}") for column, category in columns.items()]
     tall = (
         items.select(*ITEM, *counts)
         .unpivot(pl.selectors.starts_with("\0"), index=ITEM, variable_name="answer", value_name="votes")

@@ -26,6 +26,7 @@ from heartfelt.formats.people import with_people
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,
+    joined_columns,
     pick_optional,
     side_table,
 )
@@ -61,7 +62,7 @@ class Wide(Format):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read the table; empty cells are not ratings."""
-        return read_wide(self.name, open_source(source, options), source, progress)
+        return read_wide(self.name, joined_columns(open_source(source, options)), source, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``ratings.csv`` with one row per rater, columns named ``{question}_{stimulus}``."""
@@ -146,7 +147,7 @@ def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
         numbered = pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(rows)
         return Sheet(frame.select(numbered, pl.all()), table.where, position=table.position), []
     sheet = Sheet(frame, table.where, position=table.position).with_ids(key)
-    sheet.unique(key)
+    sheet.unique(key, option="id")
     named = sheet.frame.select(pl.col(key).alias(rows), pl.exclude(key))
     return Sheet(named, table.where, position=table.position), id_notes(frame[key], rows)
 

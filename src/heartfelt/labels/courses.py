@@ -58,11 +58,15 @@ def is_timed(snapshot: Snapshot, question: str) -> bool:
     return "rate" in table.columns and table["rate"].count() > 0
 
 
+def first_traces(snapshot: Snapshot, question: str) -> pl.DataFrame:
+    """The traces of first presentations, without probes."""
+    table = snapshot.without_probes.traces.filter(pl.col("question") == question)
+    return table.filter(pl.col("repeat").fill_null(0) == 0) if "repeat" in table.columns else table
+
+
 def aligned(snapshot: Snapshot, question: str) -> dict[str, Traces]:
     """For every stimulus, the traces of its first presentations over the moments that all raters cover."""
-    table = snapshot.without_probes.traces.filter(pl.col("question") == question)
-    if "repeat" in table.columns:
-        table = table.filter(pl.col("repeat").fill_null(0) == 0)
+    table = first_traces(snapshot, question)
     for name in ("rate", "start"):
         if name not in table.columns:
             table = table.with_columns(pl.lit(None, pl.Float64).alias(name))

@@ -110,7 +110,9 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     result, notes = _fitted(scale, pairs, rows, of, confidence)
     if of == "system":
         result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
-    elif 2 * len(result.core) < len(result.names):
+    elif (
+        2 * len(result.core) < len(result.names) and len({each.why_missing for each in result.strengths}) > 1
+    ):
         why = f"wins and losses link at most {len(result.core)} of {len(result.names):,} stimuli both ways"
         result = no_strengths(result.model, result.model, result.names, result.counts, why)
     if snapshot.study.design.adaptive and len(result.core) > MANY_ADAPTIVE:

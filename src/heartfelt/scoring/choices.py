@@ -190,13 +190,14 @@ def _without_answers(
     sheet: Sheet, measure: Measure, answers: Answers, accuracy: Estimate, right: Floats | None = None
 ) -> Marked:
     """The scores of a model of which no answer is compared with those of all raters: an accuracy at most."""
-    tops = measure.choice_ceilings(sheet.task)
     missing = Estimate.missing(accuracy.why_missing or OTHER_RATERS, "choices")
     of = {
         metric: accuracy if metric == sheet.task.headline else missing
         for metric in (*OF_SIDES, *OF_PROBABILITIES)
     }
-    scores = [_score(sheet, metric, (estimate, estimate), tops, answers) for metric, estimate in of.items()]
+    scores = [
+        _score(sheet, metric, (estimate, estimate), measure, answers) for metric, estimate in of.items()
+    ]
     none = NoCalibration(why_missing=NO_PROBABILITIES)
     by_pair = np.full(sheet.rows.height, np.nan) if right is None else right
     return Marked(

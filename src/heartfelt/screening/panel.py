@@ -47,6 +47,8 @@ class RuleSummary:
     not_judged: int
     why_not_judged: Mapping[str, int]
     why_missing: tuple[str, ...]
+    power: float | None = None
+    """The chance of flagging somebody who answers at random, mean over the raters judged; None for rules about other things."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,6 +228,7 @@ class Panel:
                     int(reasons["raters"].sum()),
                     dict(reasons.select("why_missing", "raters").iter_rows()),
                     tuple(reasons["why_missing"].to_list()),
+                    None if (power := judged["power"].mean()) is None else float(str(power)),
                 )
             )
         return tuple(out)

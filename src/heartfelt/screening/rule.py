@@ -56,6 +56,12 @@ FLAGS = Contract(
             "evidence", pl.Float64, "weight in the joint ranking, in powers of ten, 0 to 4", nullable=True
         ),
         Column("words", pl.String, "the result in a neutral sentence"),
+        Column(
+            "power",
+            pl.Float64,
+            "chance of flagging somebody who answers at random in this rater's place, where the rule looks for that",
+            nullable=True,
+        ),
         Column("n", pl.Int64, "ratings used"),
         Column("group", pl.String, "raters flagged together share a group", nullable=True),
         Column("why_missing", pl.String, "why the rule could not be applied", nullable=True),
@@ -85,7 +91,7 @@ class Verdicts:
     """What a rule reports: parallel arrays, one row per rater. ``rater`` holds the view's codes; None for every rater in order.
 
     Where ``why`` gives a reason the row is not judged and its figures are left out. ``words(i)`` is the sentence of row ``i``.
-    ``evidence`` is that of ``p`` unless it is given.
+    ``evidence`` is that of ``p`` unless it is given. ``power`` is the chance of flagging somebody who answers at random.
     """
 
     rater: Ints | None
@@ -101,6 +107,7 @@ class Verdicts:
     batch: Sequence[str | None] | None = None
     group: Sequence[str | None] | None = None
     error_controlled: bool | None = None
+    power: npt.ArrayLike | None = None
 
 
 def evidence_of(p: npt.ArrayLike) -> Floats:
@@ -189,7 +196,13 @@ class Rule:
         p, evidence = verdicts.p, verdicts.evidence
         if evidence is None and p is not None:
             evidence = evidence_of(p)
-        figures = {"value": verdicts.value, "threshold": verdicts.threshold, "p": p, "evidence": evidence}
+        figures = {
+            "value": verdicts.value,
+            "threshold": verdicts.threshold,
+            "p": p,
+            "evidence": evidence,
+            "power": verdicts.power,
+        }
         own = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
         sentences = [
             verdicts.words(row) if reason is None else f"Not judged: {reason}."

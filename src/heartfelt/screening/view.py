@@ -13,7 +13,7 @@ Stimuli that were judged together are kept as a table (``sets``), and so are tra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from inspect import signature
 from itertools import pairwise
@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 SMALL = 5000
 CELL_COLUMNS = ("system", "intent")
+ROW_COLUMNS = ("rater", "stimulus", "question", "trial", "value", "repeat")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +109,22 @@ class RatingsView:
     def codes_of(self, raters: pl.Series) -> Ints:
         """The codes of raters by their ids, all of whom are known."""
         return raters.replace_strict(self.raters, range(len(self.raters)), return_dtype=pl.Int64).to_numpy()
+
+    def without(self, raters: Bools) -> RatingsView:
+        """The view without the answers of the marked raters; everybody keeps their code."""
+        rows = np.flatnonzero(~raters[self.rater])
+
+        def taken(column: Floats | None) -> Floats | None:
+            return None if column is None else column[rows]
+
+        return replace(
+            self,
+            **{name: getattr(self, name)[rows] for name in ROW_COLUMNS},
+            seconds=taken(self.seconds),
+            heard=taken(self.heard),
+            batch=None if self.batch is None else tuple(self.batch[row] for row in rows.tolist()),
+            memory={},
+        )
 
     @property
     def is_small(self) -> bool:

@@ -14,7 +14,9 @@ import polars as pl
 
 from heartfelt.errors import DamagedError, InputError, StudyError
 from heartfelt.media.probe import AT_HAND, MADE_AT
+from heartfelt.serialization import from_json
 from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.snapshot.marked_column import MarkedColumn
 from heartfelt.snapshot.snapshot import (
     MANIFEST,
     RATINGS_FILE,
@@ -67,6 +69,8 @@ def load(folder: Path | str) -> Snapshot:
         tuple(made.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
         tuple(made.get("reading", ())),
+        tuple(from_json(MarkedColumn, column) for column in made.get("marked_columns", ())),
+        made.get("inferred_raters", ""),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():

@@ -24,6 +24,7 @@ from heartfelt.representation import html_table
 from heartfelt.serialization import write_json
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.snapshot.marked_column import MarkedColumn
 from heartfelt.snapshot.shortcuts import Shortcuts
 from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
 from heartfelt.snapshot.trace_table import check_traces
@@ -72,6 +73,10 @@ class Source:
     """The ``study.yaml`` of every version that ratings were given under, by hash; empty if there is only one."""
     reading: tuple[str, ...] = ()
     """How columns of a plain table were understood, a sentence each, so that a wrong reading is seen at once."""
+    marked_columns: tuple[MarkedColumn, ...] = field(default=(), metadata={"omit": True})
+    """Columns that seem to mark anchors, practice, attention checks or exclusions, and are not used."""
+    inferred_raters: str = field(default="", metadata={"omit": True})
+    """What raters were told apart by, where the source has no ids for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +136,10 @@ class Snapshot(Shortcuts):
         check_ratings(ratings.survey, ratings.lazy(), study, known, where)
         return cls(study, tables, ratings, source)
 
-    def noted(self, *notes: str) -> Snapshot:
+    def noted(self, *notes: str, marked_columns: tuple[MarkedColumn, ...] = ()) -> Snapshot:
         """The same snapshot with more to know about how its source was read."""
-        source = replace(self.source, notes=(*self.source.notes, *notes))
+        marked = (*self.source.marked_columns, *marked_columns)
+        source = replace(self.source, notes=(*self.source.notes, *notes), marked_columns=marked)
         return Snapshot(self.study, self._tables, self._spooled, source)
 
     @property
@@ -339,14 +345,16 @@ class Snapshot(Shortcuts):
 
     def _repr_html_(self) -> str:
         rows = [(name.replace("_", " "), f"{count:,}") for name, count in self.counts.items() if count]
+        rows += [("not used", column.finding) for column in self.source.marked_columns]
         return html_table(f"Snapshot {self.study.name} {self.hash[:12]}", rows)
 
     def __repr__(self) -> str:
         c = self.counts
         blank = f", {self.survey.blank:,} blank," if self.survey.blank else ""
+        unused = "".join(f"; not used: {column.finding}" for column in self.source.marked_columns)
         return (
             f"<Snapshot {self.study.name} {self.hash[:12]}: {c['ratings']:,} ratings{blank} by {c['raters']:,} raters of"
-            f" {c['rated']:,} of {c['stimuli']:,} stimuli>"
+            f" {c['rated']:,} of {c['stimuli']:,} stimuli{unused}>"
         )
 
 

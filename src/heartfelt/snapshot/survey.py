@@ -26,7 +26,7 @@ from heartfelt.tables import RATINGS, is_answered, rating_key
 IDS = ("rater", "stimulus", "question")
 BATCH = 262_144
 WORKERS = 2
-ONE_RATING_EACH = "Keep one rating each, or number repeated presentations in a column 'repeat' (0, 1, …)."
+ONE_RATING_EACH = "Number repeated presentations in a column 'repeat' (0, 1, …); keep one rating each where they are copies."
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from heartfelt.study.study import Study
 
 _ID = re.compile(r"^[^\s\x00-\x1f][^\x00-\x1f]*$")
+LONGEST_ID = 2_000
+"""Characters of an id: captions serve as keys of published data."""
 _LANGUAGE = re.compile(r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")
 Place: TypeAlias = tuple[str | int, ...]
 """Where something stands in ``study.yaml``: keys and places in lists, from the top."""
@@ -70,8 +72,8 @@ def without_unused(written: dict[str, Any], **defaults: Any) -> dict[str, Any]:
 
 
 def _check_id(value: str) -> str:
-    if not value or not _ID.match(value) or len(value) > 200:
-        raise ValueError("an id is 1 to 200 printable characters and does not begin with a space")
+    if not value or not _ID.match(value) or len(value) > LONGEST_ID:
+        raise ValueError(f"an id is 1 to {LONGEST_ID:,} printable characters and does not begin with a space")
     return value
 
 

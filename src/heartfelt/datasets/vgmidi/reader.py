@@ -87,6 +87,7 @@ class VGMIDI(Format):
         notes.append(
             f"Listeners have no ids: {len(annotations):,} annotations were read as those of {listeners:,} listeners."
         )
+        inferred = "equal questionnaires" if alone is None else "annotations, one person each"
         return Snapshot.build(
             _study(),
             stimuli=stimuli,
@@ -94,7 +95,14 @@ class VGMIDI(Format):
             raters=raters,
             traces=traces.drop("known"),
             ledger=ledger,
-            source=Source(self.name, path.name, dict(options), path.parent, notes=tuple(notes)),
+            source=Source(
+                self.name,
+                path.name,
+                dict(options),
+                path.parent,
+                notes=tuple(notes),
+                inferred_raters=f"{inferred}: the source has no ids",
+            ),
         )
 
 

@@ -136,7 +136,7 @@ def _glance(path: Path, _: object) -> Glance:
     first = "".join(head.split("\n", 1)[0].split('"')[::2])
     mark = max(DELIMITERS, key=first.count)
     try:
-        lines = csv.reader(io.StringIO(head), delimiter=mark)
+        lines = filter(None, csv.reader(io.StringIO(head), delimiter=mark))
         rows = tuple(tuple(cell.strip() for cell in row) for row in islice(lines, _ROWS_GLANCED))
     except csv.Error:
         rows = ()

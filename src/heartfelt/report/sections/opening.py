@@ -13,7 +13,7 @@ from heartfelt.analysis.highlights import called, main_questions, mean_rating, s
 from heartfelt.analysis.results import Reliability
 from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict import fitness
-from heartfelt.analysis.verdict_raters import flag_findings
+from heartfelt.analysis.verdict_raters import flag_findings, flagging_rules, judged_words
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.page import bullets, folded, joined, opening_figure
 from heartfelt.stats.estimate import Estimate
@@ -179,9 +179,12 @@ def raters_fact(summary: Summary) -> Fact:
             more="Raters",
         )
     flagged = len(screening.flagged)
-    findings = flag_findings(summary)
-    rules = [rule.rule for rule in screening.rules.values() if rule.flagged and rule.error_controlled]
-    text = f"{listed(findings)}." if findings else f"By {listed(rules)}." if rules else "Nobody stands out."
+    if flagged:
+        findings = flag_findings(summary)
+        text = f"{listed(findings)}." if findings else f"By {listed(flagging_rules(summary))}."
+    else:
+        words = judged_words(summary)
+        text = f"{words[0].upper()}{words[1:]}."
     if screening.dropped:
         text = f"{len(screening.dropped)} excluded by the policy. {text}"
     more = "Who and why" if flagged else "How they were screened"

@@ -16,6 +16,7 @@ from heartfelt.analysis.summary import (
     SensitivityFigure,
     SensitivityPairs,
 )
+from heartfelt.analysis.verdict_raters import judged_words
 from heartfelt.report.charts import Charts
 from heartfelt.report.naming import coefficient, outcome, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph
@@ -53,7 +54,8 @@ def _count(analysis: Analysis) -> Markup:
     flagged, left_out = set(screening.flagged), screening.dropped_by_default
     verb = "is" if len(flagged) == 1 else "are"
     total = plural(analysis.summary.counts.raters, "rater")
-    words = f"{number(len(flagged))} of {total} {verb} flagged by a rule with error control."
+    words = f"{number(len(flagged))} of {total} {verb} flagged by a rule with error control"
+    words += "." if flagged else f": {judged_words(analysis.summary)}."
     others = set(screening.flagged_by_standards) - flagged
     if others:
         words += (
@@ -91,6 +93,7 @@ def _rules(analysis: Analysis) -> Markup:
         "looks at": lambda rule: rule.about,
         "raters judged": lambda rule: rule.judged,
         "flagged": lambda rule: rule.flagged,
+        "chance of flagging random answers": lambda rule: rule.power,
         "then": lambda rule: rule.action,
         "not judged": lambda rule: rule.not_judged or None,
         "not judged because (raters)": lambda rule: (

@@ -5,7 +5,15 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.results import Effect, IntentMeans, MixedEffect, Overlap, Pair, SystemMeans
+from heartfelt.analysis.results import (
+    Effect,
+    IntentMeans,
+    MixedEffect,
+    OrdinalCheck,
+    Overlap,
+    Pair,
+    SystemMeans,
+)
 from heartfelt.report.charts import Charts
 from heartfelt.report.naming import effect, outcome, quadrant_look, system_names, why_missing
 from heartfelt.report.page import Section, absent, figure_block, figure_blocks, folded, joined, side_by_side
@@ -31,6 +39,7 @@ def deviations(analysis: Analysis, charts: Charts) -> Section:
         _systems(analysis),
         _pairwise(analysis),
         _mixed(analysis),
+        _ordinal(analysis),
     )
     return Section(
         "systems",
@@ -54,7 +63,7 @@ def quadrants(analysis: Analysis, charts: Charts) -> Section:
 
 def ranking(analysis: Analysis, charts: Charts) -> Section:
     """Systems in order, with the tests behind it."""
-    tests = (_anova(analysis), _pairwise(analysis), _mixed(analysis))
+    tests = (_anova(analysis), _pairwise(analysis), _mixed(analysis), _ordinal(analysis))
     lead = "Systems in order of their mean; those that do not differ significantly (Holm) are marked."
     html = joined(figure_block("system-ranking", charts), *tests)
     return Section("systems", "Which systems are ahead", lead, html, "Systems")
@@ -70,7 +79,7 @@ def _rounded(value: float | None, places: int) -> float | None:
     return None if value is None else round(value, places)
 
 
-def _degrees(row: Effect | MixedEffect) -> str:
+def _degrees(row: Effect | MixedEffect | OrdinalCheck) -> str:
     return ", ".join(number(d, 0 if float(d).is_integer() else 1) for d in row.df or () if d is not None)
 
 
@@ -130,6 +139,22 @@ def _mixed(analysis: Analysis) -> Markup:
     caption = "Mixed models of the single ratings: raters, stimuli and raters' tastes for systems are samples"
     content = table_of(caption, analysis.summary.mixed, columns)
     return folded("Mixed models on the single ratings", content)
+
+
+def _ordinal(analysis: Analysis) -> Markup:
+    """Whether the tests hold where scales are taken for ordered categories."""
+    columns: Columns[OrdinalCheck] = {
+        "question": lambda row: row.outcome,
+        "df": _degrees,
+        "F": lambda row: _rounded(row.f, 2),
+        "p": lambda row: PValue(row.p),
+        "p as numbers": lambda row: PValue(row.p_interval),
+        "pairs decided alike": lambda row: f"{row.pairs_alike} of {row.pairs}" if row.pairs else "",
+        "decided otherwise": lambda row: "; ".join(f"{a}, {b}" for a, b in row.changed),
+        "left out because": lambda row: row.why_missing or "",
+    }
+    content = table_of("Cumulative logit models of the same ratings", analysis.summary.ordinal, columns)
+    return folded("Ordinal check: scales as ordered categories", content)
 
 
 def _systems(analysis: Analysis) -> Markup:

@@ -3,7 +3,8 @@
 *Evidence.* For every place at which the session could be cut, the likelihood of "the answers follow what others' answers
 predict up to here, and nothing after" (and of the reverse) is compared with one relation throughout: a regression of the
 answers on the predictions of ``heartfelt.screening.consensus``, with slope and variance of its own where they follow, and a
-variance of its own where they do not. Slow drift (a quadratic in time) is removed from the answers and each part has its own
+variance of its own where they do not. Raters whom ``informativeness`` or ``straight-lining`` flags count for nothing in the
+predictions of the others. Slow drift (a quadratic in time) is removed from the answers and each part has its own
 mean, so moving along the scale is no evidence. The evidence is the mean likelihood ratio over places and both
 directions, summed over questions on the log scale.
 
@@ -26,7 +27,13 @@ import numpy as np
 
 from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, standing
 from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
-from heartfelt.screening.rules.informativeness import Effects, effects, no_information
+from heartfelt.screening.rules.informativeness import (
+    Effects,
+    effects,
+    no_information,
+    shows_no_information,
+)
+from heartfelt.screening.rules.repetition import straight_lines
 from heartfelt.screening.view import Block, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
@@ -74,10 +81,19 @@ class Session:
     trials: int
 
 
-def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
-    _, why = no_information(view, options.seed)
-    low = low_agreement(effects(view, options.seed), why)
-    by_rows = options.settings["order"] == "rows"
+@dataclass(frozen=True, slots=True, eq=False)
+class Sessions:
+    """By rater: the session, or why there is none, and the chance of agreeing so little with the others on the whole."""
+
+    by_rater: dict[int, Session]
+    why: Reasons
+    low: Floats
+
+
+def sessions_of(view: RatingsView, seed: int, *, by_rows: bool) -> Sessions:
+    """Everybody's session with predictions from all the others of the view."""
+    _, why = no_information(view, seed)
+    low = low_agreement(effects(view, seed), why)
     sessions: dict[int, Session] = {}
     for block in view.blocks():
         if not by_rows and not view.ordered[block.rater]:
@@ -90,14 +106,37 @@ def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
                 sessions[block.rater] = session
     if sessions and low is None:
         why, sessions = [reason or TOO_FEW for reason in why], {}
+    return Sessions(sessions, why, np.ones(len(view.raters)) if low is None else low)
+
+
+def _without_careless(view: RatingsView, options: RuleOptions) -> Sessions:
+    """Everybody's session; predictions come from raters who are not flagged for answers without information."""
+    by_rows = options.settings["order"] == "rows"
+    every = sessions_of(view, options.seed, by_rows=by_rows)
+    careless = shows_no_information(view, options.seed)
+    careless |= straight_lines(view, options.alpha, options.seed).flagged
+    if not every.by_rater or not careless.any():
+        return every
+    others = sessions_of(view.without(careless), options.seed, by_rows=by_rows)
+    if not others.by_rater:
+        return every
+    return Sessions(
+        {rater: every.by_rater[rater] for rater in every.by_rater if careless[rater]} | others.by_rater,
+        [every.why[rater] if careless[rater] else others.why[rater] for rater in range(careless.size)],
+        np.where(careless, every.low, others.low),
+    )
+
+
+def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
+    made = _without_careless(view, options)
+    why, sessions = made.why, made.by_rater
     limit = options.alpha / max(len(sessions), 1)
     draws = int(min(MOST_DRAWS, max(LEAST_DRAWS, 5 / limit)))
     p, parts = np.ones(len(view.raters)), {}
     for rater, session in sessions.items():
         seed = derived_seed(options.seed, "panel", "change", view.raters[rater])
         p[rater], parts[rater] = timing(session, draws, seed, compiled=not view.is_small)
-    if low is not None:
-        p = fisher_combined(p, low)
+    p = fisher_combined(p, made.low)
     changes = np.array([rater in parts and parts[rater].changes for rater in range(p.size)], dtype=bool)
     value = [parts[rater].difference if rater in parts else np.nan for rater in range(p.size)]
     return [

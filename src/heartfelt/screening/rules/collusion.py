@@ -8,13 +8,16 @@ in nats (``heartfelt.screening._kernels_alignment``). Under independence the cha
 their autocorrelation and the relation between the questions, and destroys any longer stretch. A Gumbel distribution
 is fitted to the surrogates' scores by moments, its spread taken two standard errors wider than estimated, and with a
 tail never steeper than 0.85 a nat (1 is exact for likelihood ratios without gaps). So no score below
-``log(pairs / alpha) / 0.85`` can be significant, and only the few pairs above it need surrogates.
+``log(pairs / level) / 0.85`` can be significant, and only the few pairs above it need surrogates. A rater whose answers
+do not reach that score even against an exact copy of themselves is not judged: so few answers agree by chance too often.
 
-*Family.* Bonferroni over all pairs of raters long enough, so the chance that any two independent raters are joined is at most
-``alpha``. A pair must further hold (a) when what the stimuli predict is removed from both sequences (p < 0.05), and (b) at
-its own place: sequences of a regular pattern match as well when rotated, copies do not. Where raters met similar
-stimuli in a similar order, careful raters run in parallel too; then the residual sequences are compared in the first
-place. Pairs are examined from the highest score down; one that would join raters already in a group is passed over.
+*Family.* Bonferroni over all pairs of raters long enough. A pair that is joined costs two raters and reads as an accusation,
+and its p-value lies beyond what surrogates can show, so the level is ``STRICTER`` times ``alpha``: the chance that any two
+independent raters are joined is at most 0.01 where ``alpha`` is 0.05. A pair must further hold (a) when what the stimuli
+predict is removed from both sequences (p < 0.05), and (b) at its own place: sequences of a regular pattern match as well
+when rotated, copies do not. Where raters met similar stimuli in a similar order, careful raters run in parallel too; then
+the residual sequences are compared in the first place. Pairs are examined from the highest score down; one that would join
+raters already in a group is passed over.
 
 Raters joined by a pair, directly or through others, share a group. Whether answers were copied, entered twice or logged
 under the wrong stimuli, the numbers cannot tell.
@@ -40,11 +43,14 @@ from heartfelt.wording import listed, number, p_value
 EULER = 0.5772156649015329
 GUMBEL_KURTOSIS = 5.4
 STEEPEST = 0.85
+STRICTER = 0.2
 CONFIRM = 0.05
 ELSEWHERE = 0.6
 MOST_EXAMINED = 20
 NEARLY_IDENTICAL = 0.9
 """The share of equal answers from which two sequences are called nearly identical."""
+
+COULD_BE_CHANCE = "even an exact copy of so few answers could be chance among so many raters"
 
 PAIR_COLUMNS = {
     "rater": pl.String,
@@ -67,11 +73,14 @@ PAIR_COLUMNS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParallelPairs:
-    """The result of comparing all pairs. ``best[i]`` is the highest score of ``rater[i]`` with anybody."""
+    """The result of comparing all pairs. ``best[i]`` is the highest score of ``rater[i]`` with anybody, ``copy[i]`` the score
+    of an exact copy of their answers.
+    """
 
     rater: Ints
     trials: Ints
     best: Floats
+    copy: Floats
     pairs: int
     compared: int
     floor: float
@@ -88,8 +97,8 @@ def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | s
         return sequences
     size = sequences.rater.size
     pairs = size * (size - 1) // 2
-    floor = float(np.log(pairs / options.alpha) / STEEPEST)
     comparison = _Comparison(view, sequences, pairs, options)
+    floor = float(np.log(pairs / comparison.level) / STEEPEST)
     first, second = candidate_pairs(sequences, comparison.how[0])
     values = sequences.residual if sequences.shared_order else sequences.raw
     scores = comparison.alignment.score_pairs(
@@ -113,9 +122,17 @@ def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | s
     named = [tuple(sorted(view.raters[sequences.rater[i]] for i in own)) for own in together if own.size > 1]
     ordered = tuple(sorted(named, key=lambda names: (-len(names), names)))
     unexamined = above.size - examined.size
-    trials = np.diff(sequences.edges)
     return ParallelPairs(
-        sequences.rater, trials, best, pairs, int(first.size), floor, table, ordered, unexamined
+        rater=sequences.rater,
+        trials=np.diff(sequences.edges),
+        best=best,
+        copy=comparison.exact_copies(values),
+        pairs=pairs,
+        compared=int(first.size),
+        floor=floor,
+        table=table,
+        groups=ordered,
+        unexamined=unexamined,
     )
 
 
@@ -125,12 +142,21 @@ class _Comparison:
     def __init__(self, view: RatingsView, sequences: Sequences, pairs: int, options: RuleOptions) -> None:
         self.view, self.sequences, self.pairs, self.options = view, sequences, pairs, options
         self.how = (int(options.number("band")), options.number("gap"), options.number("rho"))
+        self.level = STRICTER * options.alpha
         name = "_alignment" if view.is_small else "_kernels_alignment"
         self.alignment: Any = import_module(f"heartfelt.screening.{name}")
 
+    def exact_copies(self, values: Floats) -> Floats:
+        """The score of each rater's answers against an exact copy of them about other stimuli."""
+        made, rho = self.sequences, self.how[2]
+        by_trial = np.where(np.isnan(values), 0.0, rho / (1.0 + rho) * values**2 - 0.5 * np.log1p(-rho * rho))
+        total = np.add.reduceat(by_trial.sum(axis=1), made.edges[:-1])
+        weight = [float(self.alignment.pair_weight(own, own)) for own in made.covariance]
+        return np.asarray(total * weight)
+
     def examine(self, i: int, j: int) -> dict[str, object]:
         """Calibrate one pair and describe its alignment."""
-        made, alpha = self.sequences, self.options.alpha
+        made = self.sequences
         weight = float(self.alignment.pair_weight(made.covariance[i], made.covariance[j]))
         score, centre, steep = self._calibrate(i, j, made.shared_order, weight)
         p = p_residual = _tail(score, centre, steep)
@@ -143,13 +169,13 @@ class _Comparison:
             "rater": self._name(i),
             "other": self._name(j),
             "score": score,
-            "needed": centre + (float(-np.log(-np.log1p(-alpha / self.pairs))) - EULER) / steep,
+            "needed": centre + (float(-np.log(-np.log1p(-self.level / self.pairs))) - EULER) / steep,
             "p": p,
             "p_adjusted": adjusted,
             "p_residual": p_residual,
             "elsewhere": elsewhere,
             **self._describe(i, j, weight),
-            "copies": adjusted < alpha and p_residual < CONFIRM and elsewhere < ELSEWHERE,
+            "copies": adjusted < self.level and p_residual < CONFIRM and elsewhere < ELSEWHERE,
         }
 
     def _name(self, index: int) -> str:
@@ -221,6 +247,7 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     size = len(view.raters)
     best, needed, trials = np.full(size, np.nan), np.full(size, result.floor), np.zeros(size, dtype=np.int64)
     best[result.rater], trials[result.rater] = result.best, result.trials
+    too_short = set(result.rater[result.copy <= result.floor].tolist())
     swapped = result.table.rename({"rater": "other", "other": "rater"}).select(result.table.columns)
     both = pl.concat([result.table, swapped]).sort("p_adjusted", descending=True)
     nearest = {row["rater"]: row for row in both.iter_rows(named=True)}
@@ -242,7 +269,14 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
             return "No other rater's answers run in parallel with these."
         return _sentence(others[rater], nearest[view.raters[rater]])
 
-    why: Reasons = [None if trials[rater] else _why_not(view, rater) for rater in range(size)]
+    why: Reasons = [
+        _why_not(view, rater)
+        if not trials[rater]
+        else COULD_BE_CHANCE
+        if rater in too_short and not flagged[rater]
+        else None
+        for rater in range(size)
+    ]
     weight = np.where(flagged, evidence_of(p), 0.0)
     return [Verdicts(None, trials, words, why, best, needed, p, flagged, weight, group=groups)]
 
@@ -276,6 +310,6 @@ COLLUSION = Rule(
         "gap": (3.0, "price of a trial lost from one sequence, in nats"),
         "rho": (0.7, "correlation of a copy's answers"),
         "block": (5, "trials in a block of the surrogates"),
-        "draws": (299, "surrogates of each sequence of a pair"),
+        "draws": (999, "surrogates of each sequence of a pair"),
     },
 )

@@ -19,6 +19,9 @@ and a spread of 0.2. The *posterior* is each rater's chance of carrying no infor
 2008, "Microarrays, empirical Bayes and the two-groups model"). A rater is flagged when the posterior is at least
 ``posterior`` and the test does not find a dependence at ``rescue``. Where the panel as a whole agrees on nothing, nobody is
 judged; a rater whose answers never change is for the rule ``straight-lining``. Range -1 to 1; 0 without information.
+
+*Power.* The chance that a rater who answers at random would be flagged here, from the fitted mixture and the number of the
+rater's answers: a panel of few raters or answers flags nobody because it can tell nobody apart.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from heartfelt.wording import number, p_value
 
 DRAWS = 999
 RESCUE = 0.01
+POSTERIOR = 0.9
 LEAST_WEIGHT = 3.0
 LEAST_TRIALS = 8
 LEAST_RATERS = 3
@@ -46,6 +50,7 @@ _PRIOR_RATERS = 5.0
 _PRIOR_SHARE = 0.1
 _PRIOR_SPREAD = 0.2
 _ROUNDS = 300
+_QUANTILES = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +149,19 @@ class TwoKinds:
                 out[inverse == index] = grid[passed[-1]]
         return out
 
+    def power(self, weight: Floats, posterior: float, rescue: float) -> Floats:
+        """For each weight, the chance that a rater without information is flagged at ``posterior`` and ``rescue``."""
+        from scipy.special import ndtr, ndtri
+
+        z = ndtri((np.arange(_QUANTILES) + 0.5) / _QUANTILES)
+        z = z[2 * ndtr(-np.abs(z)) >= rescue]
+        weights, inverse = np.unique(np.round(weight, 1), return_inverse=True)
+        chances = _posterior(
+            z / np.sqrt(weights[:, None]), weights[:, None], self.share, self.centre, self.spread
+        )
+        flagged: Floats = (chances >= posterior).sum(axis=1) / _QUANTILES
+        return flagged[inverse]
+
 
 def two_kinds(effect: Floats, weight: Floats) -> TwoKinds:
     """Fit the mixture to effects on Fisher's scale with their weights (1 / variance)."""
@@ -201,6 +219,12 @@ def no_information(view: RatingsView, seed: int) -> tuple[Floats, Reasons]:
     return np.where(known, _mixture(effect, known, RESCUE)[1], np.nan), why
 
 
+def shows_no_information(view: RatingsView, seed: int) -> Bools:
+    """Whom the rule flags at its defaults."""
+    posterior, _ = no_information(view, seed)
+    return (np.nan_to_num(posterior) >= POSTERIOR) & (effects(view, seed).p >= RESCUE)
+
+
 def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, float]:
     """Raters whose answers surely depend on what was played, with their mean correlation."""
     effect = effects(view, options.seed, int(options.number("draws")))
@@ -250,7 +274,20 @@ def judged_as_two_kinds(
         (posterior >= needed) & (effect.p >= rescue),
         np.clip(odds, 0.0, MOST_EVIDENCE),
         question,
+        power=_power_against_random(effect, known, rescue, needed),
     )
+
+
+def _power_against_random(effect: Effects, known: Bools, rescue: float, posterior: float) -> Floats:
+    """The chance, for each known rater, that somebody answering at random instead would be flagged; NaN for the others.
+
+    The mixture is fitted with one more rater who shows no effect: in a small panel such a rater changes it.
+    """
+    power = np.full(known.size, np.nan)
+    weight = effect.weight[known]
+    kinds = two_kinds(np.append(effect.fisher[known], 0.0), np.append(weight, np.median(weight)))
+    power[known] = kinds.power(weight, posterior, rescue)
+    return power
 
 
 INFORMATIVENESS = Rule(
@@ -259,7 +296,7 @@ INFORMATIVENESS = Rule(
     "mean correlation with what others' answers predict",
     _informativeness,
     {
-        "posterior": (0.9, "chance of no information from which a rater is flagged"),
+        "posterior": (POSTERIOR, "chance of no information from which a rater is flagged"),
         "rescue": (RESCUE, "p-value of the permutation test below which a rater is never flagged"),
         "draws": (DRAWS, "permutations for each rater"),
     },

@@ -4,7 +4,8 @@ The computation is that of ``heartfelt.stats.aggregate``; P.913 removes each rat
 ratings; they were written for panels in which everybody rates everything, have no false-positive rate of their own, and do
 not detect raters who merely carry no information. Their counts do not enter the joint ranking. A rater is flagged by a
 question when more than 5% of their ratings lie outside the stimulus' limits, about evenly above and below (difference
-under 30%). Unit: share of the rater's answers.
+under 30%). Of fewer than ``LEAST_ANSWERS`` answers, 5% is less than one: such a rater is not judged. Unit: share of the
+rater's answers.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heartfelt.screening.rule import Judge, Rule, RuleOptions, Verdicts
+from heartfelt.screening.rule import Judge, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
 from heartfelt.stats.aggregate.opinion_scores import OUTLYING
 from heartfelt.wording import number
+
+LEAST_ANSWERS = round(1 / OUTLYING)
 
 
 def _by_standard(method: Callable[..., Aggregate], standard: str) -> Judge:
@@ -38,6 +41,9 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
     assert balance is not None
     assert result.rejected is not None
     raters = np.asarray(result.raters, dtype=np.int64)
+    n = np.bincount(view.rater[rows], minlength=len(view.raters))[raters]
+    few = f"fewer than {LEAST_ANSWERS} answers, of which {OUTLYING:.0%} is less than one"
+    why: Reasons = [None if count >= LEAST_ANSWERS else few for count in n.tolist()]
     note = f" Note: {'; '.join(result.notes)}." if result.notes else ""
 
     def words(row: int) -> str:
@@ -48,8 +54,9 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
 
     return Verdicts(
         raters,
-        np.bincount(view.rater[rows], minlength=len(view.raters))[raters],
+        n,
         words,
+        why,
         value=outlying,
         threshold=OUTLYING,
         flagged=result.rejected,

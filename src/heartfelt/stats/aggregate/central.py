@@ -38,6 +38,8 @@ from heartfelt.stats.aggregate.result import Aggregate, Consensus
 from heartfelt.stats.aggregate.sorted_ratings import sorted_categories, sorted_ratings
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 
+TIED = "the most frequent categories are tied"
+"""Why an item has no mode."""
 EXACT_LIMIT = 1000
 SUPPORT_CELLS = 20_000_000
 Ties: TypeAlias = Literal["lowest", "highest", "missing", "split"]
@@ -173,5 +175,5 @@ def mode(
         s.raters,
         left_out=s.left_out,
         notes=tuple(notes),
-        why_missing="the most frequent categories are tied",
+        why_missing=TIED,
     )

@@ -71,6 +71,7 @@ def rater_consistency(
     rater: Ids, first: Ids, second: Ids, value: Values, *, ordered: bool = True, seed: int = 0
 ) -> list[RaterConsistency]:
     """The consistency of every rater; ``ordered`` says whether the first of two was presented first."""
+
     from heartfelt.stats._kernels_reliability import group
 
     data = as_comparisons(rater, first, second, value)
@@ -250,6 +251,8 @@ def transitivity(
     With ``rater``, a rater's several answers to one pair are not independent: the deviance is divided by their design effect (Rao
     and Scott 1984).
     """
+    from scipy.special import expit
+
     data = as_comparisons(rater, first, second, value)
     check_choices(data.value)
     size = len(data.names)
@@ -264,7 +267,7 @@ def transitivity(
     problem = Problem(cells, BRADLEY_TERRY, size, False, False)
     result = fit(problem)
     total = won + lost
-    probability = 1.0 / (1.0 + np.exp(-problem.differences(result.strengths, 0.0)))
+    probability = expit(problem.differences(result.strengths, 0.0))
     observed = _deviance(won, total, probability)
     tested = observed / _design_effect(data)
     rng = stream(seed, "comparison", "transitivity")
@@ -276,7 +279,7 @@ def transitivity(
             type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
         )
         refit = fit(again)
-        fitted = 1.0 / (1.0 + np.exp(-again.differences(refit.strengths, 0.0)))
+        fitted = expit(again.differences(refit.strengths, 0.0))
         larger += _deviance(drawn, np.rint(total), fitted) >= tested - 1e-9
     return Transitivity(observed, int(cells.first.size), df, (1 + larger) / (1 + draws))
 
@@ -302,11 +305,10 @@ def _design_effect(data: Comparisons) -> float:
 
 
 def _deviance(won: Floats, total: Floats, probability: Floats) -> float:
-    from scipy.special import xlogy
+    from scipy.special import rel_entr
 
-    lost = total - won
     expected, missed = total * probability, total * (1 - probability)
-    return 2.0 * float(np.sum(xlogy(won, won / expected) + xlogy(lost, lost / missed)))
+    return 2.0 * float(np.sum(rel_entr(won, expected) + rel_entr(total - won, missed)))
 
 
 def first_choices(value: Values, *, confidence: float = 0.95) -> Estimate:

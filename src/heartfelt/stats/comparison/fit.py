@@ -22,6 +22,8 @@ DIRECT_AT_MOST = 300
 STEPS = 60
 ACCURACY = 1e-5
 """Relative residual of a step's linear system; the next step makes up for it."""
+FLAT = 1e-10
+"""A share of the information about an order effect or a tie parameter that is rounding once the strengths have theirs."""
 CLOSE = 1e-6
 """A step so small leaves an error of the order of its square, and of ``ACCURACY`` times its size."""
 
@@ -110,7 +112,9 @@ def regularised(penalty: float, strengths: Floats, slope: Floats, matrix: Floats
     if not penalty:
         matrix += np.trace(matrix) / size**2
         return slope, matrix
-    matrix = matrix + np.diag(penalty / (4.0 * np.cosh(strengths / 2.0) ** 2))
+    from scipy.special import expit
+
+    matrix = matrix + np.diag(penalty * expit(strengths) * expit(-strengths))
     return slope - penalty * np.tanh(strengths / 2.0) / 2.0, matrix
 
 
@@ -169,11 +173,15 @@ def ascend(
 ) -> tuple[P, bool]:
     """Newton's method on a concave likelihood: the last position, and whether it is the maximum.
 
-    A step is short enough where the slope along it has not turned round; otherwise it is halved.
+    A step is short enough where the slope along it has not turned round; otherwise it is halved. Information that cannot be
+    inverted means that the likelihood is flat in some direction: it rises for ever, and there is no maximum.
     """
     here = look(start)
     for _ in range(STEPS):
-        direction = step(here)
+        try:
+            direction = step(here)
+        except np.linalg.LinAlgError:
+            return here, False
         rise = float(here.slope @ direction)
         length = 1.0
         while length >= 1e-9:
@@ -285,5 +293,11 @@ def _step(problem: Problem, point: _Point) -> Floats:
     solved = solve(point.matrix, np.column_stack([slope, point.crosses.T]))
     if not problem.borders:
         return solved[:, 0]
-    border = np.linalg.solve(point.own - point.crosses @ solved[:, 1:], slopes - point.crosses @ solved[:, 0])
+    own = point.own - point.crosses @ solved[:, 1:]
+    if np.linalg.eigvalsh(own)[0] <= FLAT * np.diag(point.own).max():
+        # As where one side never lost but for ties: strengths and the tie parameter grow together.
+        raise np.linalg.LinAlgError(
+            "the strengths explain what the order effect or the tie parameter explains"
+        )
+    border = np.linalg.solve(own, slopes - point.crosses @ solved[:, 0])
     return np.concatenate([solved[:, 0] - solved[:, 1:] @ border, border])

@@ -24,6 +24,8 @@ from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife
 
 MANY = 1e12
 """Degrees of freedom that make Student's t a normal distribution."""
+ROUNDING = 1e-20
+"""A variance below this share of what the information allows is rounding: nothing varies."""
 STEPS_AT_MOST = 3e8
 """Floating-point steps that may go into leaving units out one by one."""
 
@@ -159,7 +161,11 @@ def covariance(
     alone = None
     if raters[0] is not None and stimuli[0] is not None:
         alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
-    return Covariance(dispersion * _centred(inverse, answers), df, alone, float(count), *raters, *stimuli)
+    model = dispersion * _centred(inverse, answers)
+    for part in (model, raters[0], stimuli[0], alone):
+        if part is not None and np.diag(part).max() < ROUNDING * np.diag(inverse).max():
+            part[:] = 0.0
+    return Covariance(model, df, alone, float(count), *raters, *stimuli)
 
 
 def _centred(inverse: Floats, answers: Contributions) -> Floats:

@@ -2,6 +2,12 @@
 
 from heartfelt.stats.inference.anova import AnovaResult, AnovaRow, anova
 from heartfelt.stats.inference.count_dependence import CountDependence, CountTest, count_dependence
+from heartfelt.stats.inference.cumulative_link import (
+    CumulativeLinkResult,
+    OrdinalCoefficient,
+    OrdinalEffect,
+    cumulative_link_model,
+)
 from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
 from heartfelt.stats.inference.marginal_means import MarginalMeans, marginal_means
 from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
@@ -20,9 +26,9 @@ from heartfelt.stats.inference.prediction_powered import (
 )
 
 __all__ = [
-    "Adjusted", "AnovaResult", "AnovaRow", "Coefficient", "CountDependence", "CountTest", "Equivalence",
-    "MarginalMeans", "MixedEffect", "MixedResult", "Pair", "Pairwise", "PermutationTest",
-    "PredictionPowered", "Rated", "anova", "count_dependence", "equivalence_correlation",
+    "Adjusted", "AnovaResult", "AnovaRow", "Coefficient", "CountDependence", "CountTest", "CumulativeLinkResult", "Equivalence",
+    "MarginalMeans", "MixedEffect", "MixedResult", "OrdinalCoefficient", "OrdinalEffect", "Pair", "Pairwise", "PermutationTest",
+    "PredictionPowered", "Rated", "anova", "count_dependence", "cumulative_link_model", "equivalence_correlation",
     "equivalence_mean", "games_howell", "holm", "marginal_means", "mixed_model",
     "permutation_correlation", "permutation_paired", "permutation_two_sample", "prediction_powered_mean",
     "prediction_powered_slope", "tukey",

@@ -34,30 +34,36 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, coded, present
+from heartfelt.stats._paired import Column
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.linear_model import (
     Coding,
     Interactions,
     ModelData,
-    column_names,
     contrast_rows,
     holes,
-    model_data,
     term_columns,
     why_no_columns,
 )
 from heartfelt.stats.inference.marginal_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
 from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
+from heartfelt.stats.inference.random_intercepts import (
+    NO_ERROR,
+    TOO_LARGE,
+    ContrastInference,
+    FixedColumns,
+    fixed_columns,
+    grouped_columns,
+    why_unfit,
+)
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
 from heartfelt.stats.reml import CrossedSystem, Fit, maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
-from heartfelt.stats.triples import Floats, as_floats, id_array, text_array
+from heartfelt.stats.triples import Floats
 from heartfelt.wording import listed
 
 MOST_WORK = 7e10
@@ -65,9 +71,6 @@ MOST_WORK = 7e10
 PRECISION = 1e-17
 _METHOD = "linear mixed model, REML"
 TUKEY = "Tukey, mixed model"
-TOO_LARGE = "too large to fit"
-NO_ERROR = "its standard error is zero"
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,55 +128,6 @@ class MixedResult:
         return self.coefficients[0].estimate
 
 
-@dataclass(frozen=True, slots=True)
-class _Fixed:
-    """Independent columns, their names, the names of those dropped, and per term the rows of its hypothesis."""
-
-    matrix: Floats
-    names: list[str]
-    aliased: list[str]
-    hypotheses: dict[str, Floats]
-
-
-@dataclass(frozen=True, slots=True)
-class _Inference:
-    """Covariance of the coefficients, its derivatives in the variance parameters, and those parameters'
-    covariance.
-
-    ``fallback`` degrees of freedom serve where that covariance is not known or a contrast does not depend on
-    the variance parameters.
-    """
-
-    covariance: Floats
-    fallback: float
-    derivatives: tuple[Floats, ...] = ()
-    spread: Floats | None = None
-
-    def df(self, row: Floats) -> float:
-        """Satterthwaite's degrees of freedom of a contrast, at least 1."""
-        if self.spread is None:
-            return self.fallback
-        variance = float(row @ self.covariance @ row)
-        gradient = np.array([float(row @ derivative @ row) for derivative in self.derivatives])
-        doubt = float(gradient @ self.spread @ gradient)
-        if not doubt > 1e-12 * variance**2:
-            return max(self.fallback, 1.0)
-        return max(2 * variance**2 / doubt, 1.0)
-
-    def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float] | None:
-        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error."""
-        values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
-        if not (values > 1e-14 * max(float(values.max()), 1e-300)).all():
-            return None
-        turned = vectors.T @ rows
-        f = float(np.sum((turned @ beta) ** 2 / values)) / rows.shape[0]
-        dfs = [self.df(row) for row in turned]
-        if len(dfs) == 1 or max(dfs) - min(dfs) < 1e-8 * max(dfs):
-            return f, float(np.mean(dfs))
-        pooled = sum(df / (df - 2) for df in dfs if df > 2)
-        return f, 2 * pooled / (pooled - len(dfs)) if pooled > len(dfs) else 2.0
-
-
 def mixed_model(
     outcome: Column,
     fixed: Mapping[str, Column],
@@ -196,15 +150,15 @@ def mixed_model(
         )
     if coding not in ("treatment", "sum"):
         raise InputError(f"No coding is called '{coding}'.", "Choose 'treatment' or 'sum'.")
-    data, groups = _columns(outcome, fixed, random, interactions)
+    data, groups = grouped_columns(outcome, fixed, random, interactions)
     if means_of is not None and means_of not in data.factors:
         raise InputError(
             f"'{means_of}' is not a factor of the model.", suggestion(means_of, list(data.factors))
         )
-    why = _why_unfit(data, groups)
+    why = why_unfit(data, groups)
     if why:
         return _nothing(data, random, why)
-    columns = _fixed_columns(data, coding)
+    columns = fixed_columns(data, coding)
     if data.rows - columns.matrix.shape[1] < 1:
         return _nothing(data, random, "as many fixed coefficients as rows")
     order = arranged(groups, columns.matrix.shape[1])
@@ -227,7 +181,12 @@ def mixed_model(
 
 
 def _marginal_means(
-    data: ModelData, columns: _Fixed, beta: Floats, inference: _Inference, of: str, confidence: float
+    data: ModelData,
+    columns: FixedColumns,
+    beta: Floats,
+    inference: ContrastInference,
+    of: str,
+    confidence: float,
 ) -> tuple[dict[Any, Estimate], Pairwise]:
     """The expectation of each level with all else held equal, and all differences."""
     levels, contrasts = data.factors[of].levels, contrast_rows(len(data.factors[of].levels), "sum")
@@ -272,98 +231,9 @@ def _marginal_means(
     return means, Pairwise(tuple(pairs), TUKEY, confidence, data.counts)
 
 
-def _columns(
-    outcome: Column, fixed: Mapping[str, Column], random: Mapping[str, Column], interactions: Interactions
-) -> tuple[ModelData, Groups]:
-    ids = {name: id_array(column) for name, column in random.items()}
-    values = as_floats(outcome, "outcome")
-    for name, column in ids.items():
-        if column.size != values.size:
-            raise InputError(
-                f"'{name}' has {column.size} rows, the outcome {values.size}.", "Pass one id per row."
-            )
-        values = np.where(present(column), values, np.nan)
-    arrays = {name: text_array(column) for name, column in fixed.items()}
-    factors = {name: column for name, column in arrays.items() if column.dtype.kind not in "iuf"}
-    numbers = {name: column for name, column in arrays.items() if name not in factors}
-    data = model_data(values, factors, numbers, interactions)
-    groups: Groups = {}
-    for name, column in ids.items():
-        names, codes, _ = coded(column[data.used], name)
-        groups[name] = (codes, len(names))
-    return data, groups
-
-
-def _why_unfit(data: ModelData, groups: Groups) -> str | None:
-    if data.rows < 3:
-        return f"{data.rows} rows; at least 3 are needed"
-    if float(np.ptp(data.outcome)) == 0:
-        return "the outcome does not vary"
-    for name, (_, size) in groups.items():
-        if size < 2:
-            return f"{name} has one level"
-        if size == data.rows:
-            return f"every level of {name} has one row: its variance cannot be separated from the residual"
-    names = list(groups)
-    for i, first in enumerate(names):
-        for second in names[:i]:
-            (a, size_a), (b, size_b) = groups[first], groups[second]
-            if size_a == size_b and np.unique(a * size_b + b).size == size_a:
-                return f"{first} and {second} group the rows the same way"
-    return None
-
-
-def _fixed_columns(data: ModelData, coding: Coding) -> _Fixed:
-    """Build the columns, leaving out each one that those before it span."""
-    matrix, names, owners, aliased = _independent(data, coding)
-    own = {term.name: np.eye(len(names))[[o == term.name for o in owners]] for term in data.terms}
-    if coding == "sum" or all(len(term.parts) == 1 for term in data.terms):
-        return _Fixed(matrix, names, aliased, own)
-    summed, _, sum_owners, _ = _independent(data, "sum")
-    # Sum-to-zero coefficients are this linear map of the fitted ones.
-    change = np.linalg.lstsq(summed.T @ summed, summed.T @ matrix, rcond=None)[0]
-    rows = {t.name: np.asarray(change[[o == t.name for o in sum_owners]], np.float64) for t in data.terms}
-    return _Fixed(matrix, names, aliased, rows)
-
-
-def _independent(data: ModelData, coding: Coding) -> tuple[Floats, list[str], list[str], list[str]]:
-    """The independent columns, their names and terms, and the names of the others."""
-    parts, names, owners = [np.ones((data.rows, 1))], ["intercept"], [""]
-    for term in data.terms:
-        columns = term_columns(term, data, coding)
-        if columns.shape[1]:
-            parts.append(columns)
-            labels = column_names(term, data, coding)
-            names += labels
-            owners += [term.name] * len(labels)
-    matrix = np.hstack(parts)
-    used = independent_columns(matrix)
-    aliased = [name for name, keep in zip(names, used, strict=True) if not keep]
-    names = [name for name, keep in zip(names, used, strict=True) if keep]
-    owners = [owner for owner, keep in zip(owners, used, strict=True) if keep]
-    return matrix if used.all() else np.ascontiguousarray(matrix[:, used]), names, owners, aliased
-
-
-def independent_columns(matrix: Floats) -> npt.NDArray[np.bool_]:
-    """Which columns are not spanned by those before them, from the triangle of their QR factors."""
-    lengths = np.sqrt(np.einsum("ij,ij->j", matrix, matrix))
-    triangle = np.asarray(np.linalg.qr(matrix / np.where(lengths > 0, lengths, 1.0), mode="r"))
-    used = np.zeros(lengths.size, np.bool_)
-    basis = np.zeros((triangle.shape[0], 0))
-    for index in range(lengths.size):
-        column = triangle[:, index]
-        for _ in range(2):
-            column = column - basis @ (basis.T @ column)
-        size = float(np.sqrt(column @ column))
-        if lengths[index] > 0 and size > _TOLERANCE:
-            used[index] = True
-            basis = np.column_stack([basis, column / size])
-    return used
-
-
 def _report(
     data: ModelData,
-    columns: _Fixed,
+    columns: FixedColumns,
     system: CrossedSystem,
     fit: Fit,
     groups: Groups,
@@ -411,7 +281,7 @@ def _report(
     return replace(result, means=means, pairs=pairs)
 
 
-def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inference, dict[int, float]]:
+def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[ContrastInference, dict[int, float]]:
     """Covariance of the coefficients with its derivatives, and the variance of each log variance by its
     place.
 
@@ -432,21 +302,21 @@ def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[_Inferen
             by_ratio.append((plus - minus)[live] / (2 * h))
             tilt.append((ends[0].fixed_covariance - ends[1].fixed_covariance) / (2 * h))
     except np.linalg.LinAlgError:
-        return _Inference(step.fixed_covariance, fewest), {}
+        return ContrastInference(step.fixed_covariance, fewest), {}
     # A log ratio is a log variance less the residual's; the score also depends on the residual variance itself.
     slopes = np.array(by_ratio).reshape(-1, len(live))
     hessian = np.vstack([slopes, -slopes.sum(axis=0) - 0.5 * step.squares[live] / step.residual])
     information = -0.5 * (hessian + hessian.T)
     if float(np.linalg.eigvalsh(information).min()) <= 0:
-        return _Inference(step.fixed_covariance, fewest), {}
+        return ContrastInference(step.fixed_covariance, fewest), {}
     spread = np.linalg.inv(information)
     whole = step.fixed_covariance - sum(tilt, np.zeros_like(step.fixed_covariance))
     variances = {place: float(spread[k, k]) for k, place in enumerate(live)}
-    return _Inference(step.fixed_covariance, float(system.df), (*tilt, whole), spread), variances
+    return ContrastInference(step.fixed_covariance, float(system.df), (*tilt, whole), spread), variances
 
 
 def _coefficient(
-    name: str, index: int, beta: Floats, inference: _Inference, data: ModelData, confidence: float
+    name: str, index: int, beta: Floats, inference: ContrastInference, data: ModelData, confidence: float
 ) -> Coefficient:
     from scipy.special import stdtr
 
@@ -493,7 +363,7 @@ def _jackknifed(
 
 
 def _effects(
-    data: ModelData, columns: _Fixed, beta: Floats, inference: _Inference
+    data: ModelData, columns: FixedColumns, beta: Floats, inference: ContrastInference
 ) -> tuple[MixedEffect, ...]:
     from scipy.special import fdtrc
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from heartfelt.stats._paired import Column, coded
-from heartfelt.stats.inference.mixed import MOST_WORK, TOO_LARGE, independent_columns
+from heartfelt.stats.inference.mixed import MOST_WORK, TOO_LARGE
+from heartfelt.stats.inference.random_intercepts import first_independent
 from heartfelt.stats.reml import maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
 from heartfelt.stats.triples import Ints, as_floats, id_array
@@ -28,7 +29,7 @@ def random_variances(
     parts = [np.ones((values.size, 1))]
     parts += [(codes[:, None] == np.arange(1, int(codes.max()) + 1)).astype(np.float64) for codes in cells]
     matrix = np.hstack(parts)
-    matrix = np.ascontiguousarray(matrix[:, independent_columns(matrix)])
+    matrix = np.ascontiguousarray(matrix[:, first_independent(matrix)])
     order = arranged(groups, matrix.shape[1])
     if order.work > MOST_WORK:
         return TOO_LARGE

@@ -37,6 +37,7 @@ from heartfelt.collect.commands import (
     Verdict,
 )
 from heartfelt.collect.errors import InvalidAnswer
+from heartfelt.study.model import LONGEST_ID
 from heartfelt.study.set_scale import LONGEST_TRACE
 from heartfelt.web.errors import Refused
 from heartfelt.web.rater.presentation import Blinding, request_language, step_json
@@ -45,7 +46,6 @@ from heartfelt.web.state import state_of
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
-LONGEST_ID = 200
 LONGEST_KEY = 80
 LONGEST_TEXT = 10_000
 MOST_ENTRIES = 500

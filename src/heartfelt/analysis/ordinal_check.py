@@ -1,0 +1,182 @@
+"""Do the conclusions about systems depend on equal steps between the points of a scale?
+
+The model of the ratings takes them for numbers. A rating scale only promises an order. The check fits a cumulative logit model
+(``stats.inference.cumulative_link``) with the same fixed factors and random effects to the same ratings, and compares the test of
+systems and every pair of systems, both at .05 with the same correction (Tukey).
+
+A question is checked where it has at most eleven different values and the model of the ratings tests its systems. In
+conveyance the outcome is the rating itself, not its deviation from the reference: where references belong to intents, which are
+in the model, both have the same differences between systems. Beyond ``MOST_RATINGS`` ratings over all questions, or
+``MOST_WORK``, the check is left out, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from heartfelt.analysis.effects import models
+from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.rating_models import TASTE, tastes
+from heartfelt.analysis.results import MixedEffect, OrdinalCheck, Pair
+from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
+from heartfelt.wording import listed, p_value, plural
+
+MOST_VALUES = 11
+MOST_RATINGS = 50_000
+MOST_WORK = 1e8
+"""Multiplications per step of a fit; this many take about two seconds in all."""
+MODEL = "ordinal model (cumulative logit)"
+
+
+def ordinal_checks(
+    material: Material, mixed: Iterable[MixedEffect], pairs: Iterable[Pair]
+) -> tuple[OrdinalCheck, ...]:
+    """The check of every question whose systems are tested in the model of the ratings."""
+    questions = {question.id: question for question in material.questions}
+    compared = list(pairs)
+    checks, used = [], 0
+    for row in mixed:
+        question = questions.get(row.outcome)
+        if row.effect != "system" or row.p is None or question is None:
+            continue
+        values = question.ratings["value"].n_unique()
+        why = _why_left_out(question, row, values, used)
+        used += 0 if why else question.ratings.height
+        own = [pair for pair in compared if (pair.outcome, pair.model) == (row.outcome, row.model)]
+        made = Failed(why) if why else attempt(_check, question, row, values, own)
+        if isinstance(made, Failed):
+            made = OrdinalCheck(
+                outcome=row.outcome,
+                model=row.model,
+                n=question.ratings.height,
+                categories=values,
+                p_interval=row.p,
+                why_missing=made.why,
+            )
+        checks.append(made)
+    return tuple(checks)
+
+
+def _why_left_out(question: QuestionData, row: MixedEffect, values: int, used: int) -> str | None:
+    if values > MOST_VALUES:
+        return f"{values:,} different values; up to {MOST_VALUES} are taken for ordered categories"
+    if used + question.ratings.height > MOST_RATINGS:
+        return f"more than {MOST_RATINGS:,} ratings"
+    if any(estimate.is_missing for estimate in row.variances.values()):
+        return "the model of the ratings is too large to fit"
+    others = [name for name in models(question)[0].factors if name != "system"]
+    if row.deviation == "signed" and others and _references_vary(question.items, others):
+        return f"references differ within {listed(others)}"
+    return None
+
+
+def _references_vary(items: pl.DataFrame, factors: list[str]) -> bool:
+    """Whether stimuli that share their factors have different references."""
+    known = items.drop_nulls("reference")
+    return known.select(*factors, "reference").n_unique() > known.select(factors).n_unique()
+
+
+def _check(question: QuestionData, row: MixedEffect, values: int, pairs: list[Pair]) -> OrdinalCheck:
+    frame = question.ratings
+    if row.deviation == "signed":
+        known = question.items.drop_nulls("reference").select("item")
+        frame = frame.join(known, on="item", how="semi", maintain_order="left")
+    random: dict[str, pl.Series] = {"rater": frame["rater"], "stimulus": frame["item"]}
+    taste = tastes(frame) if TASTE in row.variances else None
+    if isinstance(taste, pl.Series):
+        random[TASTE] = taste
+    fitted = cumulative_link_model(
+        frame["value"],
+        {name: frame[name] for name in models(question)[0].factors},
+        random,
+        most_work=MOST_WORK,
+        information="mode",
+    )
+    effect = fitted.effect("system")
+    missing = fitted.why_missing or effect.why_missing
+    if missing or effect.chi_square is None:
+        return OrdinalCheck(
+            outcome=row.outcome,
+            model=row.model,
+            n=frame.height,
+            categories=values,
+            p_interval=row.p,
+            why_missing=missing or "systems have no test",
+        )
+    return _compared(row, fitted, values, frame.height, pairs)
+
+
+def _compared(
+    row: MixedEffect, fitted: CumulativeLinkResult, values: int, n: int, pairs: list[Pair]
+) -> OrdinalCheck:
+    effect = fitted.effect("system")
+    differences = _by_pair(fitted.differences("system"))
+    changed, turned, count = [], [], 0
+    for pair in pairs:
+        other = differences.get((pair.a, pair.b))
+        if other is None or other[1] is None or pair.significant is None:
+            continue
+        count += 1
+        same_sign = (other[0] > 0) == (float(pair.difference) > 0)
+        if not same_sign:
+            turned.append((pair.a, pair.b))
+        if other[1] != pair.significant or (pair.significant and not same_sign):
+            changed.append((pair.a, pair.b))
+    chi_square = effect.chi_square or 0.0
+    return OrdinalCheck(
+        outcome=row.outcome,
+        model=row.model,
+        n=n,
+        categories=values,
+        variances=fitted.variances,
+        df=(effect.df, effect.df_residual),
+        f=chi_square / effect.df,
+        p=effect.p_f,
+        p_interval=row.p,
+        pairs=count,
+        pairs_alike=count - len(changed),
+        changed=tuple(changed),
+        reversed=tuple(turned),
+        method=f"{fitted.method}, Satterthwaite degrees of freedom",
+        notes=fitted.notes,
+    )
+
+
+def _by_pair(table: Pairwise) -> Mapping[tuple[str, str], tuple[float, bool | None]]:
+    """Difference and decision of each pair, in both orders."""
+    out: dict[tuple[str, str], tuple[float, bool | None]] = {}
+    for pair in table.pairs:
+        if pair.difference is not None:
+            out[pair.a, pair.b] = (pair.difference, pair.significant)
+            out[pair.b, pair.a] = (-pair.difference, pair.significant)
+    return out
+
+
+def sentence(checks: Iterable[OrdinalCheck]) -> str:
+    """What the check says in one sentence; empty where no question was checked."""
+    known = [check for check in checks if check.p is not None]
+    agree = [_findings(check) for check in known if check.agrees]
+    differ = [_findings(check) for check in known if not check.agrees]
+    parts = []
+    if agree:
+        parts.append(f"An {MODEL} agrees: {'; '.join(agree)}")
+    if differ:
+        start = "it disagrees" if agree else f"An {MODEL} disagrees"
+        parts.append(f"{start}: {'; '.join(differ)}")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _findings(check: OrdinalCheck) -> str:
+    shown = "systems differ" if check.p is not None and check.p < 0.05 else "no difference is shown"
+    text = f"{shown} in {check.outcome} ({p_value(check.p)}"
+    if not check.agrees:
+        text += f", against {p_value(check.p_interval)} on the interval scale"
+    if check.pairs:
+        order = (
+            f"{plural(len(check.reversed), 'pair')} in the other order" if check.reversed else "same order"
+        )
+        text += f", {order}, {check.pairs_alike} of {plural(check.pairs, 'pair')} decided alike"
+    return f"{text})"
