@@ -122,6 +122,17 @@ def test_tied_items_count_for_the_vote_model_but_not_for_the_score() -> None:
     assert each is not None
     ratings = snapshot.ratings
     direct = ceiling(ratings["rater"], ratings["stimulus"], ratings["value"], metric="accuracy")
+    smooth, headline = (
+        result.smooth_ceiling("match"),
+        ceiling(ratings["rater"], ratings["stimulus"], ratings["value"], metric="balanced_accuracy"),
+    )
+    assert smooth is not None
+    assert headline.smooth is not None
+    assert (smooth.value, smooth.low, smooth.high) == (
+        headline.smooth.value,
+        headline.smooth.low,
+        headline.smooth.high,
+    )
     assert float(each.ceiling) == pytest.approx(float(direct.overall), abs=1e-9)
     assert each.ceiling.counts["labels"] <= each.ceiling.counts["items"]
 
