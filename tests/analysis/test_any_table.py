@@ -172,7 +172,8 @@ def _read(
     return None
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
+@settings(max_examples=50)
 @given(table=tables(), guessed=st.booleans())
 @example(table=(b'rater|stimulus|value\nr"|s1|8\na|s2|2\nb|s3|5\n', "long", {}), guessed=False)
 @example(table=(b"rater,stimulus,value,*\nr0,s0,1,2\n", "long", {}), guessed=True)
