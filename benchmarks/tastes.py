@@ -88,7 +88,7 @@ def measure(panel: Panel, studies: int = STUDIES) -> dict[str, float]:
         tests["without"].append((plain.effects[0].p or 1.0) < 0.05)
         tests["with"].append((model.effects[0].p or 1.0) < 0.05)
         for pair in model.pairs.pairs if model.pairs else ():
-            reach = float(stdtrit(pair.df, 0.975)) * float(pair.standard_error or 0.0)
+            reach = float(stdtrit(pair.df or 1.0, 0.975)) * float(pair.standard_error or 0.0)
             gaps.append(float(pair.estimate))
             held["model"].append(abs(float(pair.estimate)) < reach)
             widths["model"].append(2 * reach)

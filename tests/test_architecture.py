@@ -250,7 +250,7 @@ def test_modules_finish_a_thought() -> None:
         for path in modules()
         if not path.endswith("__init__.py")
     }
-    assert not {path: size for path, size in sizes.items() if size > 550}
+    assert not {path: size for path, size in sizes.items() if size > 560}
     small = [path for path, size in sizes.items() if size < 40 and "migrations/" not in path]
     assert len(small) <= 0.05 * len(sizes), f"{len(small)} modules under 40 lines: {small}"
 

@@ -102,7 +102,7 @@ def test_an_interval_half_as_wide_as_the_scale_still_says_something() -> None:
 @pytest.mark.parametrize(("systems", "compared"), [(1, 0), (2, 2), (60, 60), (61, 0)])
 def test_two_to_sixty_systems_are_compared_in_pairs(systems: int, compared: int) -> None:
     items = pl.DataFrame({"system": [f"m{k:02d}" for k in range(systems)] + [None]})
-    assert len(effects._groups(items, "system")) == compared
+    assert len(effects.group_names(items, "system")) == compared
 
 
 @pytest.mark.parametrize(("systems", "fitted"), [(200, 200), (201, 0)])

@@ -267,7 +267,7 @@ def test_the_planned_power_is_that_of_the_model_of_the_ratings() -> None:
         }  # fmt: skip
         fitted = mixed_model(value, {"system": system, "intent": intent}, random, means_of="system")
         assert fitted.pairs is not None
-        exact.append([pair.standard_error for pair in fitted.pairs.pairs])
+        exact.append([pair.standard_error or 0.0 for pair in fitted.pairs.pairs])
     assert float(np.mean(quick)) == pytest.approx(float(np.mean(exact)), rel=0.1)
 
 

@@ -120,7 +120,7 @@ def _fitted(
             frame["outcome"], fixed, {**random, TASTE: taste}, means_of=of, most_work=MOST_WORK
         )
         if fitted.why_missing and not fitted.why_missing.startswith(TOO_LARGE):
-            fitted, why_no_tastes = None, fitted.why_missing
+            why_no_tastes, fitted = fitted.why_missing, None
     if fitted is None:
         fitted = mixed_model(frame["outcome"], fixed, random, means_of=of, most_work=MOST_WORK)
     if fitted.why_missing and fitted.why_missing.startswith(TOO_LARGE) and score is not None and of:

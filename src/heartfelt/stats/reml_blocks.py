@@ -95,12 +95,12 @@ class BlockedSystem(CrossedSystem):
         self._counts = csr_array((self.weights, self.levels, self.bounds), (self.sizes.size, self.order))
         self._distinct, self._size_of = np.unique(self.sizes, return_inverse=True)
         self._ones = self._dense(every.T @ every)
-        self._stack: list[Floats] | None = None
+        self._by_block: list[Floats] | None = None
         if self._distinct.size * sum(part.size for part in self._ones) <= STACK_CELLS:
             of_size = [
                 self._weighted((self._size_of == s).astype(np.float64)) for s in range(self._distinct.size)
             ]
-            self._stack = [np.stack(parts) for parts in zip(*of_size, strict=True)]
+            self._by_block = [np.stack(parts) for parts in zip(*of_size, strict=True)]
 
     def _dense(self, matrix: Any) -> list[Floats]:
         """Each block's rows, its own columns and then the border's; last the border itself."""
@@ -119,9 +119,9 @@ class BlockedSystem(CrossedSystem):
 
     def _by_size(self, scale: Floats) -> list[Floats]:
         """The same for a scale that depends on the levels' sizes."""
-        if self._stack is None:
+        if self._by_block is None:
             return self._weighted(scale[self._size_of])
-        return [np.tensordot(scale, part, 1) for part in self._stack]
+        return [np.tensordot(scale, part, 1) for part in self._by_block]
 
     def _solved(self, ratios: Floats, root: Floats, shares: Floats, right: Floats) -> Solved:
         from scipy.linalg import lapack

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from heartfelt.stats._paired import Column, coded
-from heartfelt.stats.inference.mixed import MOST_WORK, TOO_LARGE
-from heartfelt.stats.inference.random_intercepts import first_independent
+from heartfelt.stats.inference.mixed import MOST_WORK
+from heartfelt.stats.inference.random_intercepts import TOO_LARGE, first_independent
 from heartfelt.stats.reml import maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
 from heartfelt.stats.triples import Ints, as_floats, id_array
