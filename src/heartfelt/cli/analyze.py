@@ -49,6 +49,9 @@ def analyze(
             help="Smallest difference between systems that matters; tests equivalence within it.",
         ),
     ] = None,
+    figures: Annotated[
+        bool, typer.Option(help="Write the figures as PDF, SVG and PNG; the report draws its own.")
+    ] = True,
     as_: Layout = None,
 ) -> None:
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
@@ -79,7 +82,7 @@ def analyze(
         with whole_folder(out) as scratch:
             for analysis in analyses:
                 name = analysis.snapshot.study.name if len(analyses) > 1 else ""
-                write_analysis(analysis, scratch / name, progress=report)
+                write_analysis(analysis, scratch / name, figures=figures, progress=report)
             for made in published.path.iterdir():
                 shutil.move(made, scratch / made.name)
     for analysis in analyses:

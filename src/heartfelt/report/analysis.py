@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -56,16 +57,19 @@ def write_analysis(
     replace: bool = False,
     related: Mapping[str, Analysis] = {},
     before: Sequence[Section] = (),
+    figures: bool = True,
     progress: Progress | None = None,
 ) -> Path:
     """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder.
+
+    Without ``figures`` no pictures are written, which takes most of the time of a small study; the page draws its own.
 
     ``related`` studies, by the folder of their own report next to the page, get a section each: what they found, their
     main figures, and a link. ``before`` are sections about steps before the ratings, such as the plan.
     """
     from heartfelt.report.drawing.files import drawing
 
-    target, charts = Path(folder), charts_of(analysis)
+    target, charts = Path(folder), charts_of(analysis, pictures=figures)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
     compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
     compared["adjudications"] = analysis.snapshot.adjudications
@@ -78,12 +82,14 @@ def write_analysis(
     return target
 
 
-def charts_of(analysis: Analysis) -> dict[str, Chart | Absent]:
+def charts_of(analysis: Analysis, *, pictures: bool = True) -> dict[str, Chart | Absent]:
     """Every figure of an analysis, or why there is none; a failure of one leaves the others."""
     out: dict[str, Chart | Absent] = {}
     for name in FIGURES:
         chart = attempt(partial(FIGURES[name].chart, analysis))
         out[name] = Absent(chart.why) if isinstance(chart, Failed) else chart
+        if isinstance(chart, Chart) and not pictures:
+            out[name] = dataclasses.replace(chart, pictures=False)
     return out
 
 

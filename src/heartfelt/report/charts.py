@@ -342,6 +342,8 @@ class Chart:
     rows: Sequence[TableRow] = field(repr=False)
     legend: Sequence[Key] = ()
     key: str = ""
+    pictures: bool = True
+    """Whether the folder has pictures of it, besides its table."""
 
     @property
     def type(self) -> str:

@@ -117,9 +117,10 @@ def figure_block(
     if isinstance(chart, Absent):
         return absent(f"No figure here: {chart.why}.") if files else absent(chart.why)
     instead, links, behind = Markup("This figure is drawn by the page's own script."), Markup(""), Markup("")
-    if files:
+    if files and chart.pictures:
         instead = Markup('<img src="figures/{}.png" alt="{}">').format(name, chart.title)
-        links = Markup('<p class="files">Files: {}</p>\n').format(Markup(" ").join(file_links(name)))
+    if files:
+        links = Markup('<p class="files">Files: {}</p>\n').format(Markup(" ").join(file_links(name, chart)))
     if numbers:
         more = f"all are in {f'figures/{name}.csv' if files else 'the files'}"
         grid = pairs_table(f"{chart.title}: the numbers", chart.rows, most=NUMBERS_SHOWN, more=more)
@@ -147,12 +148,14 @@ def opening_figure(name: str, charts: Charts, about: str, *, panels: int) -> Mar
     chart = charts.get(name)
     if not isinstance(chart, Chart):
         return Markup("")
+    picture = Markup('<noscript><img src="figures/{}.png" alt="{}"></noscript>').format(name, chart.title)
     return Markup(
         '<figure class="opening-figure">\n<h3>{title}</h3>\n'
-        '<div class="figure" data-figure="{name}" data-opening="{panels}"><noscript><img src="figures/{name}.png"'
-        ' alt="{title}"></noscript></div>\n'
+        '<div class="figure" data-figure="{name}" data-opening="{panels}">{picture}</div>\n'
         '<figcaption>{about} <a href="#figure-{name}">Details</a></figcaption>\n</figure>'
-    ).format(name=name, title=chart.title, panels=panels, about=about)
+    ).format(
+        name=name, title=chart.title, panels=panels, about=about, picture=picture if chart.pictures else ""
+    )
 
 
 def figure_blocks(charts: Charts, *names: str) -> Markup:
@@ -160,10 +163,10 @@ def figure_blocks(charts: Charts, *names: str) -> Markup:
     return joined(*(figure_block(name, charts) for name in names))
 
 
-def file_links(name: str) -> list[Markup]:
+def file_links(name: str, chart: Chart) -> list[Markup]:
     """A link to every file of a figure."""
     link = Markup('<a href="figures/{0}.{1}" download>{2}</a>')
-    return [link.format(name, kind, kind.upper()) for kind in KINDS]
+    return [link.format(name, kind, kind.upper()) for kind in (KINDS if chart.pictures else KINDS[-1:])]
 
 
 def absent(words: str) -> Markup:

@@ -112,7 +112,7 @@ def drawing(charts: Charts, folder: Path, progress: Progress | None = None) -> I
 
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
-    mine, other = _shares(drawn)
+    mine, other = _shares({name: chart for name, chart in drawn.items() if chart.pictures})
     helper = _start({name: drawn[name] for name in other}, folder) if other else None
     try:
         for name, chart in drawn.items():
@@ -123,7 +123,7 @@ def drawing(charts: Charts, folder: Path, progress: Progress | None = None) -> I
             save_or_explain(drawn[name], folder, name)
             if progress is not None:
                 progress("drawing figures", done, len(drawn))
-        if helper is None or helper.wait() != 0:
+        if other and (helper is None or helper.wait() != 0):
             for name in other:
                 save_or_explain(drawn[name], folder, name)
     finally:

@@ -156,9 +156,14 @@ def files(analysis: Analysis, charts: Charts) -> Section:
             absent.setdefault(chart.why, []).append(name)
     missing = [[", ".join(names), reason] for reason, names in absent.items()]
     kinds = listed([kind.upper() for kind in KINDS])
+    holds = f"figures/ holds each of the {drawn} figures as {kinds}; links are below each figure."
+    if not any(chart.pictures for chart in charts.values() if isinstance(chart, Chart)):
+        holds = (
+            f"figures/ holds the numbers of each of the {drawn} figures as CSV; no pictures were asked for."
+        )
     html = joined(
         table("Tables", ["file", "contents"], lines),
-        paragraph(f"figures/ holds each of the {drawn} figures as {kinds}; links are below each figure."),
+        paragraph(holds),
         folded("Figures this study has no data for", table("Not drawn", ["figures", "why"], missing)),
     )
     fact = f"{len(made)} tables and {plural(drawn, 'figure')}"
