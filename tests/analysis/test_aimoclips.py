@@ -111,10 +111,25 @@ def test_pairs_of_the_model_equal_emmeans(
     (test,) = [test for test in pairs if (test.a, test.b) == pair]
     numbers = [test.difference.value, test.difference.low, test.difference.high, test.p]
     assert numbers == pytest.approx(list(printed), rel=1e-7)
-    answers = [
-        s for s in summary_of(clips)["verdict"] if s.startswith(f"Systems differ in {question} (signed")
-    ]
-    assert f"{differ} of 15 pairs differ (Tukey, adjusted for intent)" in answers[0]
+
+
+def test_the_verdict_rests_on_the_model_with_tastes(clips: Analysis) -> None:
+    """SOURCE: R, lmer(value ~ system + intent + (1|rater) + (1|item) + (1|rater:system)), lmerTest and emmeans."""
+    row = next(row for row in clips.summary.mixed or () if (row.outcome, row.effect) == ("valence", "system"))
+    assert row.f == pytest.approx(103.0388567, rel=1e-5)
+    assert row.df == (5, pytest.approx(733.799189, rel=1e-5))
+    assert float(row.variances["rater x system"]) == pytest.approx(0.3539687714, rel=1e-4)
+    pair = next(
+        pair
+        for pair in clips.summary.pairwise or ()
+        if (pair.outcome, pair.method, pair.a, pair.b)
+        == ("valence", "Tukey, mixed model", "AudioLDM2", "Mustango")
+    )
+    assert pair.p == pytest.approx(0.08863565874, rel=1e-4)
+    text = next(s for s in clips.summary.verdict if s.startswith("Systems differ in valence (signed"))
+    assert (
+        "10 of 15 pairs differ (Tukey). For these raters alone (stimulus means): F(5, 974) = 150.53" in text
+    )
 
 
 def test_the_published_pairs_are_labelled_as_published(clips: Analysis) -> None:
@@ -125,7 +140,7 @@ def test_the_published_pairs_are_labelled_as_published(clips: Analysis) -> None:
 
 def test_the_bottom_line_and_chance(clips: Analysis) -> None:
     first = summary_of(clips)["verdict"][0]
-    assert "Systems differ in valence and arousal" in first
+    assert "Systems differ in valence (Suno highest) and arousal (Udio highest)" in first
     assert "41% of the stimuli" in first
     assert "(chance 23%)" in first
     assert (

@@ -146,9 +146,9 @@ def test_ratings_given_twice_ask_what_tells_them_apart() -> None:
         InputError, match=r"2 ratings are there more than once; the first is rater 'u'"
     ) as caught:
         read(RATED)
-    assert 'To use all of them: repeat="order".' in caught.value.fix
+    assert 'If they are repeated presentations: repeat="order".' in caught.value.fix
     assert (
-        "They differ in 'modality'; if one of these says what was presented: stimulus=\"stimulus+modality\"."
+        "If 'modality' tells apart what was rated, name both: stimulus=\"stimulus+modality\"."
         in caught.value.fix
     )
     assert read(RATED, stimulus="stimulus+modality").ratings.height == 5

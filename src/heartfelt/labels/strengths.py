@@ -204,7 +204,7 @@ def why_no_order(pairs: pl.DataFrame) -> str | None:
     if not pairs["ordered"].all():
         return "the order of presentation was not recorded"
     if not in_both_orders(pairs["first"], pairs["second"]):
-        return "pairs came in one order only, so that it cannot be told from the strengths"
+        return "pairs came in one order only, which does not separate it from the strengths"
     return None
 
 

@@ -86,7 +86,7 @@ class Study(Part):
     """A rating study."""
 
     heartfelt: Annotated[Literal[1], Field(description="version of this file's layout")] = 1
-    name: Id
+    name: Annotated[Id, Field(max_length=200, description="also the name of files and folders")]
     title: Text = ""
     description: Text = ""
     media: Literal["audio", "speech", "image"] = "audio"
