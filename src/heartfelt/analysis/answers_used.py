@@ -55,7 +55,11 @@ class AnswersUsed:
     def reasons(self) -> tuple[str, ...]:
         """Each reason with its number of answers, the most frequent first: ``12 blank``."""
         ordered = sorted(self.not_used.items(), key=lambda reason: -reason[1])
-        return tuple(f"{count:,}: {reason}" for reason, count in ordered)
+        # A reason may begin with its own count.
+        return tuple(
+            reason if reason.startswith(f"{count:,} ") else f"{count:,}: {reason}"
+            for reason, count in ordered
+        )
 
     @property
     def because(self) -> str:
