@@ -148,3 +148,31 @@ def test_the_study_may_name_the_smallest_effect() -> None:
     assert made.study.hash == made.study.changed(smallest_effect=None).hash
     assert made.study.hash != made.study.changed(smallest_effect=0.5).hash
     assert made.study.changed(smallest_effect=0.5).plain()["smallest_effect"] == 0.5
+
+
+def _two_spreads(raters: int | None) -> list[Row]:
+    """System M1's stimuli vary far more than M0's; raters are unknown where their number is None."""
+    rows: list[Row] = []
+    for i, (name, system) in enumerate(TABLE.select("stimulus", "system").iter_rows()):
+        level = 2.0 if system == "M0" else 3.0 + (i // 2 % 3)
+        rows += [
+            (None if raters is None else f"r{r}", name, "quality", min(level + (r + i) % 2, 5.0))
+            for r in range(raters or 3)
+        ]
+    return rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("raters", "how"),
+    [
+        (6, "(two-way jackknife, Holm; systems differ in spread, so each pair has its own variance)"),
+        (None, "(Games-Howell, as systems differ in spread)"),
+    ],
+)
+def test_pairs_of_systems_that_differ_in_spread_have_their_own_variance(raters: int | None, how: str) -> None:
+    summary = heartfelt.analyze(snapshot("opinion", TABLE, _two_spreads(raters))).summary
+    row = next(row for row in summary.anova or () if row.effect == "system")
+    assert row.unequal_spread is not None
+    assert row.unequal_spread < 0.05
+    assert f"1 of 1 pair differs {how}" in " ".join(summary.verdict)

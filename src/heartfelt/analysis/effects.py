@@ -180,8 +180,8 @@ def _unequal_spread(frame: pl.DataFrame, model: Model, factor: str) -> float | N
 
     What the other factors explain one by one is taken out first.
     """
-    if factor not in model.factors:
-        return None
+    if factor not in COMPARED or factor not in model.factors or model.crossed:
+        return None  # pairs of nothing else are compared
     score = frame.select("system", "intent", "quadrant").with_columns(
         outcome_column(frame, model.outcome).alias("score")
     )

@@ -112,7 +112,12 @@ def _model_pairs(summary: Summary, test: MixedEffect, row: Effect | None) -> str
     how = "Tukey" if known[0].method == TUKEY else "two-way jackknife, Holm"
     if unequal:
         how += "; systems differ in spread, so each pair has its own variance"
-    return f"{differ} of {plural(len(known), 'pair')} differ ({how})."
+    return f"{_count(differ, len(known))} ({how})."
+
+
+def _count(differ: int, pairs: int) -> str:
+    """``1 of 3 pairs differs``."""
+    return f"{differ} of {plural(pairs, 'pair')} {'differs' if differ == 1 else 'differ'}"
 
 
 def _equivalence(summary: Summary) -> Iterator[str]:
@@ -156,7 +161,7 @@ def _pairs(summary: Summary, row: Effect) -> str:
     if not known:
         return ""
     differ = sum(bool(pair.significant) for pair in known)
-    text = f"{differ} of {plural(len(known), 'pair')} differ ({how})"
+    text = f"{_count(differ, len(known))} ({how})"
     gone = len(pairs) - len(known)
     return f"{text}; {plural(gone, 'pair')} cannot be compared." if gone else f"{text}."
 
