@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ MENTION = re.compile(r"(?P<quote>['`\"(/]?)\bheartfelt (?P<words>[a-z][a-z-]*(?:
 TEXTS = {".md", ".toml", ".yaml", ".html", ".js", ".j2", ".txt", ".service", ".timer", ""}
 
 
+@cache
 def commands() -> dict[str, Any]:
     found: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # it is a group
     return found
@@ -86,7 +88,7 @@ def sentences(path: Path) -> Iterator[str]:
     if path.suffix != ".py":
         yield text
         return
-    if "heartfelt " not in text and '"heartfelt"' not in text:
+    if '"heartfelt"' not in text and not MENTION.search(text):
         return  # it only imports the package
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
