@@ -25,6 +25,8 @@ from heartfelt.study import parse_study
 from tests.analysis.made import answers, snapshot, stimuli
 from tests.screening.styles import Design, as_snapshot
 
+pytestmark = pytest.mark.slow
+
 NONE = Estimate.missing("not asked")
 
 
@@ -126,7 +128,6 @@ def test_where_nobody_is_flagged_it_says_what_could_be_judged(
     assert raters_fact(made).meaning == f"{words[0].upper()}{words[1:]}"
 
 
-@pytest.mark.slow
 def test_pure_noise_says_that_nobody_could_be_judged_by_what_was_played() -> None:
     rng = np.random.default_rng(3)
     shown = [rng.permutation(20) for _ in range(12)]

@@ -12,6 +12,8 @@ from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
 from tests.report import studies
 
+pytestmark = pytest.mark.slow
+
 
 def test_only_an_interval_notably_above_the_bound_names_it() -> None:
     labels = Estimate(0.8, 0.7, 0.9, bound_if_careless=0.25)

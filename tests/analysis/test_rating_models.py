@@ -13,6 +13,8 @@ from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingMod
 from heartfelt.errors import InputError
 from tests.analysis.made import Row, answers, snapshot, stimuli
 
+pytestmark = pytest.mark.slow
+
 TABLE = stimuli(24, 2)
 
 
@@ -40,7 +42,6 @@ def rated(rows: list[Row]) -> Material:
     return prepare(snapshot("opinion", TABLE, rows))
 
 
-@pytest.mark.slow
 def test_the_model_names_its_outcome_samples_and_means() -> None:
     material = prepare(snapshot("conveyance", TABLE, answers("conveyance", TABLE)))
     found = fit(material)
@@ -121,7 +122,6 @@ def test_equivalence_is_shown_within_the_smallest_effect_only() -> None:
     assert apart.p_b_not_inferior < 0.05 < apart.p_a_not_inferior
 
 
-@pytest.mark.slow
 def test_the_verdict_says_what_is_equivalent_and_who_is_highest() -> None:
     same = heartfelt.analyze(snapshot("opinion", TABLE, panel(20, taste=0.1)), smallest_effect=0.5)
     text = " ".join(same.summary.verdict)
@@ -162,7 +162,6 @@ def _two_spreads(raters: int | None) -> list[Row]:
     return rows
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raters", "how"),
     [
