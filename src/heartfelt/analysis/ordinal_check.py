@@ -16,11 +16,10 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from heartfelt.analysis.effects import models
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.ordinal_results import OrdinalCheck
-from heartfelt.analysis.rating_models import TASTE, tastes
+from heartfelt.analysis.rating_models import TASTE, rating_frame, rating_model, tastes
 from heartfelt.analysis.results import MixedEffect, Pair
 from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
 from heartfelt.wording import listed, p_value, plural
@@ -68,7 +67,8 @@ def _why_left_out(question: QuestionData, row: MixedEffect, values: int, used: i
         return f"more than {MOST_RATINGS:,} ratings"
     if any(estimate.is_missing for estimate in row.variances.values()):
         return "the model of the ratings is too large to fit"
-    others = [name for name in models(question)[0].factors if name != "system"]
+    model = rating_model(question)
+    others = [name for name in model.factors if name != "system"] if model else []
     if row.deviation == "signed" and others and _references_vary(question.items, others):
         return f"references differ within {listed(others)}"
     return None
@@ -81,17 +81,16 @@ def _references_vary(items: pl.DataFrame, factors: list[str]) -> bool:
 
 
 def _check(question: QuestionData, row: MixedEffect, values: int, pairs: list[Pair]) -> OrdinalCheck:
-    frame = question.ratings
-    if row.deviation == "signed":
-        known = question.items.drop_nulls("reference").select("item")
-        frame = frame.join(known, on="item", how="semi", maintain_order="left")
+    model = rating_model(question)
+    assert model is not None, "the model of the ratings tests its systems"
+    frame = rating_frame(question, model)
     random: dict[str, pl.Series] = {"rater": frame["rater"], "stimulus": frame["item"]}
     taste = tastes(frame) if TASTE in row.variances else None
     if isinstance(taste, pl.Series):
         random[TASTE] = taste
     fitted = cumulative_link_model(
         frame["value"],
-        {name: frame[name] for name in models(question)[0].factors},
+        {name: frame[name] for name in model.factors},
         random,
         most_work=MOST_WORK,
         information="mode",

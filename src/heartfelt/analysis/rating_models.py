@@ -6,7 +6,7 @@ Every rating counts once, so stimuli with more ratings weigh more, and fixed eff
 doubt (``stats.inference.mixed``: restricted maximum likelihood, Satterthwaite degrees of freedom, pairs by Tukey). A taste is
 what a rater thinks of a system beyond what everybody does. Without it in the model, the preferences of the people who happened
 to rate would count as evidence about the systems. Where no rater rated two systems, or none rated two stimuli of one system,
-tastes cannot be told from raters or from the residual, and the row says so; they are then part of that variation, and the test
+tastes cannot be separated from raters or from the residual, and the row says so; they are then part of that variation, and the test
 still takes them into account.
 
 A table too large for the model (``MOST_WORK``) has a Wald F test of the systems' means instead, with the covariance of the
@@ -37,9 +37,9 @@ RANDOM = " + (1 | rater) + (1 | stimulus)"
 RANDOM_TASTES = f"{RANDOM} + (1 | rater:system)"
 MOST_WORK = 3e9
 """Multiplications per step of a fit, which takes about fifteen steps."""
-ONE_SYSTEM = "no rater rated two systems, so tastes cannot be told from differences between raters"
+ONE_SYSTEM = "no rater rated two systems, so tastes cannot be separated from differences between raters"
 ONE_STIMULUS = (
-    "no rater rated two stimuli of one system, so tastes cannot be told from the noise of single ratings"
+    "no rater rated two stimuli of one system, so tastes cannot be separated from the noise of single ratings"
 )
 
 
@@ -58,27 +58,33 @@ def rating_models(material: Material, scores: Scores, smallest_effect: float | N
     pairs: list[Pair] = []
     equivalence: list[SystemEquivalence] = []
     for question in material.questions:
-        chosen = models(question) if question.level == "interval" and question.items.height else []
-        if not chosen:
+        model = rating_model(question)
+        if model is None:
             continue
-        model = Model("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
         made = attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
         if isinstance(made, Failed | str):
             why = made if isinstance(made, str) else made.why
-            variances = dict.fromkeys(
-                ("rater", "stimulus", "residual"), Estimate.missing(why, "linear mixed model")
-            )
+            head = (question.id, model.outcome, f"{model.formula}{RANDOM}")
             effects += [
-                MixedEffect(
-                    question.id, model.outcome, f"{model.formula}{RANDOM}", name, variances, why_missing=why
-                )
-                for name in model.factors
+                MixedEffect(*head, name, _no_variances(why), why_missing=why) for name in model.factors
             ]
             continue
         effects += made.effects
         pairs += made.pairs
         equivalence += made.equivalence
     return RatingModels(effects=tuple(effects), pairs=tuple(pairs), equivalence=tuple(equivalence))
+
+
+def rating_model(question: QuestionData) -> Model | None:
+    """The model of a question's ratings: its fixed factors and its outcome; None where systems are not compared by numbers."""
+    chosen = models(question) if question.level == "interval" and question.items.height else []
+    if not chosen:
+        return None
+    return Model("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
+
+
+def _no_variances(why: str) -> dict[str, Estimate]:
+    return dict.fromkeys(("rater", "stimulus", "residual"), Estimate.missing(why, "linear mixed model"))
 
 
 def rating_frame(question: QuestionData, model: Model) -> pl.DataFrame:
@@ -91,7 +97,7 @@ def rating_frame(question: QuestionData, model: Model) -> pl.DataFrame:
 
 
 def tastes(frame: pl.DataFrame) -> pl.Series | str:
-    """Which taste each rating falls under, or why tastes cannot be told from other variation."""
+    """Which taste each rating falls under, or why tastes cannot be separated from other variation."""
     cells = frame.select(pl.struct("rater", "system").rank("dense")).to_series()
     if cells.n_unique() == frame["rater"].n_unique():
         return ONE_SYSTEM
@@ -168,7 +174,6 @@ def _by_jackknife(
     tested = joint_test(list(known.values()))
     if isinstance(tested, str):
         return tested
-    variances = dict.fromkeys(("rater", "stimulus", "residual"), Estimate.missing(why, "linear mixed model"))
     row = MixedEffect(
         outcome=question.id,
         deviation=model.outcome,
@@ -177,7 +182,7 @@ def _by_jackknife(
         df=(tested.contrasts, tested.df),
         f=tested.f,
         p=tested.p,
-        variances=variances,
+        variances=_no_variances(why),
         method="Wald F test, two-way jackknife over stimuli and raters",
         n=question.ratings.height,
         means={name: score.estimate(score.where("system", name), model.outcome) for name in known},

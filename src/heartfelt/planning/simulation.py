@@ -271,7 +271,17 @@ def system_errors(parts: Floats, moves: Floats) -> Floats:
     many = np.maximum(people, 1.0)
     raters = (apart**2).sum(axis=1) - apart.sum(axis=1) ** 2 / many
     raters *= (many - 1.0) / many
-    extra = np.where(people < 3, 0.0, np.maximum(raters - parts[i, 4] - parts[j, 4], 0.0))
+    return _two_way_errors(items, below_items, raters, parts[i, 4] + parts[j, 4], people)
+
+
+def _two_way_errors(
+    items: Floats, below_items: Floats, raters: Floats, ratings: Floats, people: Floats
+) -> Floats:
+    """Standard errors and degrees of freedom from the variances over stimuli, raters and ratings (``two_way.error_of``).
+
+    ``below_items`` is the squared variance over stimuli divided by its degrees of freedom.
+    """
+    extra = np.where(people < 3, 0.0, np.maximum(raters - ratings, 0.0))
     total = items + extra
     doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
     below = below_items + doubt**2 / np.maximum(people - 1.0, 1.0)
@@ -280,7 +290,7 @@ def system_errors(parts: Floats, moves: Floats) -> Floats:
 
 
 def system_pairs(effects: Floats, errors: Floats) -> tuple[Floats, float]:
-    """Which pairs of systems differ, corrected for all pairs (Tukey), and the mean width of their intervals."""
+    """Which pairs differ, corrected for all pairs (Tukey), and the mean width of their intervals."""
     size = effects.size
     i, j = np.triu_indices(size, 1)
     if size < 2 or not np.isfinite(errors).all():
@@ -296,9 +306,8 @@ def tukey_pairs(effects: Floats, cover: Floats, head: Floats) -> tuple[Floats, f
     if size < 2 or not np.isfinite(head[6]) or not np.isfinite(cover).all():
         return np.full(i.size, np.nan), np.nan
     own = np.diag(cover)
-    scale = np.sqrt(head[6] * (own[i] + own[j] - 2.0 * cover[i, j]) / 2.0)
-    half = _critical(size, int(head[7])) * scale
-    return (np.abs(effects[i] - effects[j]) > half).astype(np.float64), float(np.mean(2.0 * half))
+    errors = np.sqrt(head[6] * (own[i] + own[j] - 2.0 * cover[i, j]))
+    return system_pairs(effects, np.stack([errors, np.full(i.size, head[7])]))
 
 
 @lru_cache(maxsize=4096)
@@ -311,12 +320,8 @@ def interval_width(parts: Floats) -> float:
     from scipy.special import stdtrit
 
     items, df, raters, ratings, people = (parts[:, k] for k in range(1, 6))
-    extra = np.where(people < 3, 0.0, np.maximum(raters - ratings, 0.0))
-    total = items + extra
-    doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
-    below = items**2 / df + doubt**2 / np.maximum(people - 1.0, 1.0)
-    free = np.maximum(np.divide(total**2, below, out=np.ones_like(total), where=below > 0), 1.0)
-    return float(np.mean(2.0 * stdtrit(free, 0.975) * np.sqrt(total)))
+    errors, free = _two_way_errors(items, items**2 / df, raters, ratings, people)
+    return float(np.mean(2.0 * stdtrit(free, 0.975) * errors))
 
 
 def real_figures(incidence: Incidence, value: Floats, dropped: Bools, minimum: int) -> dict[str, float]:

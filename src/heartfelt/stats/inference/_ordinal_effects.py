@@ -287,7 +287,7 @@ class RandomEffects:
 
 def _require_positive(failed: int) -> None:
     if failed:
-        raise NoMaximumError("the random effects cannot be told apart")
+        raise NoMaximumError("the random effects cannot be separated")
 
 
 def _part_ends(levels: int, blocks: Ints | None) -> list[int]:

@@ -303,7 +303,7 @@ class OrdinalLikelihood:
             guess = best.mode + _DIFFERENCE * moved[:, index] if index < self.fixed else best.mode
             shifted = self.at(parameters, guess)
             if shifted is None:
-                raise NoMaximumError("two thresholds cannot be told apart")
+                raise NoMaximumError("two thresholds cannot be separated")
             row = (best.gradient - shifted.gradient) / _DIFFERENCE
             hessian[index] = row
             if index >= self.fixed:
