@@ -161,8 +161,8 @@ def analyze(
     Returns
     -------
     Analysis
-        ``analysis.summary`` holds the typed results, ``labels``, ``raters`` and ``ledger`` are tables; ``analysis.write(folder)``
-        writes the report.
+        ``analysis.summary`` holds the typed results, ``labels``, ``raters`` and ``ledger`` are tables;
+        ``heartfelt.report.write_analysis(analysis, folder)`` writes the report.
 
     Examples
     --------
@@ -354,6 +354,7 @@ def plan(
     per_rater: Sequence[int] = (),
     effect: float | None = None,
     smallest_effect: float | None = None,
+    tastes: float | None = None,
     pilot: object = None,
     policy: Literal["default", "flag-only", "strict"] = "default",
     studies: int = 200,
@@ -372,6 +373,8 @@ def plan(
         The difference between two systems that the study should find, in points of the scale.
     smallest_effect : float, optional
         The margin within which systems should be shown to be equivalent, in points; the study's own if left out.
+    tastes : float, optional
+        Standard deviation of raters' tastes for systems, in points; the pilot's if left out.
     pilot : Snapshot, Panel, path or table, optional
         Ratings to estimate variances, drop-out and careless raters from; published figures if left out.
     policy : str
@@ -406,6 +409,7 @@ def plan(
         per_rater=tuple(per_rater),
         effect=effect,
         smallest_effect=smallest_effect,
+        tastes=tastes,
         policy=policy,
         studies=studies,
         seed=seed,
