@@ -50,6 +50,13 @@ def share(value: float | None, places: int = 2) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", f"{MINUS}0.")) else text
 
 
+def probability(value: float | None) -> str:
+    """A probability to two places that is never shown as a certainty: ``.93``, ``above .99``, ``below .01``."""
+    if value is not None and value >= 0.995:
+        return "above .99"
+    return "below .01" if value is not None and value < 0.005 else share(value)
+
+
 def percent(value: float | None, places: int = 0) -> str:
     """A share in percent: ``52%``."""
     return MISSING if value is None else f"{number(100 * value, places)}%"

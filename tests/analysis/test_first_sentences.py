@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+import heartfelt
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
 from heartfelt.analysis.comparison_results import Comparison, PairAgreement, TraceQuestion
 from heartfelt.analysis.comparisons import comparison_results
@@ -92,7 +94,8 @@ def judged(summary: Summary, **judged_by: int) -> Summary:
     """The summary without flags, each rule with so many raters judged."""
     rules = {
         name.replace("_", "-"): replace(
-            summary.screening.rules[name.replace("_", "-")],
+            summary.screening.rules.get(name.replace("_", "-"), summary.screening.rules["informativeness"]),
+            rule=name.replace("_", "-"),
             judged=count,
             flagged=0,
             power=None,
@@ -116,6 +119,14 @@ def judged(summary: Summary, **judged_by: int) -> Summary:
             "2 of 2 rules could be applied, each to all 8 raters.",
         ),
         ({"informativeness": 8}, "1 of 1 rule could be applied, to all 8 raters."),
+        (
+            {"informativeness": 8, "choice_agreement": 0},
+            "1 of 2 rules could be applied, to all 8 raters.",
+        ),
+        (
+            {"informativeness": 3, "choice_agreement": 0},
+            "1 of 2 rules could be applied (informativeness to 3 of 8 raters).",
+        ),
         ({"spread": 0, "longest_run": 0}, "none of 2 rules could be applied."),
         ({"bt500": 8}, "no rule was applied."),
     ],
@@ -139,6 +150,28 @@ def test_pure_noise_says_that_nobody_could_be_judged_by_what_was_played() -> Non
         in text
     )
     assert "answers at random would be flagged" not in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            "winner,loser\na,b\nc,d\ne,f\n",
+            "Collect comparisons that link the stimuli: strengths in preference need wins and losses that connect them.",
+        ),
+        (
+            "rater,stimulus,pleasant\nr1,a,3\nr1,b,4\nr2,c,5\nr2,d,2\n",
+            "Have some stimuli rated by a second rater: without that, nobody knows how reliable the ratings are.",
+        ),
+    ],
+)
+def test_labels_that_do_not_exist_are_not_recommended(tmp_path: Path, rows: str, words: str) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(rows)
+    options = {} if rows.startswith("winner") else {"value": "pleasant", "scale": "1-5"}
+    made = analyze(heartfelt.read(table, **options), AnalyzeOptions(resamples=100)).summary
+    assert next_step(made) == words
+    assert "at most 0" not in " ".join(made.verdict)
 
 
 def test_constant_raters_have_one_count_and_its_denominator(summary: Summary) -> None:

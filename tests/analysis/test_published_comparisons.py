@@ -29,6 +29,9 @@ def test_sisec(shared_data: Path) -> None:
         assert float(condition.mean) == pytest.approx(expected[condition.name]["Ratingscore"])
         assert condition.median == pytest.approx(expected[condition.name]["median"])
     assert {row.system for row in made.systems or ()} == set(expected) - {"orig", "anchor"}
+    assert made.verdict[0].count("Algo22 highest") == made.verdict[0].count("Algo22") == 1
+    (flags,) = [text for text in made.verdict if text.startswith("No rater is flagged")]
+    assert flags.endswith("could be applied, each to all 14 raters.")
 
 
 def test_musav(shared_data: Path) -> None:

@@ -44,7 +44,7 @@ def with_p(summary: Summary, anova: float, mixed: float | None) -> Summary:
         (0.049, 0.049, "Systems differ in valence ({}) and arousal ({}),"),
         (0.05, 0.049, "Systems differ in valence ({}) and arousal ({}),"),
         (0.05, 0.05, "No difference between systems is shown"),
-        (0.049, 0.05, "for these raters, not shown for others"),
+        (0.049, 0.05, "for these raters (not shown for others)"),
         (0.049, None, "Systems differ in valence and arousal,"),
     ],
 )
@@ -59,6 +59,21 @@ def test_five_percent_is_where_systems_differ(
     assert ("Systems differ in valence (signed deviation" in text) == (decides < 0.05)
     assert ("No difference between systems is shown in valence" in text) == (decides >= 0.05)
     assert ("raters' tastes for systems as samples" in text) == (mixed is not None)
+
+
+def test_pairs_with_and_without_raters_are_counted_in_one_model(summary: Summary) -> None:
+    """The pairs of the stimulus means stand beside each other, not beside those of the model of the ratings."""
+    screening = replace(summary.screening, dropped_by_default=("r0",))
+    texts = [
+        text.partition("For these raters alone (stimulus means): ")[2]
+        for text in system_sentences(replace(with_p(summary, 0.01, 0.01), screening=screening))
+        if "these raters alone" in text
+    ]
+    assert len(texts) == 2
+    for text in texts:
+        here, _, without = text.partition("; excluding the 1 rater flagged by the default policy: F = ")
+        assert "pairs differ" in without
+        assert here.split(", ")[-1] == without.split(", ")[-1].removesuffix(" (the same pairs).")
 
 
 @pytest.mark.parametrize(("low", "shown"), [(1e-9, "not shown"), (1.1e-9, "shown"), (None, "unknown")])
@@ -185,8 +200,8 @@ def test_nothing_is_said_of_systems_that_were_not_tested(summary: Summary) -> No
 @pytest.mark.parametrize(
     ("mixed", "words"),
     [
-        (0.01, " highest) (not shown in arousal), "),
-        (0.05, "for these raters, not shown for others (not shown in arousal), "),
+        (0.01, " highest) but are not shown to differ in arousal, "),
+        (0.05, "for these raters (not shown for others) but are not shown to differ in arousal, "),
     ],
 )
 def test_questions_without_a_difference_are_named_after_those_with_one(

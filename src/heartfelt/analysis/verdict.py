@@ -131,11 +131,11 @@ def _systems(summary: Summary) -> list[str]:
             differ.append(name)
     parts = [f"systems differ in {_some(differ)}"] if differ else []
     if only_here:
-        parts.append(f"systems differ in {_some(only_here)} for these raters, not shown for others")
+        parts.append(f"systems differ in {_some(only_here)} for these raters (not shown for others)")
     if same and not parts:
         return ["no difference between systems is shown"]
     if same:
-        parts[-1] += f" (not shown in {_some(same)})"
+        parts[-1] += f" but are not shown to differ in {_some(same)}"
     return parts
 
 
@@ -385,12 +385,14 @@ def next_step(summary: Summary) -> str:
     if excluded and not screening.dropped:
         some = f"{len(excluded)} of them" if len(excluded) < len(screening.flagged) else "them"
         return f"Review {_flagged_raters(summary)}; `--policy default` repeats the analysis without {some}."
-    weakest = _weakest(summary)
-    if weakest:
-        return weakest
-    close = verdict_comparisons.undecided(summary)
-    if close:
-        return close
+    for advice in (
+        _unknown_reliability,
+        _weakest,
+        verdict_comparisons.unlinked,
+        verdict_comparisons.undecided,
+    ):
+        if text := advice(summary):
+            return text
     if screening.flagged and not screening.dropped:
         return f"Review {_flagged_raters(summary)} before you publish."
     return (
@@ -401,6 +403,16 @@ def next_step(summary: Summary) -> str:
 def _flagged_raters(summary: Summary) -> str:
     count = len(summary.screening.flagged)
     return "the flagged rater" if count == 1 else f"the {count:,} flagged raters"
+
+
+def _unknown_reliability(summary: Summary) -> str:
+    """What would tell how reliable the ratings are, where that is not known of any question."""
+    every = main_questions(summary)
+    if not every or any(not single_rating(trust)[1].is_missing for trust in every.values()):
+        return ""
+    return (
+        "Have some stimuli rated by a second rater: without that, nobody knows how reliable the ratings are."
+    )
 
 
 def _weakest(summary: Summary) -> str:

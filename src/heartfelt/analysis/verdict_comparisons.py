@@ -11,9 +11,20 @@ from heartfelt.analysis.comparison_results import (
     PairAgreement,
     TraceQuestion,
 )
+from heartfelt.analysis.highlights import differs, highest, rating_tests
 from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import Summary
-from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
+from heartfelt.wording import (
+    interval,
+    listed,
+    number,
+    p_value,
+    percent,
+    percent_interval,
+    plural,
+    probability,
+    share,
+)
 
 NOUNS = {
     "choice": "comparison",
@@ -37,7 +48,13 @@ def noun(summary: Summary) -> str:
 
 def clauses(summary: Summary) -> list[str]:
     """For the bottom line: one clause per question."""
-    made = [_clause(each, len(summary.comparisons or ()) > 1) for each in summary.comparisons or ()]
+    comparisons = summary.comparisons or ()
+    named = {name for name, test in rating_tests(summary).items() if differs(test) and highest(test)}
+    made = [
+        _clause(comparison, len(comparisons) > 1)
+        for comparison in comparisons
+        if comparison.mushra is None or comparison.question not in named
+    ]
     return [clause for clause in made if clause] + _trace_clauses(summary.traces or ())
 
 
@@ -85,6 +102,17 @@ def undecided(summary: Summary) -> str:
     return ""
 
 
+def unlinked(summary: Summary) -> str:
+    """What to do where comparisons give neither strengths nor majorities; nothing where one of them is known."""
+    for comparison in summary.comparisons or ():
+        if comparison.why_no_strengths and not comparison.ranked and not _majority_clause(comparison):
+            return (
+                f"Collect comparisons that link the {_things(comparison)}: strengths in {comparison.question} need wins and"
+                " losses that connect them."
+            )
+    return ""
+
+
 def _clause(each: Comparison, several: bool) -> str:
     if each.why_missing:
         return f"there is no result for {each.question} ({each.why_missing})"
@@ -107,7 +135,7 @@ def _clause(each: Comparison, several: bool) -> str:
     if each.pairs and not apart:
         return f"no difference between {_things(each)} is shown in {each.question}"
     first = ranked[0]
-    sure = "" if first.best is None else f" (probability of being first {share(first.best)})"
+    sure = "" if first.best is None else f" (in first place with probability {probability(first.best)})"
     return f"{first.name} is preferred most often{f' in {each.question}' if several else ''}{sure}"
 
 

@@ -11,7 +11,7 @@ from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.stats.estimate import Estimate
-from heartfelt.wording import interval, listed, p_value, percent_interval, plural, share
+from heartfelt.wording import interval, listed, p_value, percent_interval, plural, probability, share
 
 MOST_SHOWN = 4
 MOST_RULES = 5
@@ -81,7 +81,7 @@ def _flags(summary: Summary) -> Iterator[str]:
         yield f"No rater is flagged: {judged_words(summary)}."
     chance = next((rule.power for rule in screening.rules.values() if rule.power is not None), None)
     if chance is not None:
-        yield f"A rater who answers at random would be flagged in this panel with a probability of {share(chance)}."
+        yield f"A rater who answers at random would be flagged in this panel with a probability of {probability(chance)}."
 
 
 def judged_words(summary: Summary) -> str:
@@ -97,9 +97,12 @@ def judged_words(summary: Summary) -> str:
     elif able:
         judged = listed([f"{rule.rule} to {rule.judged:,}" for rule in able], MOST_RULES)
         text += f" ({judged} of {plural(raters, 'rater')})"
-    lost = next((rule for rule in rules if rule.rule in DEPENDENCE and not rule.judged), None)
-    if lost is not None and lost.why_missing:
-        text += f"; whether answers depend on the stimuli is not known ({lost.why_missing[0]})"
+    dependence = [rule for rule in rules if rule.rule in DEPENDENCE]
+    if any(rule.judged for rule in dependence):
+        return text
+    reasons = [reason for rule in dependence for reason in rule.why_missing]
+    if reasons:
+        text += f"; whether answers depend on the stimuli is not known ({reasons[0]})"
     return text
 
 

@@ -18,9 +18,19 @@ from heartfelt.analysis.highlights import (
 from heartfelt.analysis.means import JACKKNIFE
 from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
 from heartfelt.analysis.results import ALL, Chance, Effect, MixedEffect
-from heartfelt.analysis.summary import Summary
+from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.stats.inference.mixed import TUKEY
-from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, share
+from heartfelt.wording import (
+    interval,
+    listed,
+    number,
+    p_value,
+    percent,
+    percent_interval,
+    plural,
+    sentence,
+    share,
+)
 
 MOST_SHOWN = 4
 ENDS = ("highest", "lowest")
@@ -41,8 +51,10 @@ def _differences(summary: Summary) -> Iterator[str]:
         if test is not None:
             yield _tested(summary, test, row)
         elif row is not None and differs(row):
-            rest = " ".join(filter(None, [_pairs(summary, row), _other_raters(summary, row)]))
-            yield f"Systems differ in {name} ({_what(row)}; raters unknown): {f_test(row)}. {rest}".strip()
+            text = f"Systems differ in {name} ({_what(row)}; raters unknown): {f_test(row)}."
+            yield " ".join(
+                filter(None, [text, _pairs(summary, row), sentence([_other_raters(summary, row)])])
+            )
         elif row is not None:
             yield f"No difference between systems is shown in {name} ({_what(row)}): {f_test(row)}."
     others = [effects[name] for name in other_questions if name in effects]
@@ -82,8 +94,7 @@ def _tested(summary: Summary, test: MixedEffect, row: Effect | None) -> str:
     if differs(test):
         parts.append(_model_pairs(summary, test, row))
     if row is not None and (differs(row) or differs(test)):
-        parts.append(f"For these raters alone (stimulus means): {f_test(row)}.")
-        parts.append(_other_raters(summary, row))
+        parts.append(_these_raters(summary, row))
     return " ".join(filter(None, parts))
 
 
@@ -166,35 +177,55 @@ def _pairs(summary: Summary, row: Effect) -> str:
     return f"{text}; {plural(gone, 'pair')} cannot be compared." if gone else f"{text}."
 
 
+def _these_raters(summary: Summary, row: Effect) -> str:
+    """The test of stimulus means, and the same test for the other choice of raters."""
+    family, others = _pairs_by_raters(summary, row), _other_raters(summary, row)
+    text = f"For these raters alone (stimulus means): {f_test(row)}"
+    if others and family is not None:
+        text += f", {_count(family.without if summary.screening.dropped else family.with_all, family.pairs)}"
+    return f"{text}; {others}." if others else f"{text}."
+
+
+def _pairs_by_raters(summary: Summary, row: Effect) -> SensitivityPairs | None:
+    """The pairs of this model with and without the raters in question."""
+    key = (row.outcome, row.deviation, row.effect, row.model)
+    for family in summary.sensitivity_pairs or ():
+        if (family.question, family.deviation, family.factor, family.model) == key:
+            return family
+    return None
+
+
 def _other_raters(summary: Summary, row: Effect) -> str:
-    """The same test on the other side: without the raters the default policy would leave out, or with those left out here."""
+    """The same test without the raters the default policy would leave out, or with those left out here."""
     dropped, by_default = summary.screening.dropped, summary.screening.dropped_by_default
     count = len(dropped or by_default)
     if not count:
         return ""
     text = (
-        f"Including the {plural(count, 'rater')} excluded by the policy:"
+        f"including the {plural(count, 'rater')} excluded by the policy"
         if dropped
-        else f"Excluding the {plural(count, 'rater')} flagged by the default policy:"
+        else f"excluding the {plural(count, 'rater')} flagged by the default policy"
     )
     of = (row.outcome, row.effect, f"{row.deviation} ~ {row.model}")
-    figures = [
-        figure.with_all if dropped else figure.without
-        for figure in summary.sensitivity or ()
-        if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == of
-    ]
-    f = figures[0] if figures and isinstance(figures[0], float) else None
-    text += f" F = {number(f, 2)}" if f is not None else ""
-    key = (row.outcome, row.deviation, row.effect, row.model)
-    for family in summary.sensitivity_pairs or ():
-        if (family.question, family.deviation, family.factor, family.model) == key:
-            differ = family.with_all if dropped else family.without
-            text += f"{'' if f is None else ','} {differ} of {family.pairs} pairs differ"
-            if not dropped or set(dropped) == set(by_default):
-                moved = [f"{a} and {b}" for a, b in (*family.only_with_all, *family.only_without)]
-                text += f" (changed: {listed(moved, 4)})" if moved else " (the same pairs)"
-            return f"{text}."
-    return f"{text}." if f is not None else ""
+    figures: list[str] = []
+    for figure in summary.sensitivity or ():
+        if figure.figure.startswith("F of ") and (figure.question, figure.of, figure.model) == of:
+            f = figure.with_all if dropped else figure.without
+            figures += [f"F = {number(f, 2)}"] if isinstance(f, float) else []
+    family = _pairs_by_raters(summary, row)
+    if family is not None:
+        differ = family.with_all if dropped else family.without
+        figures.append(f"{_count(differ, family.pairs)}{_changed_pairs(summary, family)}")
+    return f"{text}: {', '.join(figures)}" if figures else ""
+
+
+def _changed_pairs(summary: Summary, family: SensitivityPairs) -> str:
+    """Which pairs are decided differently; nothing where the two sides are not those of the default policy."""
+    screening = summary.screening
+    if screening.dropped and set(screening.dropped) != set(screening.dropped_by_default):
+        return ""
+    changed = [f"{a} and {b}" for a, b in (*family.only_with_all, *family.only_without)]
+    return f" (changed: {listed(changed, 4)})" if changed else " (the same pairs)"
 
 
 def _covariates(summary: Summary) -> Iterator[str]:

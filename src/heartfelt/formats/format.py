@@ -160,7 +160,7 @@ def _read_as(
     try:
         return _read_in(format, path, options, progress)
     except UnclearColumnError as error:
-        proposal = proposal_for(path, options)
+        proposal = _attempted_proposal(path, options)
         if proposal is None or not _accepts(proposal):
             raise
         if proposal.format != format and source == str(path):
@@ -168,6 +168,14 @@ def _read_as(
                 proposal, doubts={**proposal.doubts, "format": f"the table does not look like {format}"}
             )
         return read_guided(proposal, _reader(path, progress), error.problem, source, options)
+
+
+def _attempted_proposal(path: Path, options: Mapping[str, str]) -> Proposal | None:
+    """How the table could be read; None where it cannot be opened without the options of its format."""
+    try:
+        return proposal_for(path, options)
+    except InputError:
+        return None
 
 
 def _read_unnamed(path: Path, options: Mapping[str, str], progress: Progress | None) -> Snapshot:

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, as_option, is_on_command_line
+from heartfelt.formats.json_files import JSON
 from heartfelt.formats.long_proposal import REPEATED
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.proposals import propose
@@ -19,6 +20,7 @@ from heartfelt.formats.roles import Proposal
 from heartfelt.formats.source_table import TABLES
 from heartfelt.snapshot import Snapshot
 
+_ALWAYS_TABLES = TABLES - JSON - {".txt"}
 _ROWS = 50_000
 """Rows that a proposal rests on."""
 _OPENING = ("delimiter", "encoding", "personal", "sheet", "header", "labels")
@@ -60,14 +62,23 @@ FRAME = "frame"
 
 
 def proposal_for(source: Path, options: Mapping[str, str]) -> Proposal | None:
-    """How a plain table can be read, by its first rows; None for anything that is not a table."""
+    """How a plain table can be read, by its first rows; None for anything that is not a table.
+
+    A file that should be a table, and cannot be opened as one or has no rows, is an error that says so.
+    """
+    if source.is_file() and source.suffix.lower() not in TABLES:
+        return None
     try:
-        if source.is_file() and source.suffix.lower() not in TABLES:
-            return None
         table = open_source(source, {name: options[name] for name in _OPENING if name in options})
         frame = table.rows.head(_ROWS).collect()
-    except (InputError, pl.exceptions.PolarsError):
+    except InputError:
+        if source.is_file() and source.suffix.lower() in _ALWAYS_TABLES:
+            raise
         return None
+    except pl.exceptions.PolarsError:
+        return None
+    if not frame.height and source.is_file():
+        raise InputError(f"{source} has no rows below its header.", "Point to a table with answers.")
     return propose(frame, options, table.texts)
 
 

@@ -79,7 +79,7 @@ def pair_proposal(table: ProfiledTable) -> Proposal | None:
     guesses += answer
     taken |= {name for guess in answer for name in guess.column.split(",")}
     doubts: dict[str, str] = {}
-    if not named:
+    if not named and (sides[0].words, sides[1].words) != (("winner",), ("loser",)):
         doubts["first"] = f"'{sides[0].name}' and '{sides[1].name}' are not named like stimuli"
     rater = [pair for pair in table.scored("rater", *taken) if pair[0].repeats or pair[1] >= SIMILAR]
     if rater:

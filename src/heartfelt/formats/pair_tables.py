@@ -175,7 +175,7 @@ def read_pairs(
     pairs = with_trials(
         pairs.drop("\0empty", "winner", "first_system", "second_system", "prompt", "intent", strict=False)
     )
-    notes += [*assumed, *_repeats(pairs, columns)]
+    notes += [*_direction(columns, options, scale), *assumed, *_repeats(pairs, columns)]
     if isinstance(scale, Choice):
         scale = scale.model_copy(update={"ties": bool((pairs["value"] == 0.5).any())})
     asked = pairs["question"].unique(maintain_order=True).to_list()
@@ -315,7 +315,15 @@ def _answered(
         return _voted(pairs, columns.votes, where), Choice(type="choice", ties=True)
     if "winner" in columns.roles:
         sides = [(f"first{end}", f"second{end}") for end in ("_system", "") if f"first{end}" in pairs.columns]
-        value = chosen("winner", _words(pairs["winner"], options), sides)
+        words = _words(pairs["winner"], options)
+        value = chosen("winner", words, sides)
+        if not words and _numbers_alone(pairs, value):
+            column = columns.roles["winner"]
+            raise InputError(
+                f"{where}: '{column}' holds numbers, not the names of winners.",
+                f"Use {as_option('value', column)}: 1 means that the first won, 0 the second, 0.5 a tie. Or say what each"
+                f" number means, as in {as_option('winner.1', 'first')}.",
+            )
         value = 1.0 - value if flipped == "second" else value
         empty = pl.col("winner").is_null() | (pl.col("winner") == "")
         out = pairs.with_columns(value.alias("value"), empty.alias("\0empty"))
@@ -335,6 +343,17 @@ def _answered(
     return out.with_columns(value.alias("value")), scale
 
 
+def _direction(columns: PairColumns, options: Mapping[str, str], scale: Choice | Preference) -> list[str]:
+    """A note on which side numbers were taken to favour, where nobody said it."""
+    if "value" not in columns.roles or "favours" in options or "scale" in options:
+        return []
+    if isinstance(scale, Choice):
+        meaning, other = "1 is taken to mean that the first was chosen", "second"
+    else:
+        meaning, other = "Positive numbers are taken to favour the second", "first"
+    return [f"{meaning}; if it is the {other}: {as_option('favours', other)}."]
+
+
 def _favours(options: Mapping[str, str]) -> str | None:
     side = options.get("favours")
     if side not in {None, "first", "second"}:
@@ -342,6 +361,14 @@ def _favours(options: Mapping[str, str]) -> str | None:
             f"favours={side} is not a side.", suggestion(str(side), ["first", "second"], "Sides")
         )
     return side
+
+
+def _numbers_alone(pairs: pl.DataFrame, value: pl.Expr) -> bool:
+    """Whether every winner is a number and none of them names a side."""
+    filled = pairs.filter(pl.col("winner").is_not_null() & (pl.col("winner") != ""))
+    return filled.height > 0 and bool(
+        filled.select(value.is_null().all() & number_expr("winner").is_not_null().all()).item()
+    )
 
 
 def _words(winners: pl.Series, options: Mapping[str, str]) -> dict[str, float]:

@@ -113,7 +113,8 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     elif (
         2 * len(result.core) < len(result.names) and len({each.why_missing for each in result.strengths}) > 1
     ):
-        why = f"wins and losses link at most {len(result.core)} of {len(result.names):,} stimuli both ways"
+        linked = f"at most {len(result.core)}" if result.core else "none"
+        why = f"wins and losses connect {linked} of the {len(result.names):,} stimuli both ways"
         result = no_strengths(result.model, result.model, result.names, result.counts, why)
     if snapshot.study.design.adaptive and len(result.core) > MANY_ADAPTIVE:
         notes = (*notes, ADAPTIVE_NOTE)
