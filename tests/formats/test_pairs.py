@@ -216,7 +216,7 @@ def test_long_tables_of_pairs_name_the_winner() -> None:
 
 def test_words_are_explained_by_options() -> None:
     frame = PAIRS.with_columns(better=pl.Series(["0", "1", "0", "1"]))
-    with pytest.raises(InputError, match="no row that can be used"):
+    with pytest.raises(InputError, match="holds numbers, not the names of winners"):
         heartfelt.read(frame, rater="listener", first="clip1", second="clip2", winner="better")
     snapshot = heartfelt.read(
         frame,
@@ -251,6 +251,17 @@ def test_numbers_favour_a_side(grades: list[float], favours: str | None, expecte
     assert pairs(snapshot.ratings, "preference")["value"].to_list() == expected
     sums = snapshot.ratings.group_by("rater", "trial").agg(pl.sum("value"))["value"].unique().to_list()
     assert sums == [0.0 if max(grades) > 1 else 1.0]
+    said = [note for note in snapshot.source.notes if "favours=" in note]
+    assert len(said) == (favours is None)
+    assert all(f"the {'first' if max(grades) > 1 else 'second'}:" in note for note in said)
+
+
+@pytest.mark.parametrize("codes", [["1", "0", "0.5", "1"], ["-1", "1", "1", "-1"], ["1", "1", "1", "1"]])
+def test_numbers_that_name_no_winner_are_asked_about(codes: list[str]) -> None:
+    frame = PAIRS.with_columns(better=pl.Series(codes))
+    with pytest.raises(InputError, match="'better' holds numbers, not the names of winners") as caught:
+        heartfelt.read(frame, rater="listener", first="clip1", second="clip2", winner="better")
+    assert all(f'winner={{"{code}": "SIDE"}}' in caught.value.fix for code in codes)
 
 
 def test_grades_off_the_stated_scale_are_left_out() -> None:

@@ -36,6 +36,11 @@ def long_table(header: str, *cells: str) -> str:
 
 
 READ: dict[str, tuple[str, str, dict[str, str]]] = {
+    "winners and losers": (
+        "winner,loser\n" + "".join(f"l{c},l{(c + 1 + c % 3) % 9}\n" for c in range(12)),
+        "long",
+        {"first": "winner", "second": "loser", "winner": "winner", "rater": "none"},
+    ),
     "evaluator_id": (
         long_table("evaluator_id,clip_id,score", "e{r}", "clip{c}", "{v}"),
         "long",
@@ -171,11 +176,6 @@ ASKED: dict[str, tuple[str, str, dict[str, str]]] = {
         "long",
         {"rater": "it's who", "stimulus": "clip file"},
     ),
-    "winners and losers": (
-        "winner,loser\n" + "".join(f"l{c},l{(c + 1 + c % 3) % 9}\n" for c in range(12)),
-        "long",
-        {"first": "winner", "second": "loser", "winner": "winner", "rater": "none"},
-    ),
     "wins counted": (
         "j1,j2,win1,win2\nA,B,3,4\nA,C,1,0\nB,C,2,2\n",
         "long",
@@ -267,6 +267,27 @@ def test_a_table_of_nothing_rated_is_refused(tmp_path: Path) -> None:
         heartfelt.read(path)
     assert "--format" not in caught.value.fix
     assert re.search(r"heartfelt\.read\('.*', FORMAT\)", caught.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"\n \n", "is empty"),
+        ("a.csv", b"rater,stimulus,value\n", "has no rows below its header"),
+        ("a.csv", b"a,b\0c\n1,2\n", "is not a text file"),
+        ("a.xlsx", b"not a workbook", "cannot be read as a spreadsheet"),
+        ("a.parquet", b"PAR1 cut short", "a.parquet"),
+    ],
+)
+def test_a_file_without_a_table_says_what_is_wrong_with_it(
+    name: str, content: bytes, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=problem) as caught:
+        heartfelt.read(path)
+    assert "Cannot detect" not in str(caught.value)
 
 
 def test_captions_serve_as_keys_where_nothing_else_names_the_stimulus() -> None:

@@ -319,10 +319,11 @@ def _answered(
         value = chosen("winner", words, sides)
         if not words and _numbers_alone(pairs, value):
             column = columns.roles["winner"]
+            codes = sorted(pairs["winner"].drop_nulls().unique().to_list())
+            stated = " ".join(as_option(f"winner.{code}", "SIDE") for code in codes[:3] if code)
             raise InputError(
                 f"{where}: '{column}' holds numbers, not the names of winners.",
-                f"Use {as_option('value', column)}: 1 means that the first won, 0 the second, 0.5 a tie. Or say what each"
-                f" number means, as in {as_option('winner.1', 'first')}.",
+                f"Say what each number means (first, second or tie): {stated}.",
             )
         value = 1.0 - value if flipped == "second" else value
         empty = pl.col("winner").is_null() | (pl.col("winner") == "")
