@@ -124,16 +124,6 @@ def stores_migrated_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def figures_drawn_here() -> Iterator[None]:
-    """Starting a helper that draws half of the figures pays on an idle core; here the tests keep all cores busy."""
-    files: Any = sys.modules.get("heartfelt.report.drawing.files")
-    with pytest.MonkeyPatch.context() as patch:
-        if files is not None:
-            patch.setattr(files, "LEAST_FOR_A_HELPER", sys.maxsize)
-        yield
-
-
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with the public data sets (aimoclips, oasis, agiqa); the test is skipped where it is absent."""

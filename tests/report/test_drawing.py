@@ -12,7 +12,6 @@ from heartfelt.analysis import Analysis
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.report import plot
 from heartfelt.report.charts import Axis, Bar, Chart, Columns
-from heartfelt.report.drawing import files
 from heartfelt.report.drawing.files import FORMATS, drawing, save
 from heartfelt.report.figures import FIGURES
 
@@ -109,20 +108,13 @@ def test_an_unknown_figure_names_the_known_ones(opinion: Analysis) -> None:
         plot(opinion, "slops")
 
 
-@pytest.fixture
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A helper draws where there are as many figures as in ``several``."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(files, "LEAST_FOR_A_HELPER", 4)
-
-
 def several() -> dict[str, Chart]:
     return {f"f{place}": bars(f"f{place}") for place in range(4)}
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("two_cores")
 def test_the_helper_draws_what_this_process_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     (tmp_path / "both").mkdir()
     (tmp_path / "alone").mkdir()
     seen: list[int] = []
@@ -137,8 +129,8 @@ def test_the_helper_draws_what_this_process_would(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("two_cores")
 def test_a_helper_that_fails_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     real = subprocess.Popen
 
     def broken(command: list[str], **options: object) -> object:
@@ -151,7 +143,6 @@ def test_a_helper_that_fails_is_no_loss(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("two_cores")
 def test_without_a_helper_this_process_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object, **__: object) -> object:
         raise OSError("no processes left")
@@ -162,8 +153,8 @@ def test_without_a_helper_this_process_draws(tmp_path: Path, monkeypatch: pytest
     assert len(list(tmp_path.iterdir())) == 16
 
 
-@pytest.mark.usefixtures("two_cores")
 def test_a_helper_does_not_outlive_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     started: list[subprocess.Popen[bytes]] = []
     real = subprocess.Popen
 
