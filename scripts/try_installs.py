@@ -1,12 +1,12 @@
 """Try the built wheel as a new user would: every command of the read-me and the tutorial, with exactly the extra it needs.
 
-    python scripts/try_installs.py [--demo DIR] [--keep DIR] [all base serve predict train]
+    python scripts/try_installs.py [--demo DIR] [--keep DIR]
 
-For each extra an empty environment is made and the wheel is installed into it, not the source tree. The environment ``all`` runs
-every step; what each step wrote is kept. Any other environment runs the steps that its extra is for, and is given the files
-of the steps that it is not for. A step that needs more than an environment has must be refused with exit code 2 and two lines that
-name the extra, and must leave every file as it was. The sizes and package counts in docs/installing.md are compared with what
-was installed. The demo is made by the wheel and compared, byte by byte, with the one in ``--demo``.
+For each extra an environment is made that holds the wheel, not the source tree, with what that extra brings and nothing else. A
+page's steps run in order in one folder, each in the environment that has exactly what it needs. In every environment that
+lacks something a step must be refused with exit code 2 and two lines that name the extra, and must leave every file as it
+was. The sizes and package counts in docs/installing.md are compared with what was installed. The demo, which needs everything, is
+made by the wheel and compared, byte by byte, with the one in ``--demo``.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ENVIRONMENTS = ("all", "base", "serve", "predict", "train")
+ENVIRONMENTS = ("base", "serve", "predict", "all")
 PAGES = ("README.md", "docs/tutorial.md")
 BLOCK = re.compile(r"^```(bash|python|yaml)( no-run)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SERVERS = ("serve", "preview")
@@ -44,6 +46,25 @@ MAY_DIFFER = ("collected.sqlite", ".media-probes.parquet", "journal.jsonl")
 """The files that heartfelt.cli.demo says two demos need not share."""
 TOLERANCE = 0.1
 """Sizes differ a little between platforms and versions of packages."""
+
+OURS = {"pip", "setuptools", "heartfelt"}
+LIST_PACKAGES = """
+import json, sys
+from importlib.metadata import distribution, distributions
+from pip._vendor.packaging.requirements import Requirement
+from pip._vendor.packaging.utils import canonicalize_name
+followed, open_ = set(), {("heartfelt", sys.argv[1])}
+while open_:
+    name, extra = item = open_.pop()
+    followed.add(item)
+    for requirement in map(Requirement, distribution(name).requires or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            asked = canonicalize_name(requirement.name)
+            open_ |= {(asked, extra) for extra in ("", *requirement.extras)} - followed
+installed = {canonicalize_name(found.metadata["Name"]) for found in distributions()}
+print(json.dumps([sorted(installed), sorted({name for name, _ in followed})]))
+"""
+"""Prints the packages that are installed and those that heartfelt with an extra asks for, directly or through others."""
 
 
 class Failure(Exception):
@@ -73,18 +94,18 @@ class Environment:
         """Its Python."""
         return self.folder / "bin" / "python"
 
-    def runs(self, step: Step) -> bool:
-        """Whether this environment is the one that is to show that the step works."""
-        if self.extra == "all":
-            return True
-        if self.extra == "train":
-            return step.text.startswith("heartfelt train ")
-        return step.extra == ("" if self.extra == "base" else self.extra)
+    @property
+    def packages(self) -> Path:
+        """The folder of its packages."""
+        return next(self.folder.glob("lib/python*/site-packages"))
 
-    def has(self, step: Step) -> bool:
-        """Whether everything that the step needs is installed."""
-        own = {"all": {"", "serve", "predict", "all"}, "base": {""}, "train": {"", "predict"}}
-        return step.extra in own.get(self.extra, {"", self.extra})
+    def runs(self, step: Step) -> bool:
+        """Whether this environment has exactly what the step needs."""
+        return (step.extra or "base") == self.extra
+
+    def lacks(self, step: Step) -> bool:
+        """Whether something that the step needs is not installed."""
+        return self.extra != "all" and step.extra not in {"", self.extra}
 
 
 def steps(needs: dict[str, str]) -> Iterator[Step]:
@@ -118,47 +139,62 @@ def _promised(page: str, line: str, extra: str) -> None:
 
 def build_wheel(folder: Path) -> Path:
     """Build the wheel from the source tree."""
-    _run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], ROOT)
+    _output([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], ROOT)
     return next(folder.glob("heartfelt-*.whl"))
 
 
-def install(extra: str, wheel: Path, folder: Path) -> Environment:
-    """Make an empty environment and install the wheel with one extra."""
+def see_train_is_predict(wheel: Path) -> None:
+    """The extra ``train`` asks for what ``predict`` asks for, so that one environment stands for both."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        lines = archive.read(name).decode().splitlines()
+    asked = {
+        extra: {line.replace(f"'{extra}'", "") for line in lines if line.endswith(f"extra == '{extra}'")}
+        for extra in ("train", "predict")
+    }
+    if not asked["predict"] or asked["train"] != asked["predict"]:
+        raise Failure(f"The extras 'train' and 'predict' ask for different packages: {asked}.")
+
+
+def install(extra: str, wheel: Path, folder: Path, base: Environment | None = None) -> Environment:
+    """Make an environment and install the wheel with one extra.
+
+    Every extra brings what the base install brings, and constraints.txt fixes all versions. So what was unpacked for ``base`` is
+    linked, which takes no time, and pip adds heartfelt and the rest.
+    """
     environment = Environment(extra=extra, folder=folder)
     if environment.python.exists():  # of an earlier run with --keep
         return environment
-    _run([sys.executable, "-m", "venv", str(folder)], ROOT)
+    _output([sys.executable, "-m", "venv", *(["--without-pip"] if base else []), str(folder)], ROOT)
+    if base is not None:
+        shutil.copytree(
+            base.packages,
+            environment.packages,
+            copy_function=os.link,
+            ignore=shutil.ignore_patterns("heartfelt*"),
+            dirs_exist_ok=True,
+        )
     target = str(wheel) if extra == "base" else f"{wheel}[{extra}]"
-    pip = [
-        str(environment.python),
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--disable-pip-version-check",
-        "--no-compile",
-    ]
-    _run([*pip, "-c", str(ROOT / "constraints.txt"), target], folder)
+    pip = [str(environment.python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    _output([*pip, "--no-compile", "-c", str(ROOT / "constraints.txt"), target], folder)
     return environment
 
 
 def measured(environment: Environment) -> tuple[int, float]:
-    """Packages that heartfelt brings, and their megabytes."""
-    ours = {"pip", "setuptools", "heartfelt"}
-    listed = subprocess.run(
-        [str(environment.python), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    packages = [row["name"] for row in json.loads(listed.stdout) if row["name"].lower() not in ours]
-    site = next(environment.folder.glob("lib/python*/site-packages"))
+    """Packages that heartfelt brings, and their megabytes; there must be no others."""
+    listed = _output([str(environment.python), "-c", LIST_PACKAGES, environment.extra], environment.folder)
+    installed, asked_for = (set(names) - OURS for names in json.loads(listed))
+    if installed != asked_for:
+        raise Failure(f"[{environment.extra}] does not bring exactly its packages: {installed ^ asked_for}.")
+    site = environment.packages
     size = sum(
         path.stat().st_size
         for path in site.rglob("*")
         if path.is_file()
         and "__pycache__" not in path.parts
-        and path.relative_to(site).parts[0].split("-")[0] not in ours
+        and path.relative_to(site).parts[0].split("-")[0] not in OURS
     )
-    return len(packages), size / 1e6
+    return len(installed), size / 1e6
 
 
 def compare_sizes(found: dict[str, tuple[int, float]]) -> None:
@@ -171,8 +207,6 @@ def compare_sizes(found: dict[str, tuple[int, float]]) -> None:
     for extra, (packages, size) in found.items():
         name = "pip install ." if extra == "base" else f'pip install ".[{extra}]"'
         print(f"{name}: {packages} packages, {size:,.0f} MB", flush=True)
-        if extra == "train":
-            continue
         if name not in said:
             raise Failure(f"docs/installing.md has no row for {name}.")
         documented = said[name]
@@ -191,27 +225,17 @@ def files_in(folder: Path) -> dict[str, tuple[int, int]]:
     }
 
 
-def try_steps(
-    environment: Environment, pages: dict[str, Path], kept: Path, wanted: list[Step]
-) -> tuple[int, int]:
-    """Run what the environment is for, see the rest refused; return how many ran and were refused."""
+def try_page(environments: list[Environment], folder: Path, wanted: list[Step]) -> tuple[int, int]:
+    """Run each step where it belongs, see it refused where it lacks something; return how many ran and were refused."""
     ran = refused = 0
-    for number, step in enumerate(wanted):
-        folder, written = pages[step.page], kept / f"{number:03d}"
+    for step in wanted:
         before = files_in(folder)
-        if not environment.has(step):
+        for environment in filter(lambda environment: environment.lacks(step), environments):
             _see_refused(environment, step, folder, before)
             refused += 1
-        elif environment.runs(step):
+        for environment in filter(lambda environment: environment.runs(step), environments):
             _carry_out(environment, step, folder)
             ran += 1
-        if environment.extra == "all":
-            after = files_in(folder)
-            for name in (name for name, facts in after.items() if before.get(name) != facts):
-                (written / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(folder / name, written / name)
-        elif written.is_dir() and not (environment.has(step) and environment.runs(step)):
-            shutil.copytree(written, folder, dirs_exist_ok=True)
     return ran, refused
 
 
@@ -264,8 +288,9 @@ def _attempt(environment: Environment, step: Step, folder: Path) -> subprocess.C
 
 
 def _plain_environment() -> dict[str, str]:
-    """The variables of the caller without those that would let in other packages."""
-    return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    """The variables of the caller without those that let in other packages, or make every command compile its modules again."""
+    left_out = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+    return {name: value for name, value in os.environ.items() if name not in left_out}
 
 
 def _serve(environment: Environment, step: Step, folder: Path) -> None:
@@ -351,21 +376,19 @@ def compare_demos(first: Path, second: Path) -> None:
         raise Failure(f"Two demos with the same seed differ in {', '.join(changed)}.")
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _output(command: list[str], folder: Path) -> str:
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=_plain_environment(), check=False
     )
     if done.returncode:
         raise Failure(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def main() -> int:
-    """Try the installs that are named, all of them by default."""
+    """Try every install."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "environments", nargs="*", default=list(ENVIRONMENTS), help="of: " + " ".join(ENVIRONMENTS)
     )
     parser.add_argument(
         "--demo", type=Path, help="a folder that 'make demo' wrote; the wheel's own demo is compared with it"
@@ -380,7 +403,7 @@ def main() -> int:
         Path(tempfile.mkdtemp(prefix="heartfelt-installs-")) if given.keep is None else given.keep.resolve()
     )
     try:
-        _try_all(["all", *(name for name in given.environments if name != "all")], given.demo, scratch)
+        _try_all(given.demo, scratch)
     except Failure as failure:
         print(f"FAILED: {failure}", file=sys.stderr)
         return 1
@@ -390,39 +413,46 @@ def main() -> int:
     return 0
 
 
-def _try_all(names: list[str], demo: Path | None, scratch: Path) -> None:
+def _try_all(demo: Path | None, scratch: Path) -> None:
     wheel = build_wheel(scratch)
-    wanted: list[Step] = []
-    found: dict[str, tuple[int, float]] = {}
-    for name in names:
-        begun, used = time.monotonic(), _processor_seconds()
-        environment = install(name, wheel, scratch / name)
-        found[name] = measured(environment)
-        pages = {page: scratch / f"{name}-{Path(page).stem}" for page in PAGES}
-        for folder in pages.values():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-        if name == "all":
-            needs = subprocess.run(
-                [str(environment.python), "-c", "import json; from heartfelt.cli.needs import NEEDS; print(json.dumps(NEEDS))"],
-                capture_output=True, text=True, check=True, cwd=scratch, env=_plain_environment(),
-            )  # fmt: skip
-            wanted = list(steps(json.loads(needs.stdout)))
-            _run([str(environment.folder / "bin" / "heartfelt"), "demo", "demo"], scratch)
-            if demo is not None:
-                compare_demos(demo, scratch / "demo")
-            demo = scratch / "demo"
-        assert demo is not None
-        shutil.copytree(demo, pages["README.md"] / "demo")
-        ran, refused = try_steps(environment, pages, scratch / "written", wanted)
-        print(
-            f"[{name}] {ran} steps ran as printed, {refused} were refused with the extra they need"
-            f" ({time.monotonic() - begun:.0f} s, {_processor_seconds() - used:.0f} s of processor time)",
-            flush=True,
-        )
-        if name == "all":
-            check_results(pages)
-    compare_sizes(found)
+    see_train_is_predict(wheel)
+    base = install("base", wheel, scratch / "base")
+    # Compiles most modules that are used, for the environments that are linked to them.
+    _output(
+        [str(base.python), "-c", "import heartfelt.analysis, heartfelt.report, matplotlib.pyplot, numba"],
+        scratch,
+    )
+    environments = [base, *(install(name, wheel, scratch / name, base) for name in ENVIRONMENTS[1:])]
+    compare_sizes({environment.extra: measured(environment) for environment in environments})
+    everything = environments[-1]
+    _said("the environments are there")
+    shutil.rmtree(scratch / "demo", ignore_errors=True)  # of an earlier run with --keep
+    _output([str(everything.folder / "bin" / "heartfelt"), "demo", "demo"], scratch)
+    if demo is not None:
+        compare_demos(demo, scratch / "demo")
+    _said("the wheel made the demo")
+    program = "import json; from heartfelt.cli.needs import NEEDS; print(json.dumps(NEEDS))"
+    wanted = list(steps(json.loads(_output([str(everything.python), "-c", program], scratch))))
+    pages = {page: scratch / Path(page).stem for page in PAGES}
+    for folder in pages.values():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    shutil.copytree(scratch / "demo", pages["README.md"] / "demo")
+
+    def tried(page: str) -> tuple[int, int]:
+        return try_page(environments, pages[page], [step for step in wanted if step.page == page])
+
+    with ThreadPoolExecutor() as pool:
+        for page, (ran, refused) in zip(PAGES, pool.map(tried, PAGES), strict=True):
+            _said(
+                f"{page}: {ran} steps ran as printed; {refused} times a step was refused with the extra it needs"
+            )
+    check_results(pages)
+
+
+def _said(text: str) -> None:
+    """Print what was done, and the processor time that the commands have taken so far."""
+    print(f"{text} ({_processor_seconds():.0f} s of processor time so far)", flush=True)
 
 
 def _processor_seconds() -> float:

@@ -182,6 +182,11 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
         report.longrepr = f"REQUIRE_ALL is set, but {report.nodeid} would be skipped: {report.longrepr}"
 
 
+WHOLE_ANALYSES = {
+    "conveyance", "opinion", "presence", "traced", "compared", "best_and_worst", "graded", "matched", "referenced", "drafted",
+    "emotional",
+}  # fmt: skip
+"""Fixtures of tests/report: a study from its ratings to its results."""
 MARKED_BY_FIXTURE = {
     "browser": "browser",
     "shared_data": "data",
@@ -204,12 +209,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     The longest come first, or all workers would wait for the last of them at the end.
     """
     items.sort(key=_longest, reverse=True)
-    web = Path(__file__).parent / "web"
+    web, report = (Path(__file__).parent / package for package in ("web", "report"))
     for item in items:
+        fixtures = getattr(item, "fixturenames", ())
         if item.path.is_relative_to(web):
             item.add_marker("server")
+        if item.path.is_relative_to(report) and not WHOLE_ANALYSES.isdisjoint(fixtures):
+            item.add_marker("slow")
         for fixture, marker in MARKED_BY_FIXTURE.items():
-            if fixture in getattr(item, "fixturenames", ()):
+            if fixture in fixtures:
                 item.add_marker(marker)
         if "postgresql" in item.name:
             item.add_marker("server")

@@ -196,6 +196,7 @@ def test_a_function_is_a_model(folder: Path) -> None:
         heartfelt.bench(ratings, [lambda question: len(question), lambda question: -len(question)])
 
 
+@pytest.mark.slow
 def test_one_text_where_several_are_expected_is_one(folder: Path) -> None:
     ratings = heartfelt.read("ratings.csv")
     scores = heartfelt.bench(ratings, "constant", questions="valence").scores

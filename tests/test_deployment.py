@@ -44,6 +44,7 @@ def instructions(path: Path) -> list[tuple[str, str]]:
     return [tuple(line.split(None, 1)) for line in text.splitlines() if line.strip()]  # type: ignore[misc]  # two words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CONTAINER_FILES, ids=lambda path: path.parent.name)
 def test_a_container_file_copies_what_exists_and_runs_what_exists(path: Path) -> None:
     lines = instructions(path)
@@ -120,6 +121,7 @@ def test_the_proxy_passes_on_to_the_server() -> None:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(DEPLOY.glob("*.service")), ids=lambda path: path.name)
 def test_a_unit_runs_a_command_that_exists(path: Path) -> None:
     unit = ConfigParser(strict=False, interpolation=None)

@@ -96,6 +96,7 @@ def test_extras_that_include_others_say_so() -> None:
     assert set(packages_of("all")) == {*EXTRAS["serve"], *EXTRAS["predict"], *EXTRAS["tables"]}
 
 
+@pytest.mark.slow
 def test_every_command_that_needs_an_extra_exists_and_asks_for_it_first() -> None:
     commands = dict(commands_of(app))
     assert set(NEEDS) <= set(commands)

@@ -119,7 +119,7 @@ def test_without_decisions_there_is_nothing_to_say(snapshot: Snapshot) -> None:
 
 @pytest.mark.slow
 def test_the_report_has_a_section_and_the_table(snapshot: Snapshot, tmp_path: Path) -> None:
-    folder = write_analysis(analyze(snapshot), tmp_path / "report")
+    folder = write_analysis(analyze(snapshot), tmp_path / "report", figures=False)
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Decided by senior raters" in page
     assert "1 senior rater decided 10 items; 1 decision replaced an earlier one." in page

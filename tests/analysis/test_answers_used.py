@@ -68,6 +68,7 @@ def test_blanks_and_what_reading_left_out_count_in_the_total(base: Snapshot) -> 
     assert result.reasons[0] == "30: does not meet the condition"
 
 
+@pytest.mark.slow
 def test_repeats_and_rare_items_are_not_behind_the_figures(base: Snapshot) -> None:
     again = base.ratings.head(7).with_columns(repeat=pl.lit(1))
     ratings = pl.concat([base.ratings.with_columns(repeat=pl.lit(0)), again])
@@ -93,6 +94,7 @@ def test_a_choice_between_two_is_one_answer() -> None:
     assert result.used == result.total == arena.survey.ratings // 2
 
 
+@pytest.mark.slow
 def test_listeners_excluded_by_post_screening_are_counted() -> None:
     made = analyze(sets.mushra(careless=1), QUICK)
     (listener,) = made.summary.comparisons[0].mushra.excluded  # type: ignore[index,union-attr]  # one MUSHRA question
@@ -107,6 +109,7 @@ def test_excluded_raters_are_named_with_their_policy(base: Snapshot) -> None:
     assert result.not_used == {"1 rater excluded by the policy 'flag-only'": gone}
 
 
+@pytest.mark.slow
 def test_few_used_answers_are_bad_news(base: Snapshot) -> None:
     made = analyze(base, QUICK).summary
     assert from_json(AnswersUsed, to_json(made.answers_used)) == made.answers_used
@@ -119,6 +122,7 @@ def test_few_used_answers_are_bad_news(base: Snapshot) -> None:
     assert bottom_line(edge) == bottom_line(made)
 
 
+@pytest.mark.slow
 def test_answers_to_probes_are_used_for_screening_only() -> None:
     source = probed(1.0)
     result = counted(source)

@@ -62,6 +62,7 @@ def means(snapshot: Snapshot, label: dict[str, str | None]) -> dict[str, dict[st
     return out
 
 
+@pytest.mark.slow
 def test_balance_counts_labels_and_ties(result: Categories, label: dict[str, str | None]) -> None:
     counts = Counter(label.values())
     balance = result.balance
@@ -76,6 +77,7 @@ def test_balance_counts_labels_and_ties(result: Categories, label: dict[str, str
     assert balance.intended.p is None or balance.intended.p > 0.05, "the raters were made without a bias"
 
 
+@pytest.mark.slow
 def test_places_are_means_and_ellipses_of_the_stimuli(
     result: Categories, means: dict[str, dict[str, list[float]]]
 ) -> None:
@@ -94,6 +96,7 @@ def test_places_are_means_and_ellipses_of_the_stimuli(
     )
 
 
+@pytest.mark.slow
 def test_consistency_with_valence_and_arousal(
     result: Categories, snapshot: Snapshot, means: dict[str, dict[str, list[float]]]
 ) -> None:
@@ -132,6 +135,7 @@ def test_consistency_with_valence_and_arousal(
     assert sum(map(sum, recovered.confusion.counts)) == result.balance.n_stimuli
 
 
+@pytest.mark.slow
 def test_confusion_between_raters_counts_every_pair(result: Categories, snapshot: Snapshot) -> None:
     pairs: Counter[tuple[str, str]] = Counter()
     for _, mine in snapshot.ratings.filter(pl.col("question") == "emotion").group_by("stimulus"):
@@ -146,6 +150,7 @@ def test_confusion_between_raters_counts_every_pair(result: Categories, snapshot
             assert raters.confusion.proportions[i][j] == pytest.approx(pairs[a, b] / total)
 
 
+@pytest.mark.slow
 def test_attributes_that_go_with_emotions(
     result: Categories, snapshot: Snapshot, label: dict[str, str | None]
 ) -> None:
@@ -184,6 +189,7 @@ def test_attributes_that_go_with_emotions(
     assert not cells["sky", "awe"].significant
 
 
+@pytest.mark.slow
 def test_agreement_on_every_field(made: Analysis) -> None:
     fields = {each.question: each for each in made.summary.field_agreement or ()}
     assert list(fields) == [question.id for question in made.snapshot.study.asked]
@@ -198,6 +204,7 @@ def test_agreement_on_every_field(made: Analysis) -> None:
     assert objects.n_none == made.snapshot.ratings.filter(pl.col("answer") == NONE).height > 0
 
 
+@pytest.mark.slow
 def test_results_survive_json(made: Analysis) -> None:
     restored = from_json(Summary, json.loads(json.dumps(to_json(made.summary))))
     assert restored.categories == made.summary.categories
@@ -230,6 +237,7 @@ def test_few_ratings_are_missing_with_reasons() -> None:
     assert result.attributes == ()
 
 
+@pytest.mark.slow
 def test_paragraphs_for_a_paper_say_it(made: Analysis, result: Categories) -> None:
     summary = made.summary
     assert "Stuart-Maxwell test" in summary.methods

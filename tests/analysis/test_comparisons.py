@@ -28,6 +28,7 @@ def pairs() -> Analysis:
     return analyze(arena(ties=0.1, order=0.5, raters=16), AnalyzeOptions(resamples=100))
 
 
+@pytest.mark.slow
 def test_a_study_of_pairs_is_analysed_to_the_end(pairs: Analysis) -> None:
     summary = pairs.summary
     assert summary.comparisons is not None
@@ -43,6 +44,7 @@ def test_a_study_of_pairs_is_analysed_to_the_end(pairs: Analysis) -> None:
     assert to_json(from_json(Summary, to_json(summary))) == to_json(summary)
 
 
+@pytest.mark.slow
 def test_pairs_hold_wins_and_corrected_tests(pairs: Analysis) -> None:
     (made,) = pairs.summary.comparisons or ()
     assert len(made.pairs) == 6
@@ -75,6 +77,7 @@ def test_the_share_of_first_choices_takes_raters_as_a_sample() -> None:
     assert made.order.first_share.high == pytest.approx(float(np.mean(shares)) + half, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_majorities_count_every_pair(pairs: Analysis) -> None:
     table = pairs.pairs
     assert table["n"].sum() == 640

@@ -226,6 +226,7 @@ def test_anchors_without_limits_and_with_one_limit(tmp_path: Path) -> None:
     assert limits == {("low1",): (None, None), ("low2",): (None, 3.0), ("low3",): (0.0, None)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "words"),
     [("lwo1=0-3", "low1"), ("low1=high", "LOW-HIGH"), ("low1=3-0", "wrong way round"), ("system", "limits")],

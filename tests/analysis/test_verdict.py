@@ -50,6 +50,7 @@ def noise() -> Analysis:
     return analyze(made(Points(type="points", points=5), rows, ["quality"], stimuli(24)), QUICK)
 
 
+@pytest.mark.slow
 def test_the_bottom_line_comes_first_and_the_rest_is_grouped(noise: Analysis) -> None:
     groups = summary_of(noise)["verdict_groups"]
     assert set(groups) == {"bottom_line", "systems", "reliability", "raters", "next_step"}
@@ -61,6 +62,7 @@ def test_the_bottom_line_comes_first_and_the_rest_is_grouped(noise: Analysis) ->
     ]
 
 
+@pytest.mark.slow
 def test_ratings_without_information_are_the_first_sentence(noise: Analysis) -> None:
     first = summary_of(noise)["verdict"][0]
     assert first.startswith("The ratings carry no detectable information about the stimuli")
@@ -71,6 +73,7 @@ def test_ratings_without_information_are_the_first_sentence(noise: Analysis) -> 
     assert ".9 needs" not in " ".join(summary_of(noise)["verdict"])
 
 
+@pytest.mark.slow
 def test_the_worst_comes_before_a_significant_f(noise: Analysis) -> None:
     """Even where systems differ significantly."""
     row = next(row for row in noise.summary.anova or () if row.effect == "system")
@@ -101,6 +104,7 @@ def test_answers_that_are_all_the_same() -> None:
     assert first.startswith("All answers on match are the same")
 
 
+@pytest.mark.slow
 def test_an_unbounded_number_of_raters_is_not_printed(noise: Analysis) -> None:
     trust = replace(
         (noise.summary.reliability or {})["quality"],
@@ -157,6 +161,7 @@ def clips() -> Analysis:
     return analyze(snapshot("conveyance", table, rows), QUICK)
 
 
+@pytest.mark.slow
 def test_pairs_are_those_of_the_model_in_the_sentence(clips: Analysis) -> None:
     for row in summary_of(clips)["anova"]:
         if row["effect"] != "system" or row["model"] != "system + intent":
@@ -171,6 +176,7 @@ def test_pairs_are_those_of_the_model_in_the_sentence(clips: Analysis) -> None:
         assert {pair["method"] for pair in pairs} == {"Tukey-Kramer, adjusted means"}
 
 
+@pytest.mark.slow
 def test_chance_stands_next_to_the_hit_rate(clips: Analysis) -> None:
     chance = summary_of(clips)["quadrants"]["hit_rate_by_chance"]
     assert 0.1 < chance["value"] < 0.45
@@ -215,10 +221,12 @@ def test_chance_of_many_agrees_with_deals() -> None:
     assert dealt.p == pytest.approx(normal.p, abs=0.03)
 
 
+@pytest.mark.slow
 def test_the_ceiling_is_given_by_question(clips: Analysis) -> None:
     assert "Ceiling: valence r = ." in group(clips, "reliability")
 
 
+@pytest.mark.slow
 def test_absolute_deviations_are_said_to_hold_noise_and_corrected(clips: Analysis) -> None:
     assert "without rating noise" in group(clips, "systems")
     for row in summary_of(clips)["questions"]:
@@ -248,6 +256,7 @@ def test_no_ratings_twice_no_noise_known() -> None:
     assert "noise of the means is unknown" in str(layout.changes(np.ones(12, dtype=bool), "corrected"))
 
 
+@pytest.mark.slow
 def test_the_rise_in_alpha_is_cross_fitted(clips: Analysis) -> None:
     assert summary_of(clips)["screening"]["dropped_by_default"]
     result = summary_of(clips)["crossfit"]
@@ -420,6 +429,7 @@ def test_a_policy_that_leaves_raters_out_is_named_with_counts(clips: Analysis) -
     assert "excluded" not in summary_of(clips)["verdict"][0]
 
 
+@pytest.mark.slow
 def test_parallel_sequences_come_with_their_figures_and_standards_are_not_headlines(clips: Analysis) -> None:
     screening = replace(
         clips.summary.screening,

@@ -127,6 +127,7 @@ def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
     assert "options." not in done.output
 
 
+@pytest.mark.slow
 def test_labels_come_from_the_benchmark_and_rows_of_other_items_are_counted(tmp_path: Path) -> None:
     file, options = tmp_path / "m.csv", ScoreOptions(part="test", resamples=100, ceilings=False, slices=())
     table, scorer = predictions(right=0.2), Scorer.of(benchmark(), options)

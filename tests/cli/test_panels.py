@@ -46,6 +46,7 @@ def test_the_help_shows_the_panels_in_order(capsys: pytest.CaptureFixture[str]) 
     assert shown == [name for names in PANELS.values() for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", RENAMED)
 def test_an_old_name_works_with_a_note(old: str, capsys: pytest.CaptureFixture[str]) -> None:
     new, *rest = RENAMED[old].split()
@@ -61,6 +62,7 @@ def test_an_old_name_works_with_a_note(old: str, capsys: pytest.CaptureFixture[s
         assert shown.out == described
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "fix"),
     [
@@ -111,6 +113,7 @@ def problem(quoted: bool, words: list[str]) -> str | None:
     return "unknown" if quoted and inside and words[1:] and words[1] not in inside else None
 
 
+@pytest.mark.slow
 def test_every_command_that_is_named_exists_under_that_name() -> None:
     files = [path for path in PACKAGE.rglob("*") if path.suffix in TEXTS | {".py"} and path.is_file()]
     files += [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
@@ -134,6 +137,7 @@ def test_a_command_that_does_not_exist_is_noticed(words: str) -> None:
     assert problem(True, words.split()) is not None
 
 
+@pytest.mark.slow
 def test_a_command_that_is_read_alone_is_the_one_of_the_whole_tree() -> None:
     """Only the command that is named is read; it must parse and describe itself as it would among all the others."""
     whole = command_tree(None)

@@ -143,6 +143,7 @@ def test_exactly_as_many_as_needed_pass_the_headphone_check(
     assert (row["headphones_correct"], row["headphones_passed"]) == (right, not ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "valid", "invalid"),
     [

@@ -195,6 +195,7 @@ def test_a_table_of_sets_and_one_question_per_page(make_study: Make, opened: Ope
 # --- answers that are refused -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "scale", "wrong"),
     [

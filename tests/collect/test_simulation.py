@@ -112,6 +112,7 @@ def test_simulations_that_cannot_be(wrong: dict[str, float]) -> None:
         SimulationOptions(**wrong)  # type: ignore[arg-type]  # wrong on purpose
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sets", "scale"),
     [

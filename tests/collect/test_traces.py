@@ -146,6 +146,7 @@ def clips(tmp_path: Path) -> Path:
 WHOLE = ((0.0, 2.0),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "rule", "played", "heard", "flag"),
     [

@@ -146,6 +146,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BREAKING)
 def test_breaking_edits_are_named(name: str) -> None:
     change, key = BREAKING[name]
@@ -243,6 +244,7 @@ def test_a_snapshot_carries_every_version(make_study: Make, opened: Open, tmp_pa
     assert [bool(parse_study(text).instructions) for text in texts.values()].count(True) == 1
 
 
+@pytest.mark.slow
 def test_before_anybody_answers_everything_goes(make_study: Make, opened: Open) -> None:
     folder = make_study(4)
     collection = opened(folder)

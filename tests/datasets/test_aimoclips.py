@@ -111,6 +111,7 @@ class TestExample:
             == "index,audio_file,model,emotion,file_index,valence,arousal,num_annotators\n1,a,S,happy,1,3.5,4.0,2\n"
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "old", "new", "problem"),
         [

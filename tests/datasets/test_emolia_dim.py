@@ -205,6 +205,7 @@ def test_mistakes_in_the_annotations_are_told(
     assert fix in caught.value.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [

@@ -197,6 +197,7 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
     assert (out / "annotations.csv").read_bytes() == (folder / "annotations.csv").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem", "fix"),
     [

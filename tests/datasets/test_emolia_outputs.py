@@ -70,6 +70,7 @@ def first(path: Path, columns: int) -> list[str]:
 
 
 class TestTables:
+    @pytest.mark.slow
     def test_benchmark_labels_of_emo(self, out: Path) -> None:
         text = (out / "emolia-emo" / "benchmark_labels.csv").read_text(encoding="utf-8")
         assert text == EMO_HEADER + "\n" + EMO_ROWS

@@ -201,6 +201,7 @@ def test_prompts_keep_their_quotes(text: str, tmp_path: Path) -> None:
 HEAD = "expert,wavname,overall,textual,batch,position\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "problem", "fix"),
     [

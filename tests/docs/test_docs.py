@@ -96,6 +96,7 @@ def test_every_training_recipe_has_its_section() -> None:
         assert f"| `{name}` |" in text
 
 
+@pytest.mark.slow
 def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -112,6 +113,7 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
                 assert re.search(rf"^\| `{key}[`.]", shared + parts[name], re.MULTILINE), f"{name}: {key}"
 
 
+@pytest.mark.slow
 def test_every_table_key_and_metric_is_in_the_generated_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also tables that somebody adds: every contract in the sources, with the meaning of every column."""
     pages = settings_pages(monkeypatch)

@@ -38,7 +38,7 @@ def test_every_command_is_in_the_table_with_the_extra_it_asks_for() -> None:
 def test_every_install_that_is_tried_and_every_extra_is_on_the_page() -> None:
     installs = {match["install"] for match in INSTALLED.finditer(PAGE)}
     tried = {"pip install ." if name == "base" else f'pip install ".[{name}]"' for name in ENVIRONMENTS}
-    assert installs == tried - {'pip install ".[train]"'}
+    assert installs == tried
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for_developers = {"dev", "peers", "browser", "servers", "docs"}
     for extra in set(project["optional-dependencies"]) - for_developers:

@@ -33,6 +33,7 @@ def sections() -> dict[str, tuple[Path, str]]:
     }
 
 
+@pytest.mark.slow
 def test_every_public_statistic_has_its_section() -> None:
     named = {
         name

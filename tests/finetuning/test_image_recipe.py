@@ -171,6 +171,7 @@ def test_settings_in_text() -> None:
     assert read["attributes"] == ("scene", "objects")
 
 
+@pytest.mark.slow
 def test_every_architecture_and_recipe_has_its_section(monkeypatch: pytest.MonkeyPatch) -> None:
     """Recipes on the page, architectures in the generated reference with their source and details."""
     page = (Path(heartfelt.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")

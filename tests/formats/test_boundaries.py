@@ -154,6 +154,7 @@ class TestScales:
         with pytest.raises(InputError, match="does not state a scale"):
             parse_scale(words)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("answers", "kind"), [(60, Categories), (61, FreeText), (1, FreeText), (2, Categories)]
     )
@@ -208,6 +209,7 @@ class TestAnchors:
         study = heartfelt.read(self.FRAME, scale="1-9", **options).study
         return [probe for probe in study.probes if isinstance(probe, AnchorProbe)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("given", "limits"),
         [

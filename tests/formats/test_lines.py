@@ -26,6 +26,7 @@ def complaint(tmp_path: Path, text: str, format: str | None, name: str = "data.c
     return caught.value.problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "format", "options", "place"),
     [
@@ -63,6 +64,7 @@ def test_json_and_frames_have_rows(tmp_path: Path) -> None:
     assert "table.parquet" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "options"),
     [
@@ -116,6 +118,7 @@ LABEL_STUDIO = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", [None, "long", "wide", "means", "votes", "arena"])
 def test_nested_json_is_refused_or_read(format: str | None, tmp_path: Path) -> None:
     path = tmp_path / "export.json"

@@ -40,6 +40,7 @@ def captioned(**options: str) -> Snapshot:
     return heartfelt.read(pl.DataFrame(rows, schema=names, orient="row"), "long", scale="1-9", **options)
 
 
+@pytest.mark.slow
 def test_long_ids_come_back(tmp_path: Path) -> None:
     snapshot = captioned(anchors="anchor label")
     assert min(map(len, snapshot.stimuli["stimulus"])) > 400

@@ -70,6 +70,7 @@ MARKS: Sequence[tuple[str, Cell, tuple[str, int, str, str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cell", "expected"), MARKS)
 def test_a_mark_is_named_with_the_option_that_uses_it_and_gone_once_it_is_used(
     name: str, cell: Cell, expected: tuple[str, int, str, str]
@@ -110,6 +111,7 @@ ORDINARY: Sequence[tuple[str, Cell]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cell"), ORDINARY)
 def test_ordinary_columns_are_no_marks(name: str, cell: Cell) -> None:
     assert marked(table(**{name: cell})) == []

@@ -33,6 +33,7 @@ def read(frame: pl.DataFrame, **options: str) -> Snapshot:
     return heartfelt.read(frame, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("frame", "options", "ordered", "words"),
     [
@@ -73,6 +74,7 @@ def test_a_row_of_votes_without_a_count_is_in_the_ledger() -> None:
     assert snapshot.ratings.height == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"order": "known"}, {"order": "unknown"}], ids=["known", "unknown"])
 def test_strengths_do_not_depend_on_which_side_is_listed_first(options: dict[str, str]) -> None:
     frame = table(sorted_by_name=False)
@@ -154,6 +156,7 @@ def test_ratings_given_twice_ask_what_tells_them_apart() -> None:
     assert read(RATED, stimulus="stimulus+modality").ratings.height == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [[0, 1, 0, 1, 0], [1, 2, 1, 2, 1]], ids=["from 0", "from 1"])
 def test_a_rater_s_ratings_of_an_item_are_averaged(numbers: list[int]) -> None:
     by_number = read(RATED.with_columns(pl.Series("time", numbers)), repeat="time")

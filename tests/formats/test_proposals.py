@@ -206,6 +206,7 @@ def contains(options: dict[str, str], expected: dict[str, str]) -> bool:
     return expected.items() <= options.items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READ)
 def test_clear_tables_are_read(name: str, tmp_path: Path) -> None:
     text, format, expected = READ[name]

@@ -49,6 +49,7 @@ def test_the_advice_keeps_every_modality(tmp_path: Path, columns: dict[str, bool
     assert snapshot.counts["stimuli"] == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "stimulus"),
     [

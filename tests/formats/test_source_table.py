@@ -142,6 +142,7 @@ def test_latitude_of_something_else_stays(tmp_path: Path) -> None:
     assert "long" in heartfelt.read(path, "long").ratings.columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "left"),
     [

@@ -85,6 +85,7 @@ class TestLong:
         assert snapshot.study.scale_of("v").level == "interval"
         assert snapshot.study.scale_of("e").level == "nominal"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("gap", ["", "NA", "NaN", "null", "N/A", " "])
     def test_gaps_in_any_spelling(self, tmp_path: Path, gap: str) -> None:
         snapshot = self.read(tmp_path, f"rater,stimulus,question,value\nu,f,v,{gap}\nw,f,v,2\n")
@@ -271,6 +272,7 @@ class TestWide:
         assert snapshot.study.scale_of("e").level == "nominal"
         assert snapshot.counts["ratings"] == 3
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("text", "options", "problem"),
         [

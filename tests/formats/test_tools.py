@@ -207,6 +207,7 @@ def test_rows_can_be_selected_in_every_tools_files(name: str, tmp_path: Path) ->
     assert any("do not meet the condition" in reason for reason in snapshot.ledger["reason"])
 
 
+@pytest.mark.slow
 def test_facts_about_participants_are_facts_about_raters(tmp_path: Path) -> None:
     ages = {
         "psytoolkit": ("age_1", [23, 26, 29, 32]),
@@ -495,6 +496,7 @@ def test_google_forms_with_the_clip_before_a_colon_from_a_spreadsheet(tmp_path: 
     assert answer(snapshot, stimulus="clip02", question="How pleasant?") == 3
 
 
+@pytest.mark.slow
 def test_label_studios_small_export_as_json_and_csv(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {

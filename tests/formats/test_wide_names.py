@@ -76,6 +76,7 @@ def test_the_stimulus_is_found_in_names_and_texts(
     assert (cell.question, cell.other, read.doubt) == (question, stimulus, None)
 
 
+@pytest.mark.slow
 def test_a_matrix_is_read_with_its_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = export(tmp_path, CLIPS_IN_ROWS)
     snapshot = heartfelt.read(path, "wide")

@@ -135,6 +135,7 @@ def test_transient_errors_are_asked_again_and_refusals_are_not(tmp_path: Path) -
         assert len(served.asked) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "parts", "words"),
     [

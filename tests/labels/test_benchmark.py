@@ -36,6 +36,7 @@ def made() -> Snapshot:
     return Snapshot.build(STUDY, stimuli=facts, ratings=ratings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["stimulus", "system", "prompt", "intent"])
 def test_no_group_is_in_two_parts(made: Snapshot, by: str) -> None:
     result = freeze(made, split=SplitOptions(by=by, folds=3))
@@ -206,6 +207,7 @@ class TestFolder:
         with pytest.raises(DamagedError, match="study or its split"):
             load_benchmark(folder)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("lost", ["items.parquet", "stimuli.parquet", "ledger.parquet", "study.yaml"])
     def test_a_lost_file_is_named(self, made: Snapshot, tmp_path: Path, lost: str) -> None:
         folder = freeze(made).write(tmp_path / "bench")

@@ -27,6 +27,7 @@ def systems(snapshot: Snapshot) -> dict[str, dict[str, object]]:
     return {row["name"]: row for row in table.iter_rows(named=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [0.0, 0.2])
 def test_systems_get_the_strengths_of_their_pairs(ties: float) -> None:
     snapshot = arena(ties=ties, order=0.4, raters=20)
@@ -148,6 +149,7 @@ def test_grades_of_preferences_are_strengths_on_their_scale() -> None:
     assert made["alpha"]["method"] == "graded comparisons" or "grade" in str(made["alpha"]["method"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rank", "best-worst"])
 def test_sets_give_strengths_and_the_pairs_that_follow(kind: str) -> None:
     snapshot = sets_of_four(kind, raters=20)

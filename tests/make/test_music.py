@@ -135,6 +135,7 @@ def test_the_same_seed_and_name_give_the_same_bytes() -> None:
     assert not np.array_equal(each, other_seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("corner", [(1.0, 1.0), (1.0, 9.0), (9.0, 1.0), (9.0, 9.0)])
 def test_every_clip_is_sound_and_clean(system: str, corner: tuple[float, float]) -> None:

@@ -120,6 +120,7 @@ def test_preparing_again_begins_with_the_originals_and_gives_the_same_bytes(stud
     assert by_name["short"].checks == "lasts 0.80 s, where most last 3.00 s"
 
 
+@pytest.mark.slow
 def test_files_of_one_name_stay_apart_and_a_parquet_manifest_stays_one(study: Path) -> None:
     """Two formats of one name, and one original under two ids, which are cropped at different places."""
     shutil.copy(study / "media/A/again.flac", study / "media/A/c0.flac")
@@ -150,6 +151,7 @@ def test_differences_between_systems_are_tested_before_and_after(study: Path) ->
     assert float(after.means["B"]) == pytest.approx(-23.0, abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crop", ["start", "centre", "energy"])
 def test_other_crops(study: Path, crop: str) -> None:
     done = prepare(study, PrepareOptions(seconds=1.0, crop=crop, between=(0.2, 0.8), format=".wav"))  # type: ignore[arg-type]  # parametrised
@@ -170,6 +172,7 @@ def test_a_clip_that_would_pass_the_peak_stays_quieter(study: Path) -> None:
     assert max(float(each.true_peak_db or -99) for each in done.stimuli) <= -0.99
 
 
+@pytest.mark.slow
 def test_pictures_are_turned_reduced_and_compared(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY.format(media="image"))
     rng = np.random.default_rng(0)

@@ -241,6 +241,7 @@ def test_systems_differ_in_what_they_convey(system: str) -> None:
     assert len({s.conveyance.gain["valence"] for s in VOICE_SYSTEMS.values()}) == len(VOICE_SYSTEMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("corner", [(1.0, 1.0), (1.0, 9.0), (9.0, 1.0), (9.0, 9.0)])
 def test_every_clip_is_sound_and_clean(system: str, corner: tuple[float, float]) -> None:

@@ -248,6 +248,7 @@ def test_silence_is_found_and_trimmed() -> None:
     assert trim_silence(one_sided, rate).shape == (1_000, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".wav", ".flac", ".ogg", ".opus"])
 def test_what_is_written_is_read_and_is_the_same_bytes_again(suffix: str, tmp_path: Path) -> None:
     clip = stereo(tone(440.0, 1.0, -12.0))
@@ -299,6 +300,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert content_hash(path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".wav", ".flac", ".ogg", ".opus"])
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.97])
 def test_a_truncated_file_is_refused(suffix: str, share: float, tmp_path: Path) -> None:

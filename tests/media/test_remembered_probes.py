@@ -56,6 +56,7 @@ def test_the_second_time_nothing_is_opened(folder: Path, opened: list[str]) -> N
     assert messages == [(12, 12)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["longer", "same size", "same size and time", "gone", "broken"])
 def test_a_change_is_noticed(folder: Path, opened: list[str], how: str) -> None:
     import soundfile
@@ -102,6 +103,7 @@ def test_a_file_changed_in_the_moment_it_was_probed_is_compared_by_its_hash(
     assert opened == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"not parquet", None])
 def test_a_cache_that_is_no_use(folder: Path, opened: list[str], content: bytes | None) -> None:
     open_study(folder)

@@ -12,6 +12,7 @@ from tests.docs.reference import sections, settings_pages
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS.names())
 def test_every_model_has_its_section(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its licence and authors in the generated reference; the page says how it is used."""

@@ -186,6 +186,7 @@ def test_what_the_hub_cache_holds_is_used_offline(
     assert "models--owner--some-model" in caught.value.fix
 
 
+@pytest.mark.slow
 def test_a_hub_out_of_reach_is_an_error_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,6 +252,7 @@ def test_the_package_index_is_the_one_pip_uses(tmp_path: Path, monkeypatch: pyte
     assert package_index().remote == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "there"), [(200, True), (301, True), (403, True), (404, True), (407, False), (503, False)]
 )

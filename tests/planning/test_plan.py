@@ -71,6 +71,7 @@ def simulated_pilot(music: Path, raters: int, seed: int = 0) -> Snapshot:
     return rehearse(layout, incidence, pilot, material, PlanOptions(), np.random.default_rng(seed)).snapshot
 
 
+@pytest.mark.slow
 def test_more_ratings_and_more_clips_find_more_and_cost_more(made: Plan) -> None:
     by = {(each.design.stimuli, each.design.ratings): each for each in made.designs}
     few, many, wide = by[96, 4], by[96, 8], by[192, 8]
@@ -97,6 +98,7 @@ def test_the_same_seed_gives_the_same_plan(music: Path, made: Plan) -> None:
     assert dumps(again) == dumps(made)
 
 
+@pytest.mark.slow
 def test_answers_are_direct(made: Plan) -> None:
     raters, clips, afford = made.answers.sentences
     assert raters.startswith("How many raters: ")
@@ -111,6 +113,7 @@ def test_answers_are_direct(made: Plan) -> None:
         assert (made.best.cost or 0) <= 150
 
 
+@pytest.mark.slow
 def test_time_and_cost_by_hand(made: Plan) -> None:
     design = replace(made.designs[0].design, raters=10, per_rater=30)
     options = PlanOptions(pay_per_hour=12, fee=0.25, overhead_minutes=3)
@@ -226,6 +229,7 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "words"), BAD)
 def test_bad_input_is_explained(music: Path, given: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
@@ -282,7 +286,8 @@ def test_preregistration_and_deviations(made: Plan, music: Path, tmp_path: Path)
     pilot = simulated_pilot(music, 12)
     # A snapshot in the study folder knows the study's preregistration.
     pilot.write(folder / "snapshots" / "first")
-    assert main(["analyze", str(folder / "snapshots" / "first"), "-o", str(tmp_path / "report")]) == 0
+    arguments = ["-o", str(tmp_path / "report"), "--no-figures"]
+    assert main(["analyze", str(folder / "snapshots" / "first"), *arguments]) == 0
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "Preregistration and deviations" in page
     listed = json.loads((tmp_path / "report" / "summary.json").read_text())["registered"]

@@ -157,6 +157,7 @@ def test_one_question_needs_no_column_for_it(data: Snapshot, tmp_path: Path) -> 
         ran(path, data, ["valence", "mood"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [

@@ -76,6 +76,7 @@ def test_verdicts_in_both_orders_give_a_position_bias(pairs: Snapshot, tmp_path:
     assert told(done, "orders", "A00|C00") == [1.0, 0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -96,6 +97,7 @@ def test_files_that_cannot_be_used_say_why(pairs: Snapshot, tmp_path: Path, text
         asked(pairs, written(tmp_path, text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -184,6 +186,7 @@ def test_traces_by_time_by_sample_and_as_lists(tmp_path: Path) -> None:
     assert asked(snapshot, tmp_path / "traces.parquet").table["samples"].equals(listed.table["samples"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -116,6 +116,7 @@ def test_it_survives_pickling_and_says_what_it_is(photo: Path) -> None:
     assert predictor.info.version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_images_are_measured_or_say_why_not(name: str, tmp_path: Path) -> None:
     path, problem = write_hostile(name, tmp_path)

@@ -250,6 +250,7 @@ def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
     assert "continues where it stopped" in message.value.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "[::1]:1", "127.0.0.1:99999"])
 def test_an_address_where_nothing_is_is_told(address: str) -> None:
     settings = RunOptions(engine="ray", engine_options={"address": address})

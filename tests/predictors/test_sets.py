@@ -94,6 +94,7 @@ def test_how_often_a_stimulus_was_chosen() -> None:
     assert sum(shares.values()) == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prediction", "problem"),
     [
@@ -186,6 +187,7 @@ def trained(folder: Path) -> TrainedPredictor:
     return TrainedPredictor(TrainedModel("example", "va-audio", Music.name, (output,)))
 
 
+@pytest.mark.slow
 def test_a_trained_model_answers_a_comparison_by_its_axis(tmp_path: Path) -> None:
     snapshot = with_media(tmp_path)
     done = run(trained(tmp_path), cases(snapshot)[:2])

@@ -106,6 +106,7 @@ def test_a_comparison_is_held_out_if_either_of_its_stimuli_is() -> None:
     assert set(first.private.choices["split"]) == {"train", "test", None}
 
 
+@pytest.mark.slow
 def test_everything_public_is_the_same_whatever_was_said_about_the_part() -> None:
     results = [hold_out(made(change), "test", SPLIT) for change in (0.0, 2.0)]
     first, second = results
@@ -138,6 +139,7 @@ def test_a_release_is_the_same_whatever_was_said_about_the_part(tmp_path: Path) 
     assert private[0].hash != private[1].hash
 
 
+@pytest.mark.slow
 def test_the_parts_are_complete_and_recorded(tmp_path: Path) -> None:
     source = made()
     result = hold_out(source, "test", SPLIT)
@@ -174,6 +176,7 @@ def test_the_parts_are_complete_and_recorded(tmp_path: Path) -> None:
     assert load_benchmark(result.private.write(tmp_path / "private")).hash == result.private.hash
 
 
+@pytest.mark.slow
 def test_columns_that_repeat_the_labels_are_emptied_and_others_stay() -> None:
     whole = snapshot()
     labels = freeze(whole, split=MOODS).items

@@ -108,6 +108,7 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     assert set(exact.crossings[0].parts) == {part[names[0]], part[other]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

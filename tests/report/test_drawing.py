@@ -27,6 +27,7 @@ def digests(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"),
     [("conveyance", "perceived-maps"), ("conveyance", "deviation-maps"), ("conveyance", "deviation-by-system"),

@@ -89,6 +89,7 @@ def test_each_kind_of_study_gets_its_figures_and_reasons_for_the_rest(
             assert len(chart.why) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(FIGURES))
 def test_every_figure_keeps_the_form(name: str, request: pytest.FixtureRequest) -> None:
     figure = FIGURES[name]

@@ -74,6 +74,7 @@ def test_the_verdict_comes_first(html: str, outline: Outline, conveyance: Analys
     assert html.index(str(summary_of(conveyance)["verdict"][0])[:40]) < html.index("data-figure")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "figure"),
     [
@@ -201,6 +202,7 @@ def test_published_numbers_stand_beside_recomputed_ones_digit_for_digit(conveyan
     assert section.html.count('class="no"') == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["opinion", "presence"])
 def test_other_studies_have_their_own_sections(kind: str, request: pytest.FixtureRequest) -> None:
     analysis: Analysis = request.getfixturevalue(kind)
@@ -238,6 +240,7 @@ def test_the_overview_of_a_snapshot(tmp_path: Path) -> None:
     assert "there is no map to draw" in plain
 
 
+@pytest.mark.slow
 def test_every_figure_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = meanings(settings_pages(monkeypatch)["figures.md"])
     assert set(figures) == set(FIGURES)

@@ -144,6 +144,7 @@ def test_failures_count_as_wrong(snapshot: Snapshot, rows: pl.DataFrame) -> None
     assert area.with_failures.value == pytest.approx(metrics.roc_auc_score(y, s))
 
 
+@pytest.mark.slow
 def test_probabilities_are_calibrated_or_there_is_a_reason(
     snapshot: Snapshot, rows: pl.DataFrame, scores: Scores
 ) -> None:
@@ -199,6 +200,7 @@ def test_a_model_that_knows_nothing_gets_no_credit_from_its_held_out_threshold()
     assert abs(float(np.mean(results)) - 0.5) < 0.03
 
 
+@pytest.mark.slow
 def test_shares_alone_are_enough() -> None:
     snapshot, truth = made.presence(stimuli=30)
     # The likeliest single category is absent, yet present in all is likelier than not.

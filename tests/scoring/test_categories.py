@@ -65,6 +65,7 @@ def scores(snapshot: Snapshot, told: list[dict[str, Any]]) -> Scores:
     return score(snapshot, made.predictions("m", rows), FEW)
 
 
+@pytest.mark.slow
 def test_accuracy_and_f1(scores: Scores, told: list[dict[str, Any]]) -> None:
     y, p = [r["_label"] for r in told], [r["answer"] for r in told]
     assert number(scores, "feeling", "accuracy") == pytest.approx(metrics.accuracy_score(y, p))

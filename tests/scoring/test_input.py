@@ -51,6 +51,7 @@ def test_one_item_and_no_answer() -> None:
     json.dumps(made.as_json(silent), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_predictions_of_something_else() -> None:
     snapshot, _ = made.numbers(per_cell=1)
     other = made.predictions("m", [{"stimulus": "elsewhere", "question": "valence", "value": 1.0}])
@@ -94,6 +95,7 @@ def test_labels_need_their_snapshot() -> None:
     assert made.as_json(with_it)["scores"] == made.as_json(score(snapshot, answer, FEW))["scores"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -30,6 +30,7 @@ def three() -> Scores:
     return score(snapshot, pl.concat(tables), ScoreOptions(slices=()))
 
 
+@pytest.mark.slow
 def test_ties_are_the_ranked_models_that_do_not_differ_significantly(three: Scores) -> None:
     assert three.tied_with("valence", "good") == ["alike"]
     assert three.tied_with("valence", "alike") == ["good"]

@@ -53,6 +53,7 @@ def facts(scores: Scores) -> IntervalFacts:
     return details.intervals
 
 
+@pytest.mark.slow
 def test_every_figure_by_hand(pairs: pl.DataFrame) -> None:
     result = scored(pairs)
     x, y = pairs["value"].to_numpy(), pairs["said"].to_numpy()

@@ -21,6 +21,7 @@ def test_every_rule_has_a_section_and_every_section_a_rule(page: str) -> None:
     assert sections == set(RULES)
 
 
+@pytest.mark.slow
 def test_every_policy_rule_and_setting_is_described(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in POLICIES:
         assert f"`{name}`" in page

@@ -12,6 +12,7 @@ from heartfelt.stats.triples import Floats
 from tests.screening.planted import noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raters", [8, 80])
 @pytest.mark.parametrize("side", ["low", "high", "both"])
 def test_careful_raters_pass_the_limit_at_the_stated_rate(side: Side, raters: int) -> None:
@@ -27,6 +28,7 @@ def test_careful_raters_pass_the_limit_at_the_stated_rate(side: Side, raters: in
     assert (0.01 if raters < 20 else 0.035) < beyond / trials < 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raters", [6, 12, 40])
 def test_the_chance_of_any_flag_stays_at_the_level(raters: int) -> None:
     rng = noise(6)

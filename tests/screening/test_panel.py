@@ -46,6 +46,7 @@ def test_the_rater_copied_from_is_kept(screened: tuple[Panel, pl.DataFrame]) -> 
     assert set(everybody.dropped) >= grouped
 
 
+@pytest.mark.slow
 def test_nothing_vanishes(screened: tuple[Panel, pl.DataFrame]) -> None:
     panel, _ = screened
     LEDGER.check(panel.ledger, "test")

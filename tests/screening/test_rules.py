@@ -225,6 +225,7 @@ def test_only_the_batch_that_missed_an_anchor_is_left_out() -> None:
     assert "batch" in after.ratings.columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), [("bt500", bt500), ("p913", p913)])
 def test_the_standards_are_those_of_the_statistics(name: str, method: Callable[..., Aggregate]) -> None:
     snap, _ = planted({"random": 0.2}, n=40, seed=9, per_cell=1)

@@ -12,6 +12,7 @@ from heartfelt.errors import InputError
 from heartfelt.simulate import bulk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 2, 999, 40_001])
 def test_rows_are_exact_and_keys_unique(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "_CHUNK_TRIALS", 777)

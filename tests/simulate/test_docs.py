@@ -34,6 +34,7 @@ def test_every_kind_has_its_words() -> None:
         assert f"`{kind}`" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", [MUSIC_SYSTEMS, IMAGE_SYSTEMS, VOICE_SYSTEMS])
 def test_every_profile_is_printed_as_it_is(
     systems: Mapping[str, MusicSystem] | Mapping[str, ImageSystem] | Mapping[str, VoiceSystem],

@@ -24,6 +24,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_overview_counts_the_same(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -207,6 +207,7 @@ class TestHash:
 
 
 class TestChecks:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("frame", "problem"),
         [

@@ -48,6 +48,7 @@ def test_a_language_the_study_says_nothing_in_is_refused(language: str) -> None:
     assert "title" in caught.value.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_every_recipe_says_everything_in_all_its_languages(recipe: str) -> None:
     assert missing_texts(recipe_study(recipe)) == {}

@@ -13,6 +13,7 @@ MIKELS = ["amusement", "awe", "contentment", "excitement", "anger", "disgust", "
 TASKS = ["affirmative", "contrastive_1", "contrastive_2", "penultimate", "ultimate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_is_a_whole_study(name: str) -> None:
     study = recipe_study(name)

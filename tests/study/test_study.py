@@ -217,6 +217,7 @@ def test_both_parsers_read_the_same_on_the_same_lines(text: str, monkeypatch: py
     assert read_yaml(text, "study.yaml") == fast
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[" * 200_000, "- " * 100_000], ids=["flow", "block"])
 def test_what_nests_too_deep_is_refused_and_ends_no_process(text: str) -> None:
     with pytest.raises(StudyError, match="not valid YAML"):

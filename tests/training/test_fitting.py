@@ -24,6 +24,7 @@ def rows(n: int = 120, *, curved: bool = False) -> Rows:
     return Rows(x.astype(np.float32), y, weight, np.full(n, 1.0), BLOCKS, np.arange(1.0, 10.0))
 
 
+@pytest.mark.slow
 def test_ridge_is_the_textbook_one() -> None:
     """SOURCE: scikit-learn's Ridge with sample weights on the same scaled columns."""
     data = rows()

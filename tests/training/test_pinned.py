@@ -118,6 +118,7 @@ def test_what_is_left_out_has_no_part_in_its_prediction(material: Material) -> N
         assert np.abs(after.value - was.value)[~out].max() > 0.05
 
 
+@pytest.mark.slow
 def test_inner_folds_keep_groups_whole_and_choose_by_them(
     monkeypatch: pytest.MonkeyPatch, material: Material
 ) -> None:

@@ -32,6 +32,7 @@ def row(made: Trained, protocol: str, side: str = "everyone") -> Score:
     return scores[0]
 
 
+@pytest.mark.slow
 def test_planted_truth_is_found_up_to_the_ceiling(made: Trained) -> None:
     for protocol in ("five-fold", "leave-one-system-out"):
         result = row(made, protocol)
@@ -50,6 +51,7 @@ def test_chance_is_not_predicted(tmp_path: Path) -> None:
     assert abs(value_of(result.pearson)) < 0.35
 
 
+@pytest.mark.slow
 def test_the_model_in_its_folder_is_the_same(made: Trained, tmp_path: Path) -> None:
     made.model.write(tmp_path / "one")
     made.model.write(tmp_path / "two")
@@ -95,6 +97,7 @@ def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
         assert fresh["ok"].all()
 
 
+@pytest.mark.slow
 def test_an_id_alone_is_no_training_stimulus(made: Trained) -> None:
     name = made.material.stimuli[0]
     system, intent = made.material.system[0], made.material.intent[0]
@@ -120,6 +123,7 @@ def test_embeddings_are_made_once(tmp_path: Path) -> None:
     assert Digits.looks == before + 25
 
 
+@pytest.mark.slow
 def test_a_label_of_few_ratings_weighs_less(made: Trained) -> None:
     target = made.material.targets[0]
     assert target.weight[np.isfinite(target.label)].mean() == pytest.approx(1.0)
@@ -144,6 +148,7 @@ def test_too_little_is_refused(tmp_path: Path) -> None:
         TrainOptions(heads=("forest",))
 
 
+@pytest.mark.slow
 def test_a_damaged_model_is_told(made: Trained, tmp_path: Path) -> None:
     made.model.write(tmp_path / "model")
     content = (tmp_path / "model" / WEIGHTS).read_bytes()
@@ -154,6 +159,7 @@ def test_a_damaged_model_is_told(made: Trained, tmp_path: Path) -> None:
         load_trained(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_model_of_another_embedding_is_refused(made: Trained, tmp_path: Path) -> None:
     made.model.write(tmp_path / "model")
     predicted = json.loads((tmp_path / "model" / MODEL).read_text())

@@ -89,6 +89,7 @@ def test_ogg_pages_have_right_checksums(tmp_path: Path) -> None:
     assert pages > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*SOUNDS, *PICTURES])
 @pytest.mark.parametrize("cut", [1, 9, 30, 70, 200])
 def test_a_damaged_file_is_sent_somehow(
@@ -118,6 +119,7 @@ def test_an_unknown_file_is_sent_as_it_is_and_the_researcher_is_warned(
     assert serve_in_thread(tmp_path / "empty.wav") == b""
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.one_of(st.binary(max_size=9), st.tuples(st.integers(0, 40), st.integers(0, 40))), max_size=6),
     st.integers(0, 60),

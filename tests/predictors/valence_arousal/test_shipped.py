@@ -40,6 +40,7 @@ def test_it_reaches_what_was_aimed_for() -> None:
         assert results[question, "within-cells"] > within
 
 
+@pytest.mark.slow
 def test_the_reference_holds_its_table_and_the_page_its_credit(monkeypatch: pytest.MonkeyPatch) -> None:
     text = PAGE.read_text(encoding="utf-8")
     lines = evaluation_table([from_json(Score, row) for row in shipped().facts.evaluation])

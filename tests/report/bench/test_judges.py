@@ -59,6 +59,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_bench(score(snapshot, table), table, folder, snapshot=snapshot)
 
 
+@pytest.mark.slow
 def test_the_page_shows_choices_calibration_and_position_bias(pairs: Path) -> None:
     text = plain(pairs / "report.html")
     assert "has the best accuracy of single choices, 0." in text
@@ -76,6 +77,7 @@ def test_the_page_shows_choices_calibration_and_position_bias(pairs: Path) -> No
     assert "better (strength)" in text
 
 
+@pytest.mark.slow
 def test_the_worst_misses_are_pairs_on_which_raters_agreed(pairs: Path) -> None:
     items = pl.read_parquet(pairs / "items.parquet")
     assert set(items["task"]) == {"better", "better (strength)"}
@@ -84,6 +86,7 @@ def test_the_worst_misses_are_pairs_on_which_raters_agreed(pairs: Path) -> None:
     assert mine.filter(~pl.col("answered"))["counted"].max() <= 0.5  # type: ignore[operator]  # a number
 
 
+@pytest.mark.slow
 def test_a_leaderboard_compares_choices_over_pairs(pairs: Path, tmp_path: Path) -> None:
     site = write_site(pairs.parent, tmp_path / "site")
     page = (site / "stimuli" / "A00.html").read_text()

@@ -114,6 +114,7 @@ def test_every_score(which: str, request: pytest.FixtureRequest) -> None:
                 holds(row[column], each.get(key))
 
 
+@pytest.mark.slow
 def test_pairs_of_models(numbers: Bench) -> None:
     for task in numbers.said["tasks"]:
         pairs = [pair for pair in numbers.said["comparisons"] if pair["task"] == task["task"]]
@@ -220,6 +221,7 @@ def test_the_scatter_is_prediction_and_label(numbers: Bench) -> None:
     assert panel["diagonal"] is True
 
 
+@pytest.mark.slow
 def test_calibration_and_confusion(sides: Bench) -> None:
     detail = sides.said["details"][sides.said["tasks"][0]["task"]]["models"]["likely"]
     (panel,) = sides.page.data["figures"]["calibration-0"]["panels"]
@@ -273,6 +275,7 @@ def site(folder: Path, sided: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return write_leaderboard(home)
 
 
+@pytest.mark.slow
 def test_the_site_ranks_as_its_file_says(site: Path) -> None:
     boards = json.loads((site / "leaderboard.json").read_text(encoding="utf-8"))["boards"]
     page = PageContent.read(site / "index.html")
@@ -301,6 +304,7 @@ def test_a_run_links_to_its_own_report_outside_the_site(site: Path) -> None:
     assert link == "../../a%20%26%20%3Cb%3E/report.html"
 
 
+@pytest.mark.slow
 def test_the_layout_of_scores_is_checked(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "old")
     path = tmp_path / "old" / "scores.json"
