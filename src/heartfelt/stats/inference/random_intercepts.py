@@ -75,8 +75,10 @@ class ContrastInference:
         dfs = [self.df(row) for row in turned]
         if len(dfs) == 1 or max(dfs) - min(dfs) < 1e-8 * max(dfs):
             return f, float(np.mean(dfs))
-        pooled = sum(df / (df - 2) for df in dfs if df > 2)
-        return f, 2 * pooled / (pooled - len(dfs)) if pooled > len(dfs) else 2.0
+        if min(dfs) <= 2:
+            return f, 2.0
+        pooled = sum(df / (df - 2) for df in dfs)
+        return f, 2 * pooled / (pooled - len(dfs))
 
 
 def grouped_columns(
