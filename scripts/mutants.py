@@ -160,6 +160,22 @@ CORE: tuple[Core, ...] = (
     Core("web/security/*.py", ("tests/web/security",)),
 )
 EQUIVALENT: dict[str, str] = {
+    "stats/comparison/ceilings.py: beyond(most) > 0 and most < 1000000000000.0"
+    " -> beyond(most) > 0 or most < 1000000000000.0": "where a search ends at most; the root between is the same",
+    "stats/comparison/ceilings.py: most < 1000000000000.0 -> most <= 1000000000000.0": "how far a search looks, only",
+    "stats/comparison/choices.py: (None,) * len(names) if penalty else linked.why -> linked.why": (
+        "with a penalty everybody has a strength, and reasons are not read"
+    ),
+    "stats/comparison/choices.py: best.size != 1 or worst.size != 1 or members.size < 2"
+    " -> best.size != 1 or worst.size != 1": "a best and a worst are two members",
+    "stats/comparison/fit.py: 2.0 * tied -> 2.0 / tied": "where a search starts; it ends at the same value",
+    "stats/comparison/recalibration.py: step * min(1.0, 5.0 / max(float(np.abs(step * [1.0, spread]).max()), 1e-300))"
+    " -> step / min(1.0, 5.0 / max(float(np.abs(step * [1.0, spread]).max()), 1e-300))": (
+        "from even odds no step is longer than 5 where there is a maximum"
+    ),
+    "stats/inference/random_variances.py: order.work > MOST_WORK -> order.work >= MOST_WORK": (
+        "a limit of memory that no count of multiplications meets exactly"
+    ),
     "collect/assign/state.py: event.trial or 0 -> event.trial": "for stores of earlier versions; today's rows have it",
     "analysis/two_way.py: left < 0.5 -> left <= 0.5": "ratings are counted in whole numbers",
     (
@@ -308,7 +324,9 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def mutants_of(path: Path, tests: tuple[str, ...]) -> list[Mutant]:
-    """Every mutant of one module; annotations, decorators, messages of errors and constants of slots are left alone."""
+    """Every mutant of one module; annotations, decorators, messages of errors, default seeds and constants of slots are left
+    alone.
+    """
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     silent = {id(inner) for node in ast.walk(tree) for part in _left_alone(node) for inner in ast.walk(part)}
@@ -330,12 +348,20 @@ def mutants_of(path: Path, tests: tuple[str, ...]) -> list[Mutant]:
     return out
 
 
+def _seeds(arguments: ast.arguments) -> Iterator[ast.expr]:
+    """Default seeds: one is as good as another."""
+    last = arguments.args[-len(arguments.defaults) :] if arguments.defaults else []
+    pairs = [*zip(last, arguments.defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    return (value for argument, value in pairs if argument.arg == "seed" and value is not None)
+
+
 def _left_alone(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         arguments = [*node.args.args, *node.args.kwonlyargs, *node.args.posonlyargs]
         return [
             *node.decorator_list,
             *(a.annotation for a in arguments if a.annotation),
+            *_seeds(node.args),
             *([node.returns] if node.returns else []),
         ]
     if isinstance(node, ast.ClassDef):

@@ -165,6 +165,10 @@ def test_perfect_predictions_have_the_bound_of_their_units() -> None:
     perfect = choice_scores(None, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
     wide = Spread(1.0, "logit", 6, 0.0, 5.0, 6.0, "").estimate(Estimate(1.0), 0.95)
     assert (perfect.low, perfect.high) == (pytest.approx(wide.low), 1.0)
+    # With three raters there are no more than three units.
+    with_raters = choice_scores(list("rst") * 2, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
+    few = Spread(1.0, "logit", 3, 0.0, 2.0, 3.0, "").estimate(Estimate(1.0), 0.95)
+    assert (with_raters.low, with_raters.high) == (pytest.approx(few.low), 1.0)
 
 
 def test_the_same_contestants_on_two_prompts_share_no_member() -> None:

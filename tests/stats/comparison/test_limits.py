@@ -360,6 +360,12 @@ def test_degrees_of_freedom_are_those_of_the_smaller_sample() -> None:
 # --- what the comparisons connect -------------------------------------------------------------------------------------
 
 
+def test_comparisons_count_what_they_have() -> None:
+    ids = np.array([0]), np.array([1])
+    bare = pairs.Comparisons(*ids, np.array([1.0]), ["a", "b"])
+    assert (bare.counts, bare.stimuli, bare.raters) == ({"comparisons": 1, "contestants": 2}, 0, 0)
+
+
 def test_sums_by_pair_by_hand() -> None:
     data = as_comparisons(None, list("abcab"), list("babbc"), [1.0, 1.0, 0.5, 0.5, 0.0])
     cells = add_up(data)
@@ -427,6 +433,7 @@ def test_d_prime_carries_the_bounds_of_the_share() -> None:
     assert d_prime_of_share(0.5) == 0.0
     assert (d_prime_of_share(0.5001) or 0) > 0
     assert d_prime_of_share(1.0) is None
+    assert (d_prime_of_share(0.995) or 0) > 3
     # Macmillan and Creelman's formula at d' = 2, from tables of the normal distribution.
     assert share_of_d_prime(2.0) == pytest.approx(0.9213504 * 0.7928919 + 0.0786496 * 0.2071081, abs=1e-6)
 
@@ -525,3 +532,18 @@ def test_the_ceiling_of_strengths_is_what_draws_reach() -> None:
     assert ceiling.interval.endswith(f"({free:.3g} and {result.covariance.freedom:.3g} df)")
     assert ceiling.confidence == 0.9
     assert ceiling.counts["contestants"] == 4
+
+
+def test_few_raters_who_differ_widen_the_ceiling_of_choices() -> None:
+    """Twenty pairs, four answers each: two raters always choose the first, two the second of their own."""
+    pair, rater = np.repeat(np.arange(20), 4), np.tile(np.arange(4), 20)
+    value = np.where(rater < 2, 1.0, (pair + rater) % 3 > 0) * 1.0
+    columns = 2 * pair, 2 * pair + 1, value
+    known, unknown = (ceilings.choice_ceilings(who, *columns) for who in (rater, None))
+    for name in ("accuracy", "log_loss", "brier"):
+        few, many = getattr(known, name), getattr(unknown, name)
+        assert few.value == pytest.approx(many.value)
+        assert few.low < few.value < few.high
+        assert many.low < many.value < many.high
+        assert few.high - few.low > many.high - many.low
+    assert known.accuracy.counts == {"comparisons": 80, "contestants": 40, "raters": 4, "pairs": 20}
