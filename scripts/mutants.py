@@ -90,9 +90,9 @@ GUARDS: dict[str, dict[str, str]] = {
         "number_ceiling": "by_hand limits bounds ../noise_ceiling",
         "spearman_brown": "by_hand spearman_brown",
         "split_half": "by_hand split_half bounds",
-        "vote_ceiling": "by_hand bounds ../noise_ceiling",
-        "vote_family": "by_hand vote_family",
-        "vote_mixture": "by_hand vote_family bounds ../noise_ceiling",
+        "vote_ceiling": "votes_by_hand bounds ../noise_ceiling",
+        "vote_family": "votes_by_hand vote_family",
+        "vote_mixture": "votes_by_hand vote_family bounds ../noise_ceiling",
         "yardsticks": "by_hand bounds ../noise_ceiling",
     },
 }
@@ -105,7 +105,9 @@ def _guarded() -> Iterator[Core]:
             yield Core(
                 f"stats/{package}/{module}.py",
                 tuple(
-                    f"{STATS}/test_{name[3:]}.py" if name.startswith("../") else f"{STATS}/{package}/test_{name}.py"
+                    f"{STATS}/test_{name[3:]}.py"
+                    if name.startswith("../")
+                    else f"{STATS}/{package}/test_{name}.py"
                     for name in names.split()
                 ),
             )
@@ -373,7 +375,10 @@ def mutants_of(path: Path, tests: tuple[str, ...]) -> list[Mutant]:
 def _seeds(arguments: ast.arguments) -> Iterator[ast.expr]:
     """Default seeds: one is as good as another."""
     last = arguments.args[-len(arguments.defaults) :] if arguments.defaults else []
-    pairs = [*zip(last, arguments.defaults, strict=True), *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    pairs = [
+        *zip(last, arguments.defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
     return (value for argument, value in pairs if argument.arg == "seed" and value is not None)
 
 

@@ -196,8 +196,10 @@ def three_spreads() -> list[Row]:
         if kind == 0 and n >= 8:
             continue
         level = (2.0 + n % 2 * 0.5, 3.5 + n % 3 * 0.5, 3.0 + (n % 5 - 2) * 1.0)[kind]
-        for rating in range(3):
-            rows.append((None, name, "quality", float(min(max(round(level + (rating + n) % 3 - 0.8), 1), 5))))
+        rows += [
+            (None, name, "quality", float(min(max(round(level + (rating + n) % 3 - 0.8), 1), 5)))
+            for rating in range(3)
+        ]
     return rows
 
 
@@ -218,7 +220,7 @@ def test_pairs_of_clip_means_with_their_own_variance_equal_pingouin() -> None:
     rows = three_spreads()
     means: dict[str, list[float]] = {}
     for _, name, _, value in rows:
-        means.setdefault(name, []).append(float(value))  # type: ignore[arg-type]  # ratings are numbers
+        means.setdefault(name, []).append(float(value))
     system = dict(SPREADS.select("stimulus", "system").iter_rows())
     frame = pd.DataFrame({"y": [np.mean(v) for v in means.values()], "s": [system[name] for name in means]})
     theirs = pg.pairwise_gameshowell(frame, dv="y", between="s")

@@ -79,7 +79,9 @@ def sparse(raters: int, systems: int, stimuli: int, each: int, seen: int) -> pl.
             for n in range(each + (rater + system) % 2):
                 item = system * stimuli + (rater * 2 + n * 3 + system) % stimuli
                 value = 3 + 0.35 * system + 0.8 * math.sin(item * 1.7) + 0.9 * math.sin(rater * 2.3)
-                value += 0.8 * math.sin(rater * 3.1 + system * 4.7) + 0.6 * math.sin(rater * 11.3 + item * 5.9)
+                value += 0.8 * math.sin(rater * 3.1 + system * 4.7) + 0.6 * math.sin(
+                    rater * 11.3 + item * 5.9
+                )
                 rows.append((f"r{rater:02}", f"i{item:02}", "abcd"[system], round(value, 3)))
     return pl.DataFrame(rows, schema=["rater", "item", "system", "value"], orient="row")
 
@@ -101,7 +103,7 @@ SPARSE = {
 
 
 @pytest.mark.parametrize("design", SPARSE, ids=lambda each: "x".join(map(str, each)))
-def test_sparse_designs_equal_lmertest(design: tuple[int, ...]) -> None:
+def test_sparse_designs_equal_lmertest(design: tuple[int, int, int, int, int]) -> None:
     """Each rater rates one to three stimuli of a system, and in one design only half of the systems."""
     variances, log_likelihood, (f, free, p), pair = SPARSE[design]
     model = fitted(sparse(*design))
