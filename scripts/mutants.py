@@ -142,6 +142,11 @@ CORE: tuple[Core, ...] = (
             "tests/screening/test_collusion.py",
         ),
     ),
+    Core(
+        "screening/rules/repetition.py",
+        ("tests/screening/test_straight_lining.py", "tests/screening/test_pinned.py"),
+    ),
+    Core("screening/rules/verification.py", ("tests/screening/test_verification.py",)),
     Core("screening/decision.py", ("tests/screening/test_decision.py", "tests/screening/test_pinned.py")),
     Core("labels/labels.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
     Core("analysis/two_way.py", ("tests/analysis/test_limits.py", "tests/analysis/test_two_way.py")),
@@ -170,6 +175,12 @@ EQUIVALENT: dict[str, str] = {
     ),
     "stats/comparison/choices.py: best.size != 1 or worst.size != 1 or members.size < 2"
     " -> best.size != 1 or worst.size != 1": "a best and a worst are two members",
+    "stats/comparison/fit.py: matrix.shape[0] <= DIRECT_AT_MOST -> matrix.shape[0] > DIRECT_AT_MOST": (
+        "two ways to the same solution; one is quicker"
+    ),
+    "stats/comparison/fit.py: matrix.shape[0] <= DIRECT_AT_MOST -> matrix.shape[0] < DIRECT_AT_MOST": (
+        "two ways to the same solution; one is quicker"
+    ),
     "stats/comparison/fit.py: 2.0 * tied -> 2.0 / tied": "where a search starts; it ends at the same value",
     "stats/comparison/recalibration.py: step * min(1.0, 5.0 / max(float(np.abs(step * [1.0, spread]).max()), 1e-300))"
     " -> step / min(1.0, 5.0 / max(float(np.abs(step * [1.0, spread]).max()), 1e-300))": (

@@ -34,7 +34,14 @@ FIRST, SECOND, WHO, VALUE, CHANCE, TIE = (
     np.array(column)
     for column in zip(
         *(
-            (a, b, who, [1.0, 0.0, 0.5, 1.0, 0.0, 1.0][(3 * n + 2 * m) % 6], 0.15 + 0.1 * ((2 * n + m) % 7), 0.05 + 0.02 * n)
+            (
+                a,
+                b,
+                who,
+                [1.0, 0.0, 0.5, 1.0, 0.0, 1.0][(3 * n + 2 * m) % 6],
+                0.15 + 0.1 * ((2 * n + m) % 7),
+                0.05 + 0.02 * n,
+            )
             for n, (a, b) in enumerate(PAIRS)
             for m, who in enumerate(RATERS)
             if (n + 2 * m) % 4
@@ -68,7 +75,7 @@ def _spread(
         return _variance([statistic(keep) for keep in leave if used[keep].any()])
 
     of_pairs = over(lambda unit: pair == unit, np.unique(pair))
-    members = over(lambda unit: (FIRST == unit) | (SECOND == unit), np.unique(np.append(FIRST, SECOND)))
+    members = over(lambda unit: (unit == FIRST) | (unit == SECOND), np.unique(np.append(FIRST, SECOND)))
     units = min(_effective(pair[used]), _effective(np.append(FIRST[used], SECOND[used])))
     both = max(members - of_pairs, of_pairs)
     if not raters:
@@ -109,7 +116,9 @@ def test_intervals_of_scores_are_those_of_leaving_out(raters: bool) -> None:
         estimate, value = getattr(scores, name), float(part[used].mean())
         assert estimate.value == pytest.approx(value), name
         if name.endswith("accuracy"):
-            assert (estimate.low, estimate.high) == pytest.approx(_share_bounds(value, found, raters, 0.9)), name
+            assert (estimate.low, estimate.high) == pytest.approx(_share_bounds(value, found, raters, 0.9)), (
+                name
+            )
         else:
             half = stats.t.ppf(0.95, found.df) * math.sqrt(found.variance) / value
             assert (estimate.low, estimate.high) == pytest.approx(
@@ -164,11 +173,11 @@ def test_perfect_predictions_have_the_bound_of_their_units() -> None:
     first, second = [f"a{n}" for n in range(6)], [f"b{n}" for n in range(6)]
     perfect = choice_scores(None, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
     wide = Spread(1.0, "logit", 6, 0.0, 5.0, 6.0, "").estimate(Estimate(1.0), 0.95)
-    assert (perfect.low, perfect.high) == (pytest.approx(wide.low), 1.0)
+    assert (perfect.low, perfect.high) == pytest.approx((wide.low, 1.0))
     # With three raters there are no more than three units.
     with_raters = choice_scores(list("rst") * 2, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
     few = Spread(1.0, "logit", 3, 0.0, 2.0, 3.0, "").estimate(Estimate(1.0), 0.95)
-    assert (with_raters.low, with_raters.high) == (pytest.approx(few.low), 1.0)
+    assert (with_raters.low, with_raters.high) == pytest.approx((few.low, 1.0))
 
 
 def test_the_same_contestants_on_two_prompts_share_no_member() -> None:
@@ -192,7 +201,9 @@ def test_the_difference_of_two_predictions_is_tested_by_leaving_out() -> None:
         assert result.standard_error == pytest.approx(math.sqrt(found.variance))
         assert result.df == pytest.approx(found.df)
         value = float(moved.mean())
-        assert result.p.value == pytest.approx(2 * stats.t.sf(abs(value) / math.sqrt(found.variance), found.df))
+        assert result.p.value == pytest.approx(
+            2 * stats.t.sf(abs(value) / math.sqrt(found.variance), found.df)
+        )
         half = stats.t.ppf(0.95, found.df) * math.sqrt(found.variance)
         assert (result.estimate.low, result.estimate.high) == pytest.approx((value - half, value + half))
         assert result.p.why_no_interval == "a p-value"
@@ -275,8 +286,9 @@ def test_rankings_by_the_likelihood_written_out() -> None:
 
     def loss(at: Any) -> float:
         s = dict(zip("abc", [*at, -sum(at)], strict=True))
-        return -sum(
-            weight * (s[best] - math.log(sum(math.exp(s[name]) for name in of))) for best, of, weight in choices
+        return -math.fsum(
+            weight * (s[best] - math.log(sum(math.exp(s[name]) for name in of)))
+            for best, of, weight in choices
         )
 
     best = minimize(loss, [0.0, 0.0], tol=1e-12)
@@ -294,7 +306,13 @@ def test_best_and_worst_by_the_likelihood_written_out() -> None:
         for n, (names, best, worst) in enumerate(answers)
         for name in names
     ]
-    incomplete = [(0, 90, "a", 1.0), (0, 90, "b", 0.0), (0, 91, "a", 1.0), (0, 91, "b", 1.0), (0, 91, "c", -1.0)]
+    incomplete = [
+        (0, 90, "a", 1.0),
+        (0, 90, "b", 0.0),
+        (0, 91, "a", 1.0),
+        (0, 91, "b", 1.0),
+        (0, 91, "c", -1.0),
+    ]
     result = best_worst(*zip(*rows, *incomplete, strict=True))
 
     def loss(at: Any) -> float:
@@ -312,21 +330,24 @@ def test_best_and_worst_by_the_likelihood_written_out() -> None:
     assert result.counts["left_out"] == 2
 
 
-def test_choices_of_an_item_without_a_strength_are_left_out() -> None:
-    # z is always last: the others are ranked as if it had not been there.
+@pytest.mark.parametrize(("place", "outcome"), [(-1, "lost"), (0, "won")])
+def test_choices_of_an_item_without_a_strength_are_left_out(place: int, outcome: str) -> None:
+    # z is always last, or always first: the others are ranked as if it had not been there.
     rows, plain = [], []
-    for n, order in enumerate(("abz", "bac", "cab", "acbz", "bcaz")):
-        rows += [(n % 3, n, name, place) for place, name in enumerate(order)]
-        plain += [(n % 3, n, name, place) for place, name in enumerate(order.replace("z", ""))]
+    for n, order in enumerate(("ab", "bac", "cab", "acb", "bca")):
+        whole = order if n in (1, 2) else f"{order}z" if place else f"z{order}"
+        rows += [(n % 3, n, name, rank) for rank, name in enumerate(whole)]
+        plain += [(n % 3, n, name, rank) for rank, name in enumerate(order)]
     with_last, without = (plackett_luce(*zip(*each, strict=True)) for each in (rows, plain))
     for name in "abc":
         one, same = without.strength(name), with_last.strength(name)
         assert (same.value, same.low, same.high) == pytest.approx((one.value, one.low, one.high), abs=1e-6)
     assert with_last.strength("z").why_missing == (
-        "it lost every comparison that links it with a, b, c; the strength has no finite estimate"
+        f"it {outcome} every comparison that links it with a, b, c; the strength has no finite estimate"
     )
     penalised = plackett_luce(*zip(*rows, strict=True), penalty=1.0)
-    assert float(penalised.strength("z")) < min(float(penalised.strength(name)) for name in "abc")
+    beyond = min if place else max
+    assert float(penalised.strength("z")) == beyond(float(each) for each in penalised.strengths)
     assert sum(float(each) for each in penalised.strengths) == pytest.approx(0, abs=1e-9)
 
 
@@ -357,7 +378,9 @@ def test_what_stands_for_a_difference_without_an_interval() -> None:
     assert float(result.tie) == pytest.approx(2 / math.sqrt(8), abs=1e-6)
     assert result.tie.low is not None
     assert result.tie.high is not None
-    assert math.log(float(result.tie) / result.tie.low) == pytest.approx(math.log(result.tie.high / float(result.tie)))
+    assert math.log(float(result.tie) / result.tie.low) == pytest.approx(
+        math.log(result.tie.high / float(result.tie))
+    )
     alone = bradley_terry(None, ["a", "b"], ["b", "a"], [1, 1], intervals=False).difference("a", "b")
     assert "not asked for" in (alone.estimate.why_no_interval or "")
     gone = bradley_terry(None, list("abca"), list("bcad"), [1, 1, 1, 1]).difference("a", "d")
@@ -390,12 +413,15 @@ def test_a_mean_grade_by_leaving_out() -> None:
     rater, item, grade = rater[:-1], item[:-1], grade[:-1]
     rows = np.arange(11)
     of_items, of_raters, single = (
-        _variance([grade[column != unit].mean() for unit in np.unique(column)]) for column in (item, rater, rows)
+        _variance([grade[column != unit].mean() for unit in np.unique(column)])
+        for column in (item, rater, rows)
     )
     found = TwoWaySpread(of_items, of_raters, single, _effective(item), _effective(rater))
     half = stats.t.ppf(0.95, found.df) * math.sqrt(found.variance)
     mean = crossed_mean(rater, item, grade, confidence=0.9)
-    assert (mean.value, mean.low, mean.high) == pytest.approx((grade.mean(), grade.mean() - half, grade.mean() + half))
+    assert (mean.value, mean.low, mean.high) == pytest.approx(
+        (grade.mean(), grade.mean() - half, grade.mean() + half)
+    )
     assert mean.counts == {"ratings": 11, "raters": 3, "items": 4}
     cut = crossed_mean(rater, item, grade, scale=(49.0, 51.0))
     assert (cut.low, cut.high) == (49.0, 51.0)

@@ -373,9 +373,9 @@ def test_every_sign_of_a_difference_is_taken() -> None:
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
 def test_every_order_is_taken(kind: Any) -> None:
-    x, y = np.array([1.0, 2.0, 3.5, 5.0, 4.0]), np.array([2.0, 1.0, 4.0, 3.0, 9.0])
+    x, y = np.array([1.0, 2.0, 3.5, 5.0]), np.array([2.0, 1.0, 4.0, 9.0])
     measure: Any = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
-    values = np.array([measure(x, y[list(order)]).statistic for order in itertools.permutations(range(5))])
+    values = np.array([measure(x, y[list(order)]).statistic for order in itertools.permutations(range(4))])
     own = values[0]
     result = permutation_correlation(x, y, kind=kind)
     assert result.p.value == pytest.approx(np.mean(np.abs(values) >= abs(own) - 1e-9))
@@ -414,13 +414,13 @@ def _earnings(size: int, systems: int, weight: Any = None, seed: int = 0) -> Ear
 def test_many_units_have_the_normal_distribution_of_few(weight: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The variance that stands for shuffles is that of the shuffles."""
     earnings = _earnings(60, 12, weight)
-    shuffled = earnings.shuffled_within(4000, 1), earnings.shuffled_between(4000, 1)
+    shuffled = earnings.shuffled_within(1500, 1), earnings.shuffled_between(1500, 1)
     monkeypatch.setattr(no_association, "LARGE", 5)
     again = _earnings(60, 12, weight)
-    drawn = again.shuffled_within(4000, 1), again.shuffled_between(4000, 1)
+    drawn = again.shuffled_within(1500, 1), again.shuffled_between(1500, 1)
     for few, many in zip(shuffled, drawn, strict=True):
-        assert float(many.std()) == pytest.approx(float(few.std()), rel=0.06)
-        assert float(many.mean()) == pytest.approx(float(few.mean()), abs=0.08 * float(few.std()) + 1e-9)
+        assert float(many.std()) == pytest.approx(float(few.std()), rel=0.08)
+        assert float(many.mean()) == pytest.approx(float(few.mean()), abs=0.1 * float(few.std()) + 1e-9)
 
 
 def test_a_few_items_of_one_system_are_enumerated() -> None:
