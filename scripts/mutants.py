@@ -207,6 +207,10 @@ EQUIVALENT: dict[str, str] = {
     ),
     "stats/inference/random_intercepts.py: coding == 'sum' or all((len(term.parts) == 1 for term in data.terms))"
     " -> all((len(term.parts) == 1 for term in data.terms))": "the map from a coding to itself is the identity",
+    "stats/reliability/_splits.py: of_x > 1e-12 * xx -> of_x >= 1e-12 * xx": "what counts as rounding",
+    "stats/reliability/crossed.py: logs[free] < logs[free].max() - 18.0 -> logs[free] <= logs[free].max() - 18.0": (
+        "how far a search looks, only"
+    ),
     "stats/inference/random_variances.py: order.work > MOST_WORK -> order.work >= MOST_WORK": (
         "a limit of memory that no count of multiplications meets exactly"
     ),

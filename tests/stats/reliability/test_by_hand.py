@@ -119,6 +119,151 @@ def test_variances_move_on_the_log_scale_above_their_noise() -> None:
     assert components._ratio((1.0, (0.5, 2.0)), (3.0, (0.0, 6.0)))[1] == 1.0
 
 
+def _loops(rater: Any, item: Any, y: Any, cell: Any = None) -> dict[str, float]:
+    """Variances by moments and mean squares of ratings centred before, with plain loops."""
+    n, items, raters = y.size, np.unique(item), np.unique(rater)
+    cells = np.zeros(item.max() + 1, int) if cell is None else cell
+    squares, grand = float((y**2).sum()), y.sum() ** 2 / n
+    of_items = sum(y[item == i].sum() ** 2 / (item == i).sum() for i in items)
+    of_raters = sum(y[rater == r].sum() ** 2 / (rater == r).sum() for r in raters)
+    of_cells = sum(y[cells[item] == c].sum() ** 2 / (cells[item] == c).sum() for c in np.unique(cells[item]))
+    within, within_raters = (squares - of_items) / (n - items.size), (squares - of_raters) / (n - raters.size)
+    a, b = (n - sum((codes == c).sum() ** 2 for c in np.unique(codes)) / n for codes in (item, rater))
+    total = squares - (grand if cell is None else 0.0)
+    residual = (within_raters * a + within * b - total) / (a + b - n + 1)
+    return {
+        "between": (of_items - of_cells) / (items.size - np.unique(cells[item]).size),
+        "within": within,
+        "item": within_raters - residual,
+        "rater": within - residual,
+        "residual": residual,
+    }
+
+
+def _left_out(columns: Any, statistics: Any) -> list[TwoWaySpread]:
+    """Jackknife spreads of some statistics of the ratings."""
+    rater, item, value = columns
+    y = value - value.mean()
+    variances = []
+    for codes in (item, rater, np.arange(y.size)):
+        keeps = [codes != c for c in np.unique(codes)]
+        found = np.array([statistics(rater[k], item[k], y[k]) for k in keeps])
+        variances.append((len(found) - 1) * found.var(axis=0))
+    sizes = [np.bincount(codes) for codes in (item, rater)]
+    counted = [float(part.sum() ** 2 / (part**2).sum()) for part in sizes]
+    return [TwoWaySpread(*(float(part) for part in parts), *counted) for parts in np.transpose(variances)]
+
+
+SMALL = ragged(5, 9, 6, 0.8)
+
+
+def test_bounds_of_components_by_leaving_out() -> None:
+    """The distances are those of the tests above; here each is taken from its own statistic."""
+    rater, item, value = SMALL
+    parts = variance_components(*SMALL, confidence=0.9)
+    of_item, of_rater, of_residual = (float(each) for each in (parts.item, parts.rater, parts.residual))
+    total = of_item + of_rater + of_residual
+    n, m = (
+        (value.size - float((np.bincount(codes) ** 2).sum()) / value.size) / (np.unique(codes).size - 1)
+        for codes in (item, rater)
+    )
+    noise, rater_noise = (of_rater + of_residual) / n, (of_item + of_residual) / m
+
+    def statistics(r: Any, i: Any, y: Any) -> list[float]:
+        v = _loops(r, i, y)
+        residual = max(v["residual"], 1e-3 * v["within"])
+        return [
+            math.log(max(v["item"] + noise, 1e-6 * noise)),
+            math.log(max(v["rater"] + rater_noise, 1e-6 * rater_noise)),
+            math.log(residual),
+            math.log(max(1 + n * v["item"] / v["within"], 1e-6)),
+            math.log(max(1 + m * v["rater"] / max(v["item"] + residual, 1e-3 * v["within"]), 1e-6)),
+            math.log(
+                max((v["item"] + v["rater"]) / residual + noise / of_residual, 1e-6 * noise / of_residual)
+            ),
+        ]
+
+    spreads = _left_out(SMALL, statistics)
+    items, raters = spreads[0].item_count, spreads[0].rater_count
+    attentive = raters * (raters - 1) / ((raters + 3) * (raters + 2))
+    gains = (2 * 0.35 * of_item / (of_item + noise)) ** 2 / raters
+    reach = components._chi_square(*spreads[0].alike(gains), items, 0.9)
+    low, high = components._moved(of_item, noise, reach)
+    assert (parts.item.low, parts.item.high) == pytest.approx((low, high), rel=1e-6)
+    careless = components._moved(of_item, noise, reach, below=attentive * of_item)[0]
+    assert parts.item.bound_if_careless == pytest.approx(careless, rel=1e-6)
+    unequal = 2 / (raters - 1) * (0.35**2 * of_item / of_residual) ** 2
+    variance, df = spreads[2].alike(unequal)
+    reach = components._chi_square(
+        max(variance, spreads[2].items + unequal), df, value.size - items - raters, 0.9
+    )
+    bounds = components._moved(of_residual, 0.0, reach)
+    assert (parts.residual.low, parts.residual.high) == pytest.approx(bounds, rel=1e-6)
+    worse = of_residual + (1 - attentive) * of_item + 3 / (raters + 3) * total
+    careless = components._moved(of_residual, 0.0, reach, above=worse)[1]
+    assert parts.residual.bound_if_careless == pytest.approx(careless, rel=1e-6)
+    levels = spreads[1]
+    plain = levels.items + max(levels.raters - levels.ratings, 0.0)
+    reach = components._chi_square(plain, max(raters - 1, 1), raters, 0.9)
+    of_raters = components._moved(of_rater, rater_noise, reach)
+    assert (parts.rater.low, parts.rater.high) == pytest.approx(of_raters, rel=1e-6)
+    assert (parts.error.low, parts.error.high) == pytest.approx(
+        components._sum((of_rater, of_raters), (of_residual, bounds)), rel=1e-6
+    )
+    share = of_rater / total
+    centre = math.log(1 + m * share / (1 - share))
+    ends = [math.expm1(end) for end in components._at_least(spreads[4]).bounds(centre, 0.9)]
+    expected = [max(end / (end + m), 0.0) for end in ends]
+    assert (parts.rater_share.low, parts.rater_share.high) == pytest.approx(expected, rel=1e-6)
+    share = of_item / total
+    centre = math.log(1 + n * share / (1 - share))
+    normal = 2 / (items - 1) * (1 + 1 / (n - 1))
+    half = spreads[3].reach_alike(1 - math.exp(-centre), 0.9, normal)
+    ends = [math.expm1(centre + side * half) for side in (-1, 1)]
+    expected = [max(end / (end + n), 0.0) for end in ends]
+    assert (parts.item_share.low, parts.item_share.high) == pytest.approx(expected, rel=1e-6)
+    rest = of_item + of_rater
+    wide = components._ratio(
+        (of_residual, bounds), (rest, components._sum((of_item, (low, high)), (of_rater, of_raters)))
+    )
+    other = components._rest_bounds(rest / of_residual, noise / of_residual, spreads[5], 0.9)
+    assert (parts.residual_share.low, parts.residual_share.high) == pytest.approx(
+        (min(wide[0], other[0]), max(wide[1], other[1])), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("metric", ["correlation", "rmse"])
+@pytest.mark.parametrize("celled", [False, True])
+def test_bounds_of_ceilings_by_leaving_out(metric: Any, celled: bool) -> None:
+    rater, item, _ = SMALL
+    cells = np.arange(9) % 2 if celled else None
+    cell = np.zeros(9, int) if cells is None else cells
+    counts = np.bincount(item)
+    weights = np.zeros((9, 6))
+    weights[item, rater] = 1 / counts[item]
+    centred = weights - np.array([weights[cell == c].mean(axis=0) for c in cell])
+    share = float((centred**2).sum()) / 9 / float(np.mean(1 / counts))
+
+    def statistics(r: Any, i: Any, y: Any) -> list[float]:
+        v = _loops(r, i, y, cells)
+        residual = min(max(v["residual"], 1e-3 * v["within"]), v["within"])
+        off = residual + share * (v["within"] - residual)
+        return [math.log(max(v["between"], 1e-12 * off) / off if metric == "correlation" else off)]
+
+    (spread,) = _left_out(SMALL, statistics)
+    units = min(9 - (1 if cells is not None else 0), 6)
+    half = stats.t.ppf(0.95, units - 1) * math.sqrt(spread.items + max(spread.raters - spread.ratings, 0.0))
+    named = {i: "ab"[c] for i, c in enumerate(cell)} if celled else None
+    found = ceiling(*SMALL, metric=metric, cell=named, confidence=0.9)
+    estimate = found.within_cells if celled else found.overall
+    assert estimate is not None
+    square = float(estimate) ** 2
+    ends = [square * math.exp(-half), square * math.exp(half)]
+    if metric == "correlation":
+        ends = [max(1 - (1 - square) * math.exp(by), 0.0) for by in (half, -half)]
+    assert (estimate.low, estimate.high) == pytest.approx([math.sqrt(end) for end in ends], rel=1e-6)
+
+
 def test_spreads_of_levels_by_hand() -> None:
     spread = TwoWaySpread(0.1, 0.4, 0.3, 12.0, 6.0)
     least = components._at_least(spread)
@@ -174,7 +319,7 @@ def test_a_share_at_its_end_has_no_delta_bounds() -> None:
 
 # --- halves -----------------------------------------------------------------------------------------------------------
 
-RATER = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 3, 2, 3, 1, 0, 2, 3, 1])
+RATER = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 3, 2, 3, 1, 0, 2, 3, 4])
 ITEM = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 6, 6])
 VALUE = np.array([1.0, 2, 2, 4, 5, 3, 5, 2, 4, 6, 5, 1, 3, 9, 7, 5, 6])
 
@@ -200,7 +345,7 @@ def test_every_item_is_dealt_into_halves_and_the_odd_one_goes_to_either() -> Non
 def test_correlations_of_halves_without_each_unit_by_hand() -> None:
     uniform = np.random.default_rng(1).random((6, 17))
     starts, half = _halves(uniform)
-    whole, (by_item, by_rater, by_rating) = _splits._leave_out(starts, RATER, VALUE, uniform, 4)
+    whole, (by_item, by_rater, by_rating) = _splits._leave_out(starts, RATER, VALUE, uniform, 5)
 
     def correlation(split: int, keep: Any) -> float:
         pairs = []
@@ -220,7 +365,7 @@ def test_correlations_of_halves_without_each_unit_by_hand() -> None:
             assert by_item[split, item] == pytest.approx(correlation(split, item != ITEM))
         for row in range(17):
             assert by_rating[split, row] == pytest.approx(correlation(split, np.arange(17) != row))
-        for rater in range(4):
+        for rater in range(5):
             # A rater rated each item once at most, so that leaving the rater out leaves out one rating of each.
             assert by_rater[split, rater] == pytest.approx(correlation(split, rater != RATER), nan_ok=True)
 
@@ -229,7 +374,7 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     assert length_factor(np.array([4, 4])) == pytest.approx(2.0)
     assert length_factor(np.array([3, 2, 1])) == pytest.approx((3 / 4 + 1) / 2 / ((1 / 3 + 1 / 2) / 2))
     result = split_half(RATER, ITEM, VALUE, splits=60)
-    total = [np.zeros(7), np.zeros(4), np.zeros(17)]
+    total = [np.zeros(7), np.zeros(5), np.zeros(17)]
     starts = np.append(0, np.cumsum(np.bincount(ITEM)))
     summed = _splits.split_at_once(
         starts, RATER, VALUE - VALUE.mean(), stream(0, "reliability", "split half"), 60, *total
@@ -251,6 +396,12 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     assert result.high == pytest.approx(step * high / (1 + (step - 1) * high))
     with pytest.raises(InputError, match="needs a split"):
         split_half(RATER, ITEM, VALUE, splits=0)
+    assert split_half(RATER, ITEM, VALUE, splits=1).value is not None
+    close = split_half(*_table(np.arange(8.0)[:, None] + 0.05 * np.sin(np.arange(32.0).reshape(8, 4))))
+    assert close.low is not None
+    assert 0.999 < close.low < float(close)
+    same = split_half(*_table(np.tile(np.arange(8.0)[:, None], 4)))
+    assert same.why_no_interval == "the halves agree perfectly"
 
 
 def test_stepping_up_at_its_ends() -> None:
@@ -275,6 +426,8 @@ def test_stepping_up_at_its_ends() -> None:
     assert (curve[2].low, curve[2].high) == (0.0, 1.0)
     assert reliability_curve({1: Estimate(0.5), 2: Estimate(2 / 3 + 0.006)}, 1).keys() == {1}
     assert reliability_curve({1: Estimate(1.0)}, 3).keys() == {1}
+    assert reliability_curve({1: Estimate(0.5)}, 2)[2].low is None
+    assert reliability_with(0.5, 4).interval == ""
 
 
 # --- yardsticks -------------------------------------------------------------------------------------------------------

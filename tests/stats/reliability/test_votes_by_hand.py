@@ -44,8 +44,8 @@ def test_what_raters_add_to_the_likelihood_by_hand() -> None:
     )
     excess = agreeing - agreeing.sum() / others.sum() * others
     of_items = np.sum((np.bincount(ITEM, excess) / 2) ** 2) * 7 / 6
-    of_raters = max(np.sum(np.bincount(RATER, excess) ** 2) * 4 / 3 - np.sum(excess**2), 0.0)
-    df = (of_items + of_raters) ** 2 / (of_items**2 / 6 + of_raters**2 / 3)
+    of_raters = max(np.sum(np.bincount(RATER, excess) ** 2) * 5 / 4 - np.sum(excess**2), 0.0)
+    df = (of_items + of_raters) ** 2 / (of_items**2 / 6 + of_raters**2 / 4)
     expected = stats.t.ppf(0.95, df) ** 2 * (of_items + of_raters) / of_items
     assert vote_ceiling.critical_value(d, counts, 0.9) == pytest.approx(expected)
     same = as_ratings(RATER, ITEM, np.zeros(17))
@@ -83,7 +83,7 @@ def test_skills_solve_their_own_equations() -> None:
     assert gain == pytest.approx(right[0] - right[1], abs=0.03)
     assert gain > 0
     one = as_ratings(RATER, ITEM, np.zeros(17))
-    assert vote_ceiling._skills(one, yardsticks.category_counts(one)).tolist() == [1.0] * 4
+    assert vote_ceiling._skills(one, yardsticks.category_counts(one)).tolist() == [1.0] * 5
 
 
 def test_bounds_are_widened_by_the_chance_of_a_score() -> None:
@@ -280,3 +280,73 @@ def test_the_check_of_fit_by_hand() -> None:
     doubtful = vote_family._fit_p(counts, np.full(100, 3), points, 3.0, 0)
     assert doubtful == pytest.approx(stats.chi2.sf(statistic / 3, 1), abs=0.03)
     assert vote_family._fit_p(counts[:3], np.full(3, 3), points, 1.0, 0) is None
+
+
+def test_the_best_member_is_the_most_likely_one_of_the_grid() -> None:
+    rng = np.random.default_rng(2)
+    shares = rng.dirichlet([2.0, 1.2, 0.8], 150)
+    counts = rng.multinomial(6, shares).astype(float)
+    family = vote_family.fit_family(counts, 3.84, 0)
+    rows, items = vote_mixture.distinct_rows(counts, 0)
+    assert family.shares == pytest.approx(counts.sum(axis=0) / counts.sum())
+    grid = vote_family._log_likelihoods(rows.astype(np.int64), items, family.shares)
+    w, u, c = np.unravel_index(int(grid.argmax()), grid.shape)
+    lean, log_concentration = vote_family.LEANS, vote_family.LOG_CONCENTRATIONS
+    step = [np.abs(np.diff(part)).max() for part in (lean, log_concentration)]
+    assert family.best[0] in vote_family.UNDECIDED
+    if family.best[0] == vote_family.UNDECIDED[int(w)]:
+        assert abs(family.best[1] - lean[u]) <= step[0]
+        assert abs(family.best[2] - log_concentration[c]) <= step[1]
+    # The concentration that made the votes, 4, is within range; points far more and far less alike are not.
+    logs = [point[2] for point in family.within_range if point[1] < 0.05 and point[0] == 0.0]
+    assert min(logs) < math.log(4.0) < max(logs)
+    assert math.log(1.0) < min(logs)
+    assert max(logs) < math.log(40.0)
+    wide = vote_family.fit_family(counts, 12.0, 0)
+    assert max(point[2] for point in wide.within_range) > max(logs)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "macro_f1"])
+def test_the_score_of_known_shares_is_that_of_their_panels(metric: Any) -> None:
+    points = np.repeat([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]], 3000, axis=0)
+    panels = np.array([2, 3]), np.array([0.25, 0.75])
+    confusion = np.zeros((3, 3))
+    for p, best in (([0.6, 0.3, 0.1], 0), ([0.2, 0.2, 0.6], 2)):
+        for size, share in zip(*panels, strict=True):
+            for answers in itertools.product(range(3), repeat=int(size)):
+                won = winner_of(np.bincount(answers, minlength=3))
+                if won is not None:
+                    confusion[won, best] += share * math.prod(p[a] for a in answers)
+    expected = np.trace(confusion) / confusion.sum()
+    if metric == "macro_f1":
+        asked, said = confusion.sum(axis=1), confusion.sum(axis=0)
+        expected = np.mean(2 * np.diag(confusion) / (asked + said))
+    found = vote_family._expected_score(points, panels, np.arange(3), metric, 0)
+    assert found == pytest.approx(expected, abs=0.015)
+
+
+def test_the_ceiling_of_two_categories_is_that_of_its_mixture() -> None:
+    counts = np.array(
+        [[4.0, 0.0]] * 9 + [[3.0, 1.0]] * 5 + [[2.0, 2.0]] * 3 + [[0.0, 4.0]] * 8 + [[1.0, 3.0]] * 4
+    )
+    found = vote_ceiling.vote_ceiling(counts, "accuracy", 3.84, 0.9, 0)
+    points, mixture = _mixture()
+    # Four votes: the likelier side wins outright with three or four of them, and some side unless it is two and two.
+    top = points.max(axis=1)
+    leader, outright = top**4 + 4 * top**3 * (1 - top), 1 - 6 * top**2 * (1 - top) ** 2
+    quantity = vote_ceiling.expected_ratio(leader, outright)
+    value = quantity(mixture.spread)[0]
+    low, high = mixture.bound(quantity, 1.92, -1.0), mixture.bound(quantity, 2 * 1.92, 1.0)
+    assert float(found.estimate) == pytest.approx(min(max(value, low), high), rel=1e-6)
+    assert (found.estimate.low, found.estimate.high) == pytest.approx(
+        vote_ceiling.with_chance(float(found.estimate), low, high, 26, 0.9), rel=1e-6
+    )
+    assert found.labels == 26
+    gained = vote_ceiling.vote_ceiling(counts, "accuracy", 3.84, 0.9, 0, gain=0.02)
+    assert float(gained.estimate) == pytest.approx(min(float(found.estimate) + 0.01, 1.0))
+    assert found.half_panels is not None
+    # Two halves of two: each has a winner where its votes agree.
+    met = vote_ceiling.expected_ratio(
+        points[:, 0] ** 4 + points[:, 1] ** 4, (points[:, 0] ** 2 + points[:, 1] ** 2) ** 2
+    )
+    assert found.half_panels.predicted == pytest.approx(met(mixture.weights)[0], rel=1e-6)
