@@ -65,12 +65,12 @@ GUARDS: dict[str, dict[str, str]] = {
         "strengths": "limits by_hand strengths symmetry",
     },
     "inference": {
-        "_ordinal_effects": "cumulative_link",
-        "_ordinal_fit": "cumulative_link",
+        "_ordinal_effects": "limits cumulative_link",
+        "_ordinal_fit": "limits cumulative_link",
         "_ordinal_links": "cumulative_link",
         "anova": "limits anova published",
         "count_dependence": "limits count_dependence bounds",
-        "cumulative_link": "cumulative_link",
+        "cumulative_link": "limits cumulative_link",
         "equivalence": "limits equivalence",
         "linear_model": "limits anova marginal_means mixed",
         "marginal_means": "limits marginal_means bounds",
@@ -211,6 +211,11 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/crossed.py: logs[free] < logs[free].max() - 18.0 -> logs[free] <= logs[free].max() - 18.0": (
         "how far a search looks, only"
     ),
+    "stats/inference/anova.py: 0.5 * step -> 0.5 / step": "where a search starts",
+    "stats/inference/count_dependence.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
+        "the means of a single grouping are gone after one round"
+    ),
+    "stats/inference/prediction_powered.py: part - centre -> part + centre": "a slope does not depend on where x begins",
     "stats/inference/random_variances.py: order.work > MOST_WORK -> order.work >= MOST_WORK": (
         "a limit of memory that no count of multiplications meets exactly"
     ),

@@ -15,6 +15,7 @@ from heartfelt.serialization import to_json
 from heartfelt.stats.inference import (
     Rated,
     count_dependence,
+    cumulative_link_model,
     equivalence_correlation,
     equivalence_mean,
     games_howell,
@@ -32,6 +33,7 @@ from heartfelt.stats.inference.anova import share_bounds
 from heartfelt.stats.inference.no_association import Earnings, no_association_over_systems, too_few_ways
 from heartfelt.stats.inference.random_intercepts import ContrastInference, first_independent
 from heartfelt.stats.inference.random_variances import random_variances
+from heartfelt.stats.reliability import variance_components
 from tests.stats.reliability.ratings import crossed
 
 # --- degrees of freedom -----------------------------------------------------------------------------------------------
@@ -110,6 +112,10 @@ def test_columns_that_others_span_are_found() -> None:
     columns = np.array([[1.0, 2, 0, 1, 0], [1, 2, 0, 0, 1], [1, 2, 0, 0, 0], [1, 2, 0, 1, 0]])
     assert first_independent(columns).tolist() == [True, False, False, True, True]
     assert first_independent(np.column_stack([columns[:, 0] * 1e9, columns[:, 3] * 1e-9])).all()
+    assert first_independent(np.column_stack([columns[:, 0], columns[:, 0] + 1e-4 * columns[:, 3]])).all()
+    assert not first_independent(
+        np.column_stack([columns[:, 0], columns[:, 0] + 1e-11 * columns[:, 3]])
+    ).all()
 
 
 @pytest.mark.parametrize("third", [False, True])
@@ -219,6 +225,51 @@ def test_an_empty_cell_leaves_its_factors_without_a_test() -> None:
     assert "why_missing" not in written
     assert "means" not in written
     assert "why_missing" not in written["effects"][2]
+    assert "pairs" not in written
+    ordered = cumulative_link_model(np.clip(np.rint(d["y"][keep]), -1, 1), fixed, interactions="all")
+    assert (ordered.effect("system").why_missing, ordered.effect("half").why_missing) == (why, why)
+    assert ordered.effect("system:half").df == 1
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_variances_of_two_groupings_have_the_bounds_of_components(swapped: bool) -> None:
+    """Which grouping are the raters is told by its name, not by its size."""
+    d = crossed(1)
+    pair = d["rater"] * 12 + d["item"]
+    once = np.unique(pair, return_index=True)[1]
+    rater, item = (d[name][once] for name in (("item", "rater") if swapped else ("rater", "item")))
+    model = mixed_model(d["y"][once], {}, {"rater": rater, "item": item}, confidence=0.9)
+    parts = variance_components(rater, item, d["y"][once], confidence=0.9)
+    for name in ("rater", "item", "residual"):
+        found, expected = model.variances[name], getattr(parts, name)
+        ends = [(each.value, each.low, each.high, each.bound_if_careless) for each in (found, expected)]
+        assert ends[0] == pytest.approx(ends[1], rel=1e-4)
+
+
+def test_tests_of_ordered_categories_are_those_of_their_chi_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    d = crossed(1)
+    category = np.clip(np.rint(d["y"]), -1, 1)
+    random = {"rater": d["rater"], "item": d["item"]}
+    model = cumulative_link_model(category, {"system": d["system"]}, random, confidence=0.9)
+    effect = model.effect("system")
+    assert effect.df == 2
+    assert effect.df_residual is not None
+    assert effect.chi_square is not None
+    assert effect.p == pytest.approx(stats.chi2.sf(effect.chi_square, 2))
+    assert effect.p_f == pytest.approx(stats.f.sf(effect.chi_square / 2, 2, effect.df_residual))
+    for row in model.coefficients:
+        half = stats.norm.ppf(0.95) * (row.standard_error or 0.0)
+        value = float(row.estimate)
+        assert (row.estimate.low, row.estimate.high) == pytest.approx((value - half, value + half))
+        assert row.p == pytest.approx(2 * stats.norm.sf(abs(row.z or 0.0)))
+    # Levels that hardly meet are kept as sparse matrices, which changes nothing.
+    monkeypatch.setattr("heartfelt.stats.inference._ordinal_effects._DENSE_SHARE", 10.0)
+    sparse = cumulative_link_model(category, {"system": d["system"]}, random, confidence=0.9)
+    assert sparse.log_likelihood == pytest.approx(model.log_likelihood, abs=1e-8)
+    assert sparse.effect("system").p == pytest.approx(effect.p, rel=1e-5)
+    assert [float(each) for each in sparse.variances.values()] == pytest.approx(
+        [float(each) for each in model.variances.values()], rel=1e-4
+    )
 
 
 def test_adjusted_means_of_an_unbalanced_table_by_hand() -> None:
@@ -451,6 +502,10 @@ def test_two_systems_are_rearranged_too() -> None:
     assert result.value == pytest.approx(1.0, abs=0.03)
     assert result.counts["systems"] == 2
     assert result.method == no_association.STIMULI
+    few = Earnings(label=given.label[7:13], predicted=given.label[7:13] ** 2, system=system[7:13])
+    drawn = no_association.no_association(few)
+    assert drawn.method == no_association.STIMULI
+    assert drawn.why_no_interval != "exact"
 
 
 def test_signs_of_many_systems_are_drawn() -> None:
@@ -511,6 +566,7 @@ def test_prediction_powered_means_by_hand(raters: bool, tuning: float | None) ->
     half = stats.t.ppf(0.95, df) * math.sqrt(alone)
     plain = result.ratings_alone
     assert (plain.low, plain.high) == pytest.approx((float(plain) - half, float(plain) + half))
+    assert (plain.method, result.estimate.method) == ("mean", "prediction-powered mean")
 
 
 def test_prediction_powered_slopes_need_three_items() -> None:
