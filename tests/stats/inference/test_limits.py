@@ -242,7 +242,9 @@ def test_variances_of_two_groupings_have_the_bounds_of_components(swapped: bool)
     parts = variance_components(rater, item, d["y"][once], confidence=0.9)
     for name in ("rater", "item", "residual"):
         found, expected = model.variances[name], getattr(parts, name)
-        ends = [(each.value, each.low, each.high, each.bound_if_careless) for each in (found, expected)]
+        ends = [
+            (each.value, each.low, each.high, each.bound_if_careless or 0.0) for each in (found, expected)
+        ]
         assert ends[0] == pytest.approx(ends[1], rel=1e-4)
 
 
