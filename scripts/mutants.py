@@ -207,6 +207,12 @@ EQUIVALENT: dict[str, str] = {
     ),
     "stats/inference/random_intercepts.py: coding == 'sum' or all((len(term.parts) == 1 for term in data.terms))"
     " -> all((len(term.parts) == 1 for term in data.terms))": "the map from a coding to itself is the identity",
+    "stats/reliability/crossed.py: 1.5 -> 1.6600000000000001": "how long a step of a search may be",
+    "stats/reliability/split_half.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
+    " -> split_compiled": "two ways to the same numbers; one is quicker",
+    "stats/reliability/vote_mixture.py: 1.0 / likelihood.shape[1] -> 1.0 * likelihood.shape[1]": (
+        "the weights are divided by their sum"
+    ),
     "stats/reliability/_splits.py: of_x > 1e-12 * xx -> of_x >= 1e-12 * xx": "what counts as rounding",
     "stats/reliability/crossed.py: logs[free] < logs[free].max() - 18.0 -> logs[free] <= logs[free].max() - 18.0": (
         "how far a search looks, only"

@@ -112,9 +112,9 @@ def test_variances_move_on_the_log_scale_above_their_noise() -> None:
     assert high == pytest.approx(3 * math.exp(math.hypot(0.4, math.log(6 / 3))) - 1)
     assert components._sum((2.0, (1.0, 5.0)), (3.0, (3.0, 7.0))) == pytest.approx((4.0, 10.0))
     assert components._sum((1.0, (-9.0, 2.0)))[0] == 0.0
-    low, high = components._ratio((1.0, (0.5, 2.0)), (3.0, (2.0, 6.0)))
-    down, up = math.hypot(math.log(2), math.log(2)), math.hypot(math.log(2), math.log(1.5))
-    assert (low, high) == pytest.approx((1 / (1 + 3 * math.exp(down)), 1 / (1 + 3 * math.exp(-up))))
+    low, high = components._ratio((2.0, (0.5, 5.0)), (3.0, (2.0, 7.0)))
+    down, up = math.hypot(math.log(4), math.log(7 / 3)), math.hypot(math.log(2.5), math.log(1.5))
+    assert (low, high) == pytest.approx((1 / (1 + 1.5 * math.exp(down)), 1 / (1 + 1.5 * math.exp(-up))))
     assert components._ratio((1.0, (0.5, 2.0)), (0.0, (0.0, 1.5))) == pytest.approx((0.25, 1.0))
     assert components._ratio((1.0, (0.5, 2.0)), (3.0, (0.0, 6.0)))[1] == 1.0
 
@@ -319,7 +319,7 @@ def test_a_share_at_its_end_has_no_delta_bounds() -> None:
 
 # --- halves -----------------------------------------------------------------------------------------------------------
 
-RATER = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 3, 2, 3, 1, 0, 2, 3, 4])
+RATER = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 3, 2, 3, 1, 5, 2, 3, 4])
 ITEM = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 6, 6])
 VALUE = np.array([1.0, 2, 2, 4, 5, 3, 5, 2, 4, 6, 5, 1, 3, 9, 7, 5, 6])
 
@@ -340,12 +340,15 @@ def test_every_item_is_dealt_into_halves_and_the_odd_one_goes_to_either() -> Non
         share = (half[:, starts[item] : starts[item + 1]] == 0).mean(axis=0)
         if size > 1:
             assert share == pytest.approx(np.full(size, 0.5), abs=0.12)
+    # The two items with three ratings each have a coin of their own.
+    larger = [(half[:, starts[item] : starts[item + 1]] == 0).sum(axis=1) > 1 for item in (0, 6)]
+    assert 0.4 < float(np.mean(larger[0] == larger[1])) < 0.6
 
 
 def test_correlations_of_halves_without_each_unit_by_hand() -> None:
     uniform = np.random.default_rng(1).random((6, 17))
     starts, half = _halves(uniform)
-    whole, (by_item, by_rater, by_rating) = _splits._leave_out(starts, RATER, VALUE, uniform, 5)
+    whole, (by_item, by_rater, by_rating) = _splits._leave_out(starts, RATER, VALUE, uniform, 6)
 
     def correlation(split: int, keep: Any) -> float:
         pairs = []
@@ -365,7 +368,7 @@ def test_correlations_of_halves_without_each_unit_by_hand() -> None:
             assert by_item[split, item] == pytest.approx(correlation(split, item != ITEM))
         for row in range(17):
             assert by_rating[split, row] == pytest.approx(correlation(split, np.arange(17) != row))
-        for rater in range(5):
+        for rater in range(6):
             # A rater rated each item once at most, so that leaving the rater out leaves out one rating of each.
             assert by_rater[split, rater] == pytest.approx(correlation(split, rater != RATER), nan_ok=True)
 
@@ -374,7 +377,7 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     assert length_factor(np.array([4, 4])) == pytest.approx(2.0)
     assert length_factor(np.array([3, 2, 1])) == pytest.approx((3 / 4 + 1) / 2 / ((1 / 3 + 1 / 2) / 2))
     result = split_half(RATER, ITEM, VALUE, splits=60)
-    total = [np.zeros(7), np.zeros(5), np.zeros(17)]
+    total = [np.zeros(7), np.zeros(6), np.zeros(17)]
     starts = np.append(0, np.cumsum(np.bincount(ITEM)))
     summed = _splits.split_at_once(
         starts, RATER, VALUE - VALUE.mean(), stream(0, "reliability", "split half"), 60, *total
@@ -384,8 +387,9 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     assert result.counts["items_with_one_rating"] == 1
     assert result.counts["splits"] == 60
     on_z = [np.arctanh(part / 60) for part in total]
+    # The sixth rater rated nothing but the item with one rating.
     used = np.bincount(RATER[ITEM != 5])
-    units = on_z[0][np.arange(7) != 5], on_z[1], on_z[2][ITEM != 5]
+    units = on_z[0][np.arange(7) != 5], on_z[1][:5], on_z[2][ITEM != 5]
     variances = [(part.size - 1) * float(part.var()) for part in units]
     sizes = np.bincount(ITEM)[[0, 1, 2, 3, 4, 6]]
     counted = [float(part.sum() ** 2 / (part**2).sum()) for part in (sizes, used)]
@@ -421,6 +425,10 @@ def test_stepping_up_at_its_ends() -> None:
     )
     assert raters_needed(0.0, 0.8).is_missing
     assert raters_needed(-1.0, 0.8).is_missing
+    assert raters_needed(1.0, 0.8).value == 1
+    for outside in (1.0001, -1.0001, math.nan):
+        with pytest.raises(InputError, match="between -1 and 1"):
+            reliability_with(outside, 2)
     assert reliability_with(0.5, 0.5).value == pytest.approx(0.25 / 0.75)
     curve = reliability_curve({1: Estimate(0.5, 0.0, 1.0), 2: Estimate(2 / 3 + 0.004)}, 2)
     assert (curve[2].low, curve[2].high) == (0.0, 1.0)

@@ -44,8 +44,8 @@ def test_what_raters_add_to_the_likelihood_by_hand() -> None:
     )
     excess = agreeing - agreeing.sum() / others.sum() * others
     of_items = np.sum((np.bincount(ITEM, excess) / 2) ** 2) * 7 / 6
-    of_raters = max(np.sum(np.bincount(RATER, excess) ** 2) * 5 / 4 - np.sum(excess**2), 0.0)
-    df = (of_items + of_raters) ** 2 / (of_items**2 / 6 + of_raters**2 / 4)
+    of_raters = max(np.sum(np.bincount(RATER, excess) ** 2) * 6 / 5 - np.sum(excess**2), 0.0)
+    df = (of_items + of_raters) ** 2 / (of_items**2 / 6 + of_raters**2 / 5)
     expected = stats.t.ppf(0.95, df) ** 2 * (of_items + of_raters) / of_items
     assert vote_ceiling.critical_value(d, counts, 0.9) == pytest.approx(expected)
     same = as_ratings(RATER, ITEM, np.zeros(17))
@@ -83,7 +83,7 @@ def test_skills_solve_their_own_equations() -> None:
     assert gain == pytest.approx(right[0] - right[1], abs=0.03)
     assert gain > 0
     one = as_ratings(RATER, ITEM, np.zeros(17))
-    assert vote_ceiling._skills(one, yardsticks.category_counts(one)).tolist() == [1.0] * 5
+    assert vote_ceiling._skills(one, yardsticks.category_counts(one)).tolist() == [1.0] * 6
 
 
 def test_bounds_are_widened_by_the_chance_of_a_score() -> None:
