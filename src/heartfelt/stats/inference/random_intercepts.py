@@ -66,7 +66,10 @@ class ContrastInference:
         return max(2 * variance**2 / doubt, 1.0)
 
     def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float] | None:
-        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error."""
+        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error.
+
+        As in lmerTest, there are 2 where one of the independent contrasts has 2 or fewer.
+        """
         values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
         if not (values > 1e-14 * max(float(values.max()), 1e-300)).all():
             return None
