@@ -222,6 +222,27 @@ EQUIVALENT: dict[str, str] = {
         "the means of a single grouping are gone after one round"
     ),
     "stats/inference/prediction_powered.py: part - centre -> part + centre": "a slope does not depend on where x begins",
+    "stats/inference/_ordinal_fit.py: decrement < _INNER_PRECISION -> decrement <= _INNER_PRECISION": "when a search ends",
+    "stats/inference/_ordinal_fit.py: length < 1e-06 -> length <= 1e-06": "when a search ends",
+    "stats/inference/anova.py: 0.95 -> 1.055": "the confidence of rows without an interval",
+    "stats/inference/count_dependence.py: counts[items] if items.size else np.zeros(0) -> counts[items]": (
+        "of no items both are empty"
+    ),
+    "stats/inference/linear_model.py: columns_needed > _MOST_COLUMNS -> columns_needed >= _MOST_COLUMNS": (
+        "a limit of memory"
+    ),
+    "stats/inference/no_association.py: np.argsort(self.system, kind='stable') -> np.argsort(self.system)": (
+        "rows of a system are shuffled anyway"
+    ),
+    "stats/inference/no_association.py: _flipped(own, RESAMPLES, seed, 'systems') if own.size else np.zeros(RESAMPLES)"
+    " -> _flipped(own, RESAMPLES, seed, 'systems')": "sums of nothing are 0",
+    "stats/inference/permutation.py: estimate.why_missing or '' -> estimate.why_missing": "always has a reason",
+    "stats/inference/posthoc.py: value <= cut -> value < cut": "the cut is moved by more than rounding",
+    "stats/inference/posthoc.py: df > 100000000.0 -> df >= 100000000.0": "both ways give the same digits there",
+    "stats/inference/posthoc.py: 32 -> 33": "how far a sum goes beyond what counts",
+    "stats/inference/random_variances.py: fit.exact or not fit.converged -> not fit.converged": (
+        "an exact fit has not converged either"
+    ),
     "stats/inference/random_variances.py: order.work > MOST_WORK -> order.work >= MOST_WORK": (
         "a limit of memory that no count of multiplications meets exactly"
     ),

@@ -264,6 +264,11 @@ def test_tests_of_ordered_categories_are_those_of_their_chi_square(monkeypatch: 
         value = float(row.estimate)
         assert (row.estimate.low, row.estimate.high) == pytest.approx((value - half, value + half))
         assert row.p == pytest.approx(2 * stats.norm.sf(abs(row.z or 0.0)))
+    pairs = model.differences("system", confidence=0.9)
+    for level in "bc":
+        row = model.coefficient(f"system[{level}]")
+        assert pairs["a", level].difference == pytest.approx(-float(row.estimate))
+        assert pairs["a", level].standard_error == pytest.approx(row.standard_error)
     # Levels that hardly meet are kept as sparse matrices, which changes nothing.
     monkeypatch.setattr("heartfelt.stats.inference._ordinal_effects._DENSE_SHARE", 10.0)
     sparse = cumulative_link_model(category, {"system": d["system"]}, random, confidence=0.9)
@@ -376,6 +381,21 @@ def test_counts_and_answers_by_least_squares(nominal: bool) -> None:
             else 1
         )
         assert test.p == pytest.approx(min(p * kinds, 1.0), rel=1e-5)
+
+
+def test_of_several_categories_the_clearest_is_named_not_the_largest_change() -> None:
+    """After every answer of 1 and no other, one rating more; answers of 2 and 3 change more, by chance."""
+    item = np.repeat(np.arange(40), 1 + np.arange(40) % 2)
+    value = np.where(np.bincount(item)[item] == 2, 1.0, 2.0 + np.arange(item.size) % 2)
+    value[::9] = 3.0
+    result = count_dependence(None, item, value, nominal=True).answers
+    tests = {}
+    n = np.bincount(item)[item] - 1.0
+    for kind in (1.0, 2.0, 3.0):
+        tests[kind] = count_dependence(None, item, (value == kind) * 1.0).answers
+    assert result.category == min(tests, key=lambda kind: float(tests[kind].p or 0.0))
+    assert result.p == pytest.approx(min(3 * min(float(each.p or 0.0) for each in tests.values()), 1.0))
+    assert n.any()
 
 
 # --- arrangements -----------------------------------------------------------------------------------------------------
