@@ -183,6 +183,7 @@ def test_bounds_of_components_by_leaving_out() -> None:
             ),
         ]
 
+    assert parts.mean.method == "generalised least squares"
     spreads = _left_out(SMALL, statistics)
     items, raters = spreads[0].item_count, spreads[0].rater_count
     attentive = raters * (raters - 1) / ((raters + 3) * (raters + 2))
@@ -398,6 +399,11 @@ def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
     low, high = (math.tanh(math.atanh(r) + side * half) for side in (-1, 1))
     assert result.low == pytest.approx(max(step * low / (1 + (step - 1) * low), -1.0))
     assert result.high == pytest.approx(step * high / (1 + (step - 1) * high))
+    # Of R raters, three careless ones more would leave R (R - 1) / ((R + 3) (R + 2)) of the pairs attentive.
+    many = spread.rater_count
+    unseen = math.atanh(many * (many - 1) / ((many + 3) * (many + 2)) * r)
+    careless = math.tanh(math.atanh(r) - max(spread.reach_if_careless(math.atanh(r) - unseen, 0.95), half))
+    assert result.bound_if_careless == pytest.approx(max(step * careless / (1 + (step - 1) * careless), -1.0))
     with pytest.raises(InputError, match="needs a split"):
         split_half(RATER, ITEM, VALUE, splits=0)
     assert split_half(RATER, ITEM, VALUE, splits=1).value is not None
@@ -436,6 +442,7 @@ def test_stepping_up_at_its_ends() -> None:
     assert reliability_curve({1: Estimate(1.0)}, 3).keys() == {1}
     assert reliability_curve({1: Estimate(0.5)}, 2)[2].low is None
     assert reliability_with(0.5, 4).interval == ""
+    assert reliability_curve({1: Estimate(0.5, 0.2, 1.5)}, 2)[2].high is None
 
 
 # --- yardsticks -------------------------------------------------------------------------------------------------------

@@ -350,3 +350,25 @@ def test_the_ceiling_of_two_categories_is_that_of_its_mixture() -> None:
         points[:, 0] ** 4 + points[:, 1] ** 4, (points[:, 0] ** 2 + points[:, 1] ** 2) ** 2
     )
     assert found.half_panels.predicted == pytest.approx(met(mixture.weights)[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_rows_of_votes_count_where_halves_fit_them(fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    counts = rng.multinomial(4, rng.dirichlet([1.0, 0.8, 0.5], 40)).astype(float)
+    monkeypatch.setattr(vote_ceiling.HalfPanels, "fits", property(lambda _: fits))
+    found = vote_ceiling.vote_ceiling(counts, "accuracy", 3.84, 0.9, 0).estimate
+    clearness, (points, rows) = vote_mixture.fit_clearness(counts), vote_mixture.fit_votes(counts, 0)
+    _, leader, outright, _ = vote_mixture.panel_chances(3, 4)
+    of_two = vote_ceiling.expected_ratio(leader, outright)(clearness.spread)[0]
+    wins = vote_ceiling._wins(points, (np.array([4]), np.array([1.0])), 0)
+    of_rows = vote_ceiling.expected_ratio(wins.max(axis=1), wins.sum(axis=1))(rows.spread)[0]
+    assert of_two != pytest.approx(of_rows, abs=1e-4)
+    assert float(found) == pytest.approx(max(of_two, of_rows) if fits else of_two, abs=1e-6)
+
+
+def test_panels_up_to_a_size_are_counted_exactly() -> None:
+    assert vote_mixture.panel_chances(2, vote_mixture.MOST_VOTES)[0].shape[1] > 0
+    assert len(vote_mixture.panel_chances(2, vote_mixture.MOST_VOTES)[0]) == len(
+        vote_mixture.sorted_shares(2)[0]
+    )
