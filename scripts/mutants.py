@@ -67,7 +67,7 @@ GUARDS: dict[str, dict[str, str]] = {
     "inference": {
         "_ordinal_effects": "limits cumulative_link",
         "_ordinal_fit": "limits cumulative_link",
-        "_ordinal_links": "cumulative_link",
+        "_ordinal_links": "limits cumulative_link",
         "anova": "limits anova published",
         "count_dependence": "limits count_dependence bounds",
         "cumulative_link": "limits cumulative_link",

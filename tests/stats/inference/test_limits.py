@@ -29,6 +29,7 @@ from heartfelt.stats.inference import (
     prediction_powered_slope,
     tukey,
 )
+from heartfelt.stats.inference._ordinal_links import LINKS
 from heartfelt.stats.inference.anova import share_bounds
 from heartfelt.stats.inference.no_association import Earnings, no_association_over_systems, too_few_ways
 from heartfelt.stats.inference.random_intercepts import ContrastInference, first_independent
@@ -603,3 +604,39 @@ def test_prediction_powered_slopes_need_three_items() -> None:
     constant = prediction_powered_mean(Rated([2.0] * 4, [1.0, 2.0, 3.0, 4.0]), [2.0, 3.0, 5.0])
     assert constant.tuning == 0.0
     assert constant.ratings_alone.why_no_interval == "the rated values do not vary"
+
+
+# --- ordered categories -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+def test_derivatives_of_categories_are_those_of_their_logarithm(link: Any) -> None:
+    upper = np.array([-1.5, 0.2, 2.5, 6.0, np.inf, -5.0, 1.0])
+    lower = np.array([-2.5, -0.7, 1.0, 5.0, 0.4, -7.0, -np.inf])
+    here, h = LINKS[link](upper, lower), 1e-5
+    up, down = LINKS[link](upper + h, lower), LINKS[link](upper - h, lower)
+    assert here.by_a == pytest.approx((up.log_p - down.log_p) / (2 * h), abs=1e-6)
+    assert here.by_aa == pytest.approx((up.by_a - down.by_a) / (2 * h), abs=1e-6)
+    assert here.weight_by_a == pytest.approx((up.weight - down.weight) / (2 * h), abs=1e-6)
+    more, less = LINKS[link](upper, lower + h), LINKS[link](upper, lower - h)
+    assert here.by_b == pytest.approx((more.log_p - less.log_p) / (2 * h), abs=1e-6)
+    assert here.by_bb == pytest.approx((more.by_b - less.by_b) / (2 * h), abs=1e-6)
+    assert here.by_ab == pytest.approx((more.by_a - less.by_a) / (2 * h), abs=1e-6)
+    assert here.weight_by_b == pytest.approx((more.weight - less.weight) / (2 * h), abs=1e-6)
+    distribution = stats.logistic if link == "logit" else stats.norm
+    assert here.log_p == pytest.approx(np.log(distribution.cdf(upper) - distribution.cdf(lower)), abs=1e-6)
+
+
+def test_likelihood_ratios_compare_with_the_model_without_the_term() -> None:
+    d = crossed(1)
+    category = np.clip(np.rint(d["y"]), -1, 1)
+    whole = cumulative_link_model(
+        category, {"system": d["system"]}, {"rater": d["rater"]}, test="likelihood-ratio"
+    )
+    without = cumulative_link_model(category, {}, {"rater": d["rater"]})
+    assert whole.log_likelihood is not None
+    assert without.log_likelihood is not None
+    effect = whole.effect("system")
+    expected = 2 * (whole.log_likelihood - without.log_likelihood)
+    assert effect.chi_square == pytest.approx(expected, abs=1e-6)
+    assert effect.p == pytest.approx(stats.chi2.sf(expected, 2), rel=1e-5)
