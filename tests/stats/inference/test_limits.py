@@ -68,7 +68,7 @@ def test_several_contrasts_pool_their_degrees_of_freedom_as_in_lmertest() -> Non
     assert f == pytest.approx((9 / 1 + 16 / 2) / 2)
     assert df == pytest.approx(2 * (4 / 2 + 8 / 6) / (4 / 2 + 8 / 6 - 2))
     assert (_contrasts(6.0, 6.0).f_test(rows, beta) or (0.0, 0.0))[1] == pytest.approx(6.0)
-    # Leaving out the one with fewer, as SAS does, would give 14 degrees of freedom where one contrast has 1.
+    # Summing over the others alone would give 14 degrees of freedom where one contrast has 1.
     for fewest in (1.0, 1.9, 2.0):
         assert (_contrasts(fewest, 3.5).f_test(rows, beta) or (0.0, 0.0))[1] == 2.0
     one = _contrasts(5.0).f_test(np.eye(1), np.array([2.0]))
@@ -312,7 +312,7 @@ def test_adjusted_means_of_an_unbalanced_table_by_hand() -> None:
 
 
 def test_groups_of_their_own_variance_by_hand() -> None:
-    """R 4.2: rstatix::games_howell_test and its formulas; two groups are Welch's test whatever the others."""
+    """Welch's t and degrees of freedom of each pair, referred to the studentized range of all groups."""
     y, g = [1.0, 2, 3, 4, 6, 8, 10, 5, 5.5, 9], list("aaabbbbccc")
     result = games_howell(y, g, confidence=0.9)
     welch: Any = stats.ttest_ind(y[:3], y[3:7], equal_var=False)
