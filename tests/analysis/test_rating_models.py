@@ -175,3 +175,54 @@ def test_pairs_of_systems_that_differ_in_spread_have_their_own_variance(raters: 
     assert row.unequal_spread is not None
     assert row.unequal_spread < 0.05
     assert f"1 of 1 pair differs {how}" in " ".join(summary.verdict)
+
+
+SPREADS = stimuli(30, 3).drop("intent")
+# R 4.2 on the clip means: means of the three ratings of `three_spreads`, s by system. bf <- abs(m - ave(m, s, FUN = median));
+# anova(lm(bf ~ s)); t <- t.test(m[s == a], m[s == b]); ptukey(abs(t$statistic) * sqrt(2), 3, t$parameter, lower.tail = FALSE).
+R_BROWN_FORSYTHE = 0.000536615309602
+R_GAMES_HOWELL = {
+    ("M0", "M1"): (10.938088635, 2.04071580882e-05),
+    ("M0", "M2"): (12.5083451642, 0.52670908219),
+    ("M1", "M2"): (10.1075395765, 0.0420221087923),
+}
+
+
+def three_spreads() -> list[Row]:
+    """Ratings of unknown people: M0's clips are alike, M1's differ, M2's differ far more; M0 lacks two clips."""
+    rows: list[Row] = []
+    for i, (name, system) in enumerate(SPREADS.select("stimulus", "system").iter_rows()):
+        kind, n = int(system[1:]), i // 3
+        if kind == 0 and n >= 8:
+            continue
+        level = (2.0 + n % 2 * 0.5, 3.5 + n % 3 * 0.5, 3.0 + (n % 5 - 2) * 1.0)[kind]
+        rows += [
+            (None, name, "quality", float(min(max(round(level + (rating + n) % 3 - 0.8), 1), 5)))
+            for rating in range(3)
+        ]
+    return rows
+
+
+def test_pairs_of_clip_means_with_their_own_variance_equal_r() -> None:
+    summary = heartfelt.analyze(snapshot("opinion", SPREADS, three_spreads())).summary
+    row = next(row for row in summary.anova or () if row.effect == "system" and row.model == "system")
+    assert row.unequal_spread == pytest.approx(R_BROWN_FORSYTHE, rel=1e-6)
+    found = {(pair.a, pair.b): pair for pair in summary.pairwise or () if pair.method == "Games-Howell"}
+    assert found.keys() == R_GAMES_HOWELL.keys()
+    for names, (df, p) in R_GAMES_HOWELL.items():
+        assert (found[names].df, found[names].p) == pytest.approx((df, p), rel=2e-5)
+    assert "2 of 3 pairs differ (Games-Howell, as systems differ in spread)" in " ".join(summary.verdict)
+
+
+@pytest.mark.peer
+def test_pairs_of_clip_means_with_their_own_variance_equal_pingouin() -> None:
+    pg, pd = pytest.importorskip("pingouin"), pytest.importorskip("pandas")
+    rows = three_spreads()
+    means: dict[str, list[float]] = {}
+    for _, name, _, value in rows:
+        means.setdefault(name, []).append(float(value))
+    system = dict(SPREADS.select("stimulus", "system").iter_rows())
+    frame = pd.DataFrame({"y": [np.mean(v) for v in means.values()], "s": [system[name] for name in means]})
+    theirs = pg.pairwise_gameshowell(frame, dv="y", between="s")
+    for a, b, df, p in zip(theirs["A"], theirs["B"], theirs["df"], theirs["pval"], strict=True):
+        assert (df, p) == pytest.approx(R_GAMES_HOWELL[a, b], rel=2e-5)

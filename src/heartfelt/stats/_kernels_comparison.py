@@ -242,13 +242,13 @@ def _pair_slopes(
 
 @compiled
 def _solve(matrix: Any, rhs: Any, out: Any) -> bool:
-    """Solve by Cholesky in the lower triangle, in place; False where the matrix is not positive definite."""
+    """Solve by Cholesky in the lower triangle, in place; False where the matrix is not positive definite but for rounding."""
     n = rhs.size
     for j in range(n):
         s = matrix[j, j]
         for k in range(j):
             s -= matrix[j, k] * matrix[j, k]
-        if s <= 0.0:
+        if s <= 1e-13 * matrix[j, j]:
             return False
         root = math.sqrt(s)
         matrix[j, j] = root
@@ -304,7 +304,12 @@ def fit_each(first: Any, second: Any, sums: Any, ties: bool, start: Any, size: i
                 length /= 2
             at += length * step
             change = length * np.max(np.abs(step))
-            if np.max(np.abs(at)) > far:
+            # Strengths have mean zero, so that two that are worlds apart need not be far from it themselves.
+            reach = abs(at[size]) if ties else 0.0
+            for k in range(first.size):
+                if sums[b, k].sum() > 0.0:
+                    reach = max(reach, abs(at[first[k]] - at[second[k]]))
+            if reach > far:
                 break
             if change < 1e-7:
                 mean = np.mean(at[:size])

@@ -69,6 +69,58 @@ def test_means_and_pairs_equal_emmeans() -> None:
     assert pair.p == pytest.approx(0.0946885211, rel=1e-5)
 
 
+def sparse(raters: int, systems: int, stimuli: int, each: int, seen: int) -> pl.DataFrame:
+    """Every rater rates ``each`` stimuli, or one more, of ``seen`` of the systems, which have so many stimuli each."""
+    rows = []
+    for rater in range(raters):
+        for system in range(systems):
+            if (rater + system) % systems >= seen:
+                continue
+            for n in range(each + (rater + system) % 2):
+                item = system * stimuli + (rater * 2 + n * 3 + system) % stimuli
+                value = 3 + 0.35 * system + 0.8 * math.sin(item * 1.7) + 0.9 * math.sin(rater * 2.3)
+                value += 0.8 * math.sin(rater * 3.1 + system * 4.7) + 0.6 * math.sin(
+                    rater * 11.3 + item * 5.9
+                )
+                rows.append((f"r{rater:02}", f"i{item:02}", "abcd"[system], round(value, 3)))
+    return pl.DataFrame(rows, schema=["rater", "item", "system", "value"], orient="row")
+
+
+SPARSE_SOURCE = (
+    "R 4.2, lmerTest 3 and emmeans: m <- lmer(value ~ system + (1|rater) + (1|item) + (1|rater:system), control ="
+    " lmerControl(optimizer = 'bobyqa', optCtrl = list(rhoend = 1e-10))); VarCorr(m); logLik(m); anova(m);"
+    " pairs(emmeans(m, 'system', lmer.df = 'satterthwaite')) on the tables of `sparse`"
+)
+SPARSE = {
+    # taste, rater, item, residual; log likelihood; F, its degrees of freedom and p; a against b: difference, error, df, p
+    (10, 3, 4, 1, 3): ((0.2617834153, 0.3944317491, 0.2024751997, 0.0560300405), -43.5718792382,
+                       (0.224280029, 7.60141973, 0.804196234), (-0.103, 0.452, 7.6, 0.9717)),
+    (18, 4, 5, 1, 2): ((0.1997384929, 0.8760112281, 0.5963371196, 0.0197106555), -67.44504063,
+                       (1.342718769, 23.7718283, 0.284234108), (-0.0705, 0.549, 22.7, 0.9992)),
+    (6, 2, 6, 2, 2): ((0.6592231527, 0.3576967177, 0.2127077412, 0.1382823063), -34.132478264,
+                      (0.0199155344, 7.17495722, 0.891653959), (-0.0786, 0.557, 7.17, 0.8917)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("design", SPARSE, ids=lambda each: "x".join(map(str, each)))
+def test_sparse_designs_equal_lmertest(design: tuple[int, int, int, int, int]) -> None:
+    """Each rater rates one to three stimuli of a system, and in one design only half of the systems."""
+    variances, log_likelihood, (f, free, p), pair = SPARSE[design]
+    model = fitted(sparse(*design))
+    found = [float(model.variances[name]) for name in ("taste", "rater", "item", "residual")]
+    assert found == pytest.approx(variances, rel=2e-6)
+    assert model.log_likelihood == pytest.approx(log_likelihood, abs=1e-7)
+    (system,) = model.effects
+    assert (system.f, system.p) == pytest.approx((f, p), rel=2e-5)
+    assert system.df_residual == pytest.approx(free, rel=2e-4)
+    assert model.pairs is not None
+    own = model.pairs["a", "b"]
+    assert own.difference == pytest.approx(pair[0], abs=6e-4)
+    assert own.standard_error == pytest.approx(pair[1], abs=6e-4)
+    assert own.df == pytest.approx(pair[2], abs=0.06)
+    assert own.p == pytest.approx(pair[3], abs=6e-5)
+
+
 def test_a_factor_that_is_not_in_the_model_has_no_means() -> None:
     table = made_up()
     with pytest.raises(InputError, match="not a factor of the model"):

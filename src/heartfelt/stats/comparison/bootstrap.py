@@ -54,7 +54,7 @@ def bootstrap_strengths(
         why = f"{(~known).mean():.0%} of the resamples have no finite strengths"
         strengths = tuple(replace(each.without_interval(why), counts=counts) for each in result.strengths)
         return replace(result, strengths=strengths, counts=counts)
-    low, high = np.quantile(fits[known][:, : len(result.names)], [tail, 1 - tail], axis=0)
+    low, high = np.quantile(fits[known], [tail, 1 - tail], axis=0)
     if not (high > low).any():
         why = "every resample gives the same strengths"
         strengths = tuple(replace(each.without_interval(why), counts=counts) for each in result.strengths)
@@ -82,7 +82,14 @@ def _resampled(data: Comparisons, ties: bool, result: Strengths, resamples: int,
     out = []
     for begin in range(0, resamples, LANES):
         sums = draw(min(LANES, resamples - begin), rng)
-        out.append(fit_each(cells.first, cells.second, sums, with_tie, start, size, BRADLEY_TERRY.far))
+        fitted = np.empty((sums.shape[0], size))
+        # Without a tie Davidson's model is Bradley and Terry's, and its tie parameter has no place.
+        tied = (sums[:, :, 1] > 0).any(axis=1) & with_tie
+        for kind in (True, False):
+            rows, at = tied == kind, start if kind else start[:size]
+            fits = fit_each(cells.first, cells.second, sums[rows], kind, at, size, BRADLEY_TERRY.far)
+            fitted[rows] = fits[:, :size]
+        out.append(fitted)
     return np.concatenate(out)
 
 

@@ -188,7 +188,9 @@ def predictions(
             "Probabilities must lie between 0 and 1, and those of a comparison must not exceed 1 together.",
             "Pass the chance that the first is chosen, and that of a tie.",
         )
-    return Predicted(data, judged_sets(data), chance - rest, chance, ties, confidence)
+    # 0.4, 0.2 and what is left of 1 are two sides as likely as each other, but for rounding.
+    lean = np.where(np.abs(chance - rest) > 1e-12, chance - rest, 0.0)
+    return Predicted(data, judged_sets(data), lean, chance, ties, confidence)
 
 
 def _outcomes(given: Predicted, with_ties: bool) -> tuple[Floats, Floats]:

@@ -66,7 +66,10 @@ class ContrastInference:
         return max(2 * variance**2 / doubt, 1.0)
 
     def f_test(self, rows: Floats, beta: Floats) -> tuple[float, float] | None:
-        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error."""
+        """The F statistic of several contrasts and its denominator's degrees of freedom; None without error.
+
+        As in lmerTest, there are 2 where one of the independent contrasts has 2 or fewer.
+        """
         values, vectors = np.linalg.eigh(rows @ self.covariance @ rows.T)
         if not (values > 1e-14 * max(float(values.max()), 1e-300)).all():
             return None
@@ -75,8 +78,10 @@ class ContrastInference:
         dfs = [self.df(row) for row in turned]
         if len(dfs) == 1 or max(dfs) - min(dfs) < 1e-8 * max(dfs):
             return f, float(np.mean(dfs))
-        pooled = sum(df / (df - 2) for df in dfs if df > 2)
-        return f, 2 * pooled / (pooled - len(dfs)) if pooled > len(dfs) else 2.0
+        if min(dfs) <= 2:
+            return f, 2.0
+        pooled = sum(df / (df - 2) for df in dfs)
+        return f, 2 * pooled / (pooled - len(dfs))
 
 
 def grouped_columns(
