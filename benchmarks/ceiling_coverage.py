@@ -134,7 +134,16 @@ def of_numbers() -> None:
     print(
         "Ceilings of means: coverage of what the truth is expected to score with these raters (x: width over 3.92 sd of the error)"
     )
-    designs = ((60, 12, 12), (60, 12, 3), (200, 8, 8), (40, 5, 5), (200, 40, 4), (25, 6, 6), (30, 3, 3), (10, 4, 4))
+    designs = (
+        (60, 12, 12),
+        (60, 12, 3),
+        (200, 8, 8),
+        (40, 5, 5),
+        (200, 40, 4),
+        (25, 6, 6),
+        (30, 3, 3),
+        (10, 4, 4),
+    )
     for items, raters, n in designs:
         for kind in ("alike", "careful", "unequal gain", "careless"):
             rng = stream(0, "coverage", "numbers", items, raters, n, kind)
@@ -148,7 +157,8 @@ def of_numbers() -> None:
                         widths[metric].append(e.high - e.low)
                         errors[metric].append(float(e) - expected)
             cells = (
-                f"{m} {np.mean(hits[m]):.3f} x{np.mean(widths[m]) / (3.92 * np.std(errors[m])):.2f}" for m in hits
+                f"{m} {np.mean(hits[m]):.3f} x{np.mean(widths[m]) / (3.92 * np.std(errors[m])):.2f}"
+                for m in hits
             )
             print(
                 f"{items:>3} items, {raters:>2} raters, {n:>2} each, {kind:<12}: {', '.join(cells)}",

@@ -45,7 +45,7 @@ USUAL = RaterDifferences()
 
 
 def slopes(d: Ratings) -> tuple[Floats, Floats, Floats] | None:
-    """Each rater's slope on the items' means, sum of squares of these means and residual variance; None where a rater shows none."""
+    """Each rater's slope on the items' means, sum of squares of these and residual variance; None where a rater shows none."""
     n, count = d.per_rater.astype(np.float64), len(d.raters)
     if count < 2 or n.min() < 4:
         return None
@@ -64,12 +64,24 @@ def gain_variance(d: Ratings) -> float:
 
     The spread of the slopes beyond their standard errors, times the variance of the items' means.
     """
+    return gain_variance_with_doubt(d)[0]
+
+
+def gain_variance_with_doubt(d: Ratings) -> tuple[float, float, float]:
+    """The same with the variance of its error for these raters, and by how much it may be too low.
+
+    Labels hold the raters' own noise, which makes slopes alike: that part of each slope is taken off again.
+    """
     found = slopes(d) if len(d.raters) > 2 else None
     if found is None:
-        return 0.0
+        return 0.0, 0.0, 0.0
     slope, xx, left = found
-    beyond = float(slope.var(ddof=1)) - float(np.mean(left / xx))
-    return max(beyond, 0.0) * float(xx.sum() / d.size)
+    noise, scale = float(np.mean(left / xx)), float(xx.sum() / d.size)
+    beyond = max(float(slope.var(ddof=1)) - noise, 0.0)
+    error = (4.0 * beyond + 2.0 * noise) * noise * scale**2 / (len(d.raters) - 1)
+    steep = slope - left * d.per_rater / xx * (len(d.items) / d.size)
+    steeper = max(float(steep.var(ddof=1)) - noise, 0.0) / max(float(steep.mean()), _LEAST_RELIABLE)
+    return beyond * scale, error, max(steeper - beyond, 0.0) * scale
 
 
 def levels_apart(d: Ratings) -> float:

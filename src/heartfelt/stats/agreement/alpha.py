@@ -28,7 +28,15 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import percentile
 from heartfelt.stats._paired import same_length
 from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
-from heartfelt.stats.agreement.grouped import Grouped, Prior, differences_in, duplicate, grouped, is_whole, plain
+from heartfelt.stats.agreement.grouped import (
+    Grouped,
+    Prior,
+    differences_in,
+    duplicate,
+    grouped,
+    is_whole,
+    plain,
+)
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
 from heartfelt.stats.estimate import Estimate, FutureRaters

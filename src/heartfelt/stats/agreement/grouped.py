@@ -152,9 +152,11 @@ def differences_in(ratings: Grouped) -> RaterDifferences:
     people = np.cumsum(np.bincount(rater) > 0) - 1
     if not item.size or people[-1] >= MANY_RATERS:
         return USUAL
-    if value.dtype.kind not in "iuf":
-        return USUAL
-    d = Ratings(people[rater], item, value.astype(np.float64), range(int(people[-1]) + 1), range(int(item[-1]) + 1))
+    value = value.astype(np.float64)
+    if ratings.categories is None:
+        # On the scale of their spread no square overflows.
+        value = (value - value[0]) / max(float(np.ptp(value)), 1e-300)
+    d = Ratings(people[rater], item, value, range(int(people[-1]) + 1), range(int(item[-1]) + 1))
     return differences_of(d) if ratings.categories is None else differences_of_votes(d)
 
 

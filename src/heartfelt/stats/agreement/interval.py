@@ -170,7 +170,7 @@ def with_bounds(
     bounded = estimate.with_interval(
         low, high, f"{name}, Student's t{f', {FOR_ALIKE}' if both else ''}", plan.confidence
     )
-    return replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
+    return replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters).informative()
 
 
 def _bounds(

@@ -226,9 +226,14 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
             _sum((rater, of_rater), (residual, if_careless[1]))[1],
         ),
         "item_share": share_bounds(
-            item / total, n, spreads[3], confidence, floor=0.0, gain=differences.gain,
+            item / total,
+            n,
+            spreads[3],
+            confidence,
+            floor=0.0,
+            gain=differences.gain,
             level_response=differences.in_agreement(on_log_f(item / total, n)),
-        ),  # fmt: skip
+        ),
         "rater_share": (*_rater_share(rater / total, m, _at_least(spreads[4]), confidence), None),
         "residual_share": (*residual_share(of_item, of_residual), residual_share(*if_careless)[1]),
     }

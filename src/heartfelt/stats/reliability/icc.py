@@ -129,7 +129,8 @@ def icc(
 ) -> Icc:
     """Intraclass correlations of ratings in parallel columns; any rating may be missing, none repeated.
 
-    ``interval``: "auto" is the jackknife; "f" and "model" ask for intervals that assume raters of equal quality. ``future_raters``: "careless" widens the jackknife to ``bound_if_careless``.
+    ``interval``: "auto" is the jackknife; "f" and "model" ask for intervals that assume raters of equal quality.
+    ``future_raters``: "careless" widens the jackknife to ``bound_if_careless``.
     """
     _bounds.check_confidence(confidence)
     check_future_raters(future_raters)
@@ -156,6 +157,8 @@ def icc(
         forms[form] = replace(single, method=f"{NAMES[form]}, {single.method}")
         method = f"{NAMES[form + 'k']}, {single.method}, k = {averaged:.6g}"
         forms[form + "k"] = sb.stepped(single, averaged, method, exact=not by_jackknife)
+    if by_jackknife:
+        forms = {form: e.informative() for form, e in forms.items()}
     return Icc(k=averaged, complete=d.complete, **forms)
 
 

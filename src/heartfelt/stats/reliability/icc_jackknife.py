@@ -36,9 +36,7 @@ NO_ERROR = "there is no error variance, so the F ratio is infinite"
 NO_ITEMS = "the items differ less than chance allows, so the F ratio is at zero"
 
 
-def jackknifed(
-    singles: list[Estimate], d: Ratings, k: float, confidence: float, seed: int
-) -> list[Estimate]:
+def jackknifed(singles: list[Estimate], d: Ratings, k: float, confidence: float, seed: int) -> list[Estimate]:
     """The single-rating forms, each with its interval; ``k`` ratings per item set the scale of log F."""
     jackknife = moment_jackknife(d)
     why = jackknife.why_unsteady(fewest_raters=2)

@@ -33,7 +33,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.rater_differences import gain_variance
+from heartfelt.stats.rater_differences import gain_variance, gain_variance_with_doubt
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.crossed import EXACT, CrossedFit, Quantity, fit_crossed
 from heartfelt.stats.triples import Floats, Ints
@@ -92,7 +92,8 @@ def number_ceiling(
     if metric == "correlation":
         ends = np.maximum(1.0 - (1.0 - value) * np.exp([half, -half]), 0.0)
     low, high = np.sqrt(ends).tolist()
-    return plain.with_interval(low, high, FOR_THESE, confidence)
+    bounded = plain.with_interval(low, high, FOR_THESE, confidence)
+    return bounded.informative() if metric == "correlation" else bounded
 
 
 def _log_reach(
@@ -107,24 +108,25 @@ def _log_reach(
     """How far the log of the noise, or of the labels' variance over it, may be off for these items and raters.
 
     The noise is known as well as a chi-square of the residuals, by their own kurtosis where that is more than the normal's. Of
-    the labels' variance only the noise in it is random. The gains taken off the residual err on the low side, as slopes on labels
-    that carry noise are too flat.
+    the labels' variance only the noise in it is random. The gains taken off the residual may err on the low side.
     """
     free = max(d.size - len(d.items) - (0 if fit.merged == 1 else len(d.raters) - 1), 1)
     left = d.value - d.item_means[d.item]
     left = left - (np.bincount(d.rater, left) / d.per_rater)[d.rater] if d.complete else left
     squares = left * left
-    of_noise = max(float(squares.var() / squares.mean() ** 2), 2.0) / free
+    kurtosis = float(squares.var() / squares.mean() ** 2)
     residual = max(float(fit.variances[2]), 1e-300)
-    item, noise = float(fit.variances[0]), residual * float(np.mean(1.0 / d.per_item))
-    flat = noise / max(item, 1e-300)
-    gains = (1.0 - level_share) * min(gain_variance(d), 0.9 * residual)
-    of_gains = gains / max(residual - gains, 1e-300) * min(flat, 1.0)
+    shared = 1.0 - level_share
+    gains, error, unseen = gain_variance_with_doubt(d)
+    rest = residual - min(shared * gains, 0.9 * residual)
+    in_levels = level_share * float(fit.variances[1])
+    in_levels = in_levels / (in_levels + rest)
     items = max(len(d.items) - blocks, 1)
+    of_noise = max(kurtosis, 2.0) / free + shared**2 * error / rest**2 + 2.0 * in_levels**2 / items
     of_labels = 2.0 * (1.0 - value**2) / items if metric == "correlation" else 0.0
     variance = of_noise + of_labels
     df = variance**2 / (of_noise**2 / free + of_labels**2 / items)
-    return math.hypot(half_width(variance, df, confidence), of_gains)
+    return math.hypot(half_width(variance, df, confidence), min(shared * unseen / rest, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,8 @@ def ceiling_from_means(
     low, high = (value * np.exp([-half, half])).tolist()
     if correlation:
         low, high = (math.sqrt(max(1.0 - 1.0 / end, 0.0)) for end in (low, high))
-    return plain.with_interval(low, high, "jackknife over items, log scale", confidence)
+    bounded = plain.with_interval(low, high, "jackknife over items, log scale", confidence)
+    return bounded.informative() if correlation else bounded
 
 
 def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, Floats]:
