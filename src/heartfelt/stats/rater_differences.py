@@ -51,7 +51,7 @@ def slopes(d: Ratings) -> tuple[Floats, Floats, Floats] | None:
         return None
     x, y = d.item_means[d.item], d.value
     x, y = (column - (np.bincount(d.rater, column, minlength=count) / n)[d.rater] for column in (x, y))
-    xx = np.bincount(d.rater, x * x, minlength=count)
+    xx: Floats = np.bincount(d.rater, x * x, minlength=count).astype(np.float64)
     if float(xx.min()) <= 0.0:
         return None
     slope = np.bincount(d.rater, x * y, minlength=count) / xx
