@@ -207,6 +207,8 @@ def bounds(e: Estimate) -> tuple[float, float]:
 )
 def test_intervals_for_raters_like_these_cover_and_are_no_wider_than_needed(panel: Panel) -> None:
     for estimates, truth in zip(panel.intervals(), panel.truth, strict=True):
+        estimates = [e for e in estimates if e.low is not None]
+        assert len(estimates) >= 110
         ends = np.array([bounds(e) for e in estimates])
         # Of 120 runs at a true coverage of .93, 106 or more in all but 1 of 50.
         assert np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])) >= 0.88
