@@ -41,6 +41,8 @@ TRUTHS = (
     "same few raters",
 )
 POOL = 40
+PANELS = 400
+"""How often the same raters rate the same items anew, for what the truth is expected to score."""
 
 
 def votes(rng: np.random.Generator, truth: str, items: int, k: int, n: int) -> tuple[Ints, Ints, Ints]:
@@ -129,18 +131,35 @@ def _votes_words(rows: list[tuple[str, float, float | None, float | None, float]
 
 
 def of_numbers() -> None:
-    print("Ceilings of means: coverage of what the truth is expected to score with these raters (mean width)")
-    for items, raters, n in ((60, 12, 12), (60, 12, 3), (200, 8, 8), (40, 5, 5), (200, 40, 4), (25, 6, 6)):
-        for kind in ("alike", "unequal gain", "careless"):
+    print(
+        "Ceilings of means: coverage of what the truth is expected to score with these raters (x: width over 3.92 sd of the error)"
+    )
+    designs = (
+        (60, 12, 12),
+        (60, 12, 3),
+        (200, 8, 8),
+        (40, 5, 5),
+        (200, 40, 4),
+        (25, 6, 6),
+        (30, 3, 3),
+        (10, 4, 4),
+    )
+    for items, raters, n in designs:
+        for kind in ("alike", "careful", "unequal gain", "careless"):
             rng = stream(0, "coverage", "numbers", items, raters, n, kind)
             hits: dict[str, list[bool]] = {"correlation": [], "rmse": []}
             widths: dict[str, list[float]] = {"correlation": [], "rmse": []}
+            errors: dict[str, list[float]] = {"correlation": [], "rmse": []}
             for _ in range(3 * REPEATS):
                 for metric, (e, expected) in _numbers_once(rng, items, raters, n, kind).items():
                     if e.low is not None and e.high is not None:
                         hits[metric].append(e.low <= expected <= e.high)
                         widths[metric].append(e.high - e.low)
-            cells = (f"{m} {np.mean(hits[m]):.3f} ({np.mean(widths[m]):.2f})" for m in hits)
+                        errors[metric].append(float(e) - expected)
+            cells = (
+                f"{m} {np.mean(hits[m]):.3f} x{np.mean(widths[m]) / (3.92 * np.std(errors[m])):.2f}"
+                for m in hits
+            )
             print(
                 f"{items:>3} items, {raters:>2} raters, {n:>2} each, {kind:<12}: {', '.join(cells)}",
                 flush=True,
@@ -153,20 +172,21 @@ def _numbers_once(
     rater = np.concatenate([rng.permutation(raters)[:n] for _ in range(items)])
     item = np.repeat(np.arange(items), n)
     true, level = rng.normal(size=items), rng.normal(0, 0.5, raters)
-    gain, noise = np.ones(raters), np.ones(raters)
+    gain, noise = np.ones(raters), np.full(raters, 0.4 if kind == "careful" else 1.0)
     if kind == "unequal gain":
         gain = rng.uniform(0.3, 1.7, raters)
     elif kind == "careless":
         careless = rng.random(raters) < 0.25
         gain, noise = np.where(careless, 0.0, 1.0), np.where(careless, 1.6, 1.0)
     signal = gain[rater] * true[item] + level[rater]
-    correlations, errors = [], []
-    for _ in range(30):
-        value = signal + noise[rater] * rng.normal(size=item.size)
-        label = np.bincount(item, value) / n
-        correlations.append(float(np.corrcoef(true, label)[0, 1]))
-        left = label - np.polyval(np.polyfit(true, label, 1), true)
-        errors.append(float(left @ left) / (items - 2))
+    value = signal + noise[rater] * rng.normal(size=item.size)
+    again = signal + noise[rater] * rng.normal(size=(PANELS, item.size))
+    labels = again.reshape(PANELS, items, n).mean(axis=2)
+    labels -= labels.mean(axis=1, keepdims=True)
+    x = true - true.mean()
+    slopes = labels @ x / (x @ x)
+    correlations = slopes * np.sqrt((x @ x) / np.square(labels).sum(axis=1))
+    errors = np.square(labels - slopes[:, None] * x).sum(axis=1) / (items - 2)
     return {
         "correlation": (ceiling(rater, item, value).overall, float(np.mean(correlations))),
         "rmse": (ceiling(rater, item, value, metric="rmse").overall, float(np.sqrt(np.mean(errors)))),

@@ -83,6 +83,8 @@ PEOPLE = {
     "careless, gains differ": People(confidence=0.5, careless=0.15, gain=0.3, noise=1.0),
     "weak signal, careless": People(0.4, 0.5, 1.3, 0.35, 0.2, 1.5),
     "no signal": People(item=0.0),
+    "raters exactly alike": People(confidence=0.0, noise=0.5),
+    "no signal, levels far apart": People(item=0.0, confidence=1.5, noise=0.5),
 }
 DESIGNS = (
     Design(200, 8),
@@ -90,7 +92,9 @@ DESIGNS = (
     Design(60, 12, -1),
     Design(200, 5),
     Design(100, 4),
+    Design(100, 3),
     Design(30, 3),
+    Design(30, 2),
     Design(10, 8),
     Design(5, 5),
     Design(120, 25, 6),

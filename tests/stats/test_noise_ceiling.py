@@ -14,9 +14,10 @@ from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stats import _kernels_votes as kernels
 from heartfelt.stats.noise_ceiling import METRICS, ceiling
+from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import icc, variance_components
-from heartfelt.stats.reliability.number_ceiling import ceiling_from_means, gain_variance, level_noise
+from heartfelt.stats.reliability.number_ceiling import ceiling_from_means, level_noise
 from heartfelt.stats.reliability.yardsticks import category_score, labels_of, one_rating
 
 SOURCE = "what a predictor that knows the simulated truth scores; AImoclips with dense REML by Nelder-Mead; by hand"
@@ -29,14 +30,21 @@ def study(
     rng: np.random.Generator, items: int = 240, raters: int = 40, cells: int = 12, noisy: float = 0.0
 ) -> tuple[Ints, Ints, Floats, Ints, Floats]:
     """Ratings (2 to 8 per item) of items in cells; returns rater, item, value, cell of each item and true values."""
+    rater, item, signal, cell, true = planted(rng, items, raters, cells, noisy)
+    return rater, item, signal + rng.normal(0, 1.1, item.size), cell, true
+
+
+def planted(
+    rng: np.random.Generator, items: int, raters: int, cells: int, noisy: float
+) -> tuple[Ints, Ints, Floats, Ints, Floats]:
+    """The same before noise."""
     counts = rng.integers(2, 9, items)
     item = np.repeat(np.arange(items), counts)
     rater = np.concatenate([rng.permutation(raters)[:n] for n in counts])
     cell = np.arange(items) % cells
     true = rng.normal(0, 0.9, cells)[cell] + rng.normal(0, 0.5, items)
     slope = np.where(rng.random(raters) < noisy, 0.0, 1.0)
-    value = slope[rater] * true[item] + rng.normal(0, 0.5, raters)[rater] + rng.normal(0, 1.1, item.size)
-    return rater, item, value, cell, true
+    return rater, item, slope[rater] * true[item] + rng.normal(0, 0.5, raters)[rater], cell, true
 
 
 def labels(item: Ints, value: Floats) -> Floats:
@@ -73,20 +81,18 @@ def test_ceilings_are_what_a_perfect_predictor_reaches() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("noisy", [0.0, 0.3])
 def test_correlation_intervals_cover(noisy: float) -> None:
-    # Given the cells: item variance is the mean product of two raters' slopes times that of the true values.
+    # The truth is what the true values are expected to score when these raters rate these items anew.
     rng = np.random.default_rng(1)
-    keep = 1.0 - noisy
-    inside, within, runs = 0, 0, 100
+    inside, within, runs = 0, 0, 60
     for _ in range(runs):
-        rater, item, value, cell, true = study(rng, noisy=noisy)
-        spread = float(np.mean(1.0 / np.bincount(item)))
-        means = np.bincount(cell, true) / np.bincount(cell)
-        variance = 0.25 + means.var() - 0.25 / 20
-        error = 0.25 + 1.21 + (keep - keep**2) * variance
-        truth = np.sqrt(keep**2 * variance / (keep**2 * variance + error * spread))
-        truth_within = np.sqrt(keep**2 * 0.25 / (keep**2 * 0.25 + error * spread))
-        result = ceiling(rater, item, value, cell=cell[item])
-        for e, target in ((result.overall, truth), (result.within_cells, truth_within)):
+        rater, item, signal, cell, true = planted(rng, 240, 40, 12, noisy)
+        targets = []
+        for _ in range(40):
+            label = labels(item, signal + rng.normal(0, 1.1, item.size))
+            pairs = (true, label), (off_cell(true, cell), off_cell(label, cell))
+            targets.append([np.corrcoef(*pair)[0, 1] for pair in pairs])
+        result = ceiling(rater, item, signal + rng.normal(0, 1.1, item.size), cell=cell[item])
+        for e, target in zip((result.overall, result.within_cells), np.mean(targets, axis=0), strict=True):
             assert e.low is not None
             assert e.high is not None
             inside += e is result.overall and e.low <= target <= e.high

@@ -14,7 +14,8 @@ Reliabilities and agreement have two intervals. The one *for raters like these* 
 what unequal gains usually cause, as a few raters hardly show it: with r the reliability and a standard
 deviation of .35 between gains (published panels: .29 to .37), Var(r) = 4 (.35 r (1 - r))^2 / R counts as much
 as four further raters, unless the panel is precise enough to show that its raters differ less (the upper 90%
-bound of V_raters). The part over items is drawn towards that of normal items in the same way, as much as
+bounds of the gains, ``stats.rater_differences``, and of V_raters); so does what R normal levels cause. The part
+over items is drawn towards that of normal items in the same way, as much as
 four further items would. And the bound *if some future raters are careless*: a panel may happen
 to contain no careless rater although its population does. By the rule of three, up to three in R + 3 may be
 careless where none of R was; a reliability would then be lower by the share of pairs of raters that are both
@@ -40,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.stats import _bounds
+from heartfelt.stats.rater_differences import SHOWN, USUAL_GAIN, RaterDifferences, largest_gain, levels_apart
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
@@ -48,12 +50,13 @@ Sums: TypeAlias = npt.NDArray[np.float64]
 Statistics: TypeAlias = Callable[[Sums], Sequence[Floats]]
 
 NAME = "two-way jackknife over items and raters"
+ITEMS_ALONE = "jackknife over items, raters assumed to differ as usual (only 2 raters)"
 TOO_FEW = "fewer than three items or raters are too few to leave one out"
 BLOCK = 200_000
 MANY_RATINGS, FEW_GROUPS = 200_000, 10
 _FEW_RATERS = 4.0
 _UNSEEN = 3.0
-USUAL_GAIN, _PRIOR_DF, _SHOWN = 0.35, 4.0, 0.1
+_PRIOR_DF = 4.0
 FOR_ALIKE = "for raters like these"
 
 
@@ -126,11 +129,13 @@ class TwoWaySpread:
         half = half_width(self.variance, self.df, confidence)
         return centre - half, centre + half
 
-    def alike(self, usual: float, normal_items: float | None = None) -> tuple[float, float]:
+    def alike(
+        self, usual: float, normal_items: float | None = None, levels: float = 0.0
+    ) -> tuple[float, float]:
         """Variance and degrees of freedom for raters like these.
 
-        ``usual`` is the variance that usual gains cause, which counts as four further raters; ``normal_items`` that over
-        items which normal items would give, which counts as four further items.
+        ``usual`` is the variance that usual gains cause and ``levels`` that of normal levels, which count as four further
+        raters; ``normal_items`` that over items which normal items would give, which counts as four further items.
         """
         from scipy.special import chdtri
 
@@ -138,22 +143,33 @@ class TwoWaySpread:
         raters = max(self.rater_count - 1.0, 1e-3) if self.raters > 0 else 0.0
         seen = (1.0 + 1.0 / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
         if raters:
-            usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - _SHOWN)))
-        part = (_PRIOR_DF * usual + raters * seen) / (_PRIOR_DF + raters)
+            usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - SHOWN)))
+        part = (_PRIOR_DF * (usual + levels) + raters * seen) / (_PRIOR_DF + raters)
         items, free = self.items, max(self.item_count - 1.0, 1.0)
         if normal_items is not None:
             items = (_PRIOR_DF * normal_items + free * self.items) / (_PRIOR_DF + free)
+            # Two raters of unequal gain vary less over items than they do over pairs of raters.
+            items = items if raters else max(items, normal_items)
         variance = items + part
         doubt = items**2 / free + part**2 / (_PRIOR_DF + raters)
         return variance, variance**2 / doubt if doubt > 0 else free
 
-    def reach_alike(self, response: float, confidence: float, normal_items: float | None = None) -> float:
+    def reach_alike(
+        self,
+        response: float,
+        confidence: float,
+        normal_items: float | None = None,
+        gain: float = USUAL_GAIN,
+        level_response: float = 0.0,
+    ) -> float:
         """How far bounds for raters like these lie from the value.
 
-        ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance.
+        ``response`` is how much the statistic changes, on its scale, per unit of the log of the items' variance,
+        ``level_response`` the same of the variance of raters' levels; ``gain`` is the standard deviation of gains to count on.
         """
-        usual = (2.0 * response * USUAL_GAIN) ** 2 / max(self.rater_count, 1.0)
-        return half_width(*self.alike(usual, normal_items), confidence)
+        usual = (2.0 * response * gain) ** 2 / max(self.rater_count, 1.0)
+        levels = 2.0 * level_response**2 / max(self.rater_count - 1.0, 1.0)
+        return half_width(*self.alike(usual, normal_items, levels), confidence)
 
     def reach_if_careless(self, distance: float, confidence: float) -> float:
         """How far the bound lies if unseen careless raters may move the statistic by ``distance``."""
@@ -202,8 +218,12 @@ class MomentJackknife:
 
     def spreads(self, statistics: Statistics) -> list[TwoWaySpread]:
         """Variances over items, raters and ratings of each of the statistics that a function of the sums
-        gives.
+        gives; of two raters, over items alone.
         """
+        counts = effective(self._d.per_item), effective(self._d.per_rater)
+        of_items = [jackknife_variance(values) for values in statistics(self.items)]
+        if len(self._d.raters) < 3:
+            return [TwoWaySpread(variance, 0.0, 0.0, *counts) for variance in of_items]
         moments: list[list[float]] = []
         for start in range(0, self._d.size, BLOCK):
             block = statistics(self.ratings(start, min(start + BLOCK, self._d.size)))
@@ -213,19 +233,16 @@ class MomentJackknife:
                 about = values - row[3]
                 row[:3] = row[0] + values.size, row[1] + float(about.sum()), row[2] + float(about @ about)
         of_ratings = [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
-        of_items, of_raters = (
-            [jackknife_variance(values) for values in statistics(sums)] for sums in (self.items, self.raters)
-        )
-        counts = effective(self._d.per_item), effective(self._d.per_rater)
+        of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
         return [TwoWaySpread(*v, *counts) for v in zip(of_items, of_raters, of_ratings, strict=True)]
 
-    def why_unsteady(self) -> str | None:
-        """Why nothing is left to compute from without some item or rater, or None."""
-        if min(len(self._d.items), len(self._d.raters)) < 3:
+    def why_unsteady(self, fewest_raters: int = 3) -> str | None:
+        """Why nothing is left to compute from without some item or rater, or None; two raters are not left out."""
+        if len(self._d.items) < 3 or len(self._d.raters) < fewest_raters:
             return TOO_FEW
         whole = _within(self.total[None])[0]
         for sums, unit in ((self.items, "item"), (self.raters, "rater")):
-            if not (_within(sums) > 1e-9 * whole).all():
+            if (unit == "item" or len(self._d.raters) > 2) and not (_within(sums) > 1e-9 * whole).all():
                 return f"without one {unit} the other ratings of each item are all equal, or single"
         return None
 
@@ -233,6 +250,43 @@ class MomentJackknife:
 def moment_jackknife(d: Ratings) -> MomentJackknife:
     """The sums of these ratings without cells, computed once."""
     return d.shared("moment jackknife", lambda: MomentJackknife(d))
+
+
+def differences_of(d: Ratings) -> RaterDifferences:
+    """What these ratings show of how far raters differ, computed once."""
+
+    def computed() -> RaterDifferences:
+        y = d.value - float(d.value.mean())
+        of_items, of_raters = (
+            float((np.bincount(codes, y) ** 2 / counts).sum())
+            for codes, counts in ((d.item, d.per_item), (d.rater, d.per_rater))
+        )
+        levels = _level_share(d, float(y @ y), of_items, of_raters)
+        return RaterDifferences(gain=largest_gain(d), levels=levels, apart=levels_apart(d))
+
+    return d.shared("rater differences", computed)
+
+
+def differences_of_votes(d: Ratings) -> RaterDifferences:
+    """The same of codes of categories: levels are raters' shares of them, and gains are taken to be as usual."""
+    code, count = d.value.astype(np.int64), int(d.value.max(initial=0)) + 1
+
+    def squares(codes: Ints, sizes: Ints) -> float:
+        votes = np.bincount(codes * count + code, minlength=sizes.size * count).reshape(sizes.size, count)
+        return float((votes.astype(np.float64) ** 2 / sizes[:, None]).sum())
+
+    grand = squares(np.zeros_like(code), np.array([d.size]))
+    of_items, of_raters = squares(d.item, d.per_item) - grand, squares(d.rater, d.per_rater) - grand
+    levels = _level_share(d, d.size - grand, of_items, of_raters)
+    return RaterDifferences(levels=levels, apart=levels_apart(d))
+
+
+def _level_share(d: Ratings, squares: float, of_items: float, of_raters: float) -> float:
+    """The share of raters' levels in the error of a rating, from sums of squares about the mean."""
+    sizes = [float(np.square(counts, dtype=np.float64).sum()) for counts in (d.per_item, d.per_rater)]
+    sums = [d.size, len(d.items), 1.0, squares, of_items, 0.0, len(d.raters), of_raters, *sizes]
+    _, _, residual, error = moment_components(np.array([sums]))
+    return max(1.0 - float(residual[0] / error[0]), 0.0)
 
 
 def _within(sums: Sums) -> Floats:

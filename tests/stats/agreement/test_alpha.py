@@ -14,7 +14,14 @@ from heartfelt.errors import InputError
 from heartfelt.stats.agreement import Interval, alpha
 from heartfelt.stats.agreement.distance import LEVELS, ratio_axes
 from tests.stats.agreement.designs import Design, columns, matrix
-from tests.stats.reliability.ratings import LeftOut, from_log_f, log_f
+from tests.stats.reliability.ratings import (
+    LeftOut,
+    from_log_f,
+    gain_to_count_on,
+    level_share,
+    levels_apart,
+    log_f,
+)
 
 nan = math.nan
 
@@ -171,7 +178,9 @@ def test_the_jackknife_leaves_out_one_at_a_time(level: str) -> None:
     some = rng.random(value.size) < 0.85
     rater, item, value = rater[some], item[some], value[some]
     result = alpha(rater, item, value, level)
+    wide = alpha(rater, item, value, level, future_raters="careless")
     pairs = np.bincount(item)[item] > 1
+    answered = value
     if level == "ordinal":
         # The ranks of the whole stay in place while parts are left out.
         pool = np.sort(value[pairs])
@@ -202,14 +211,28 @@ def test_the_jackknife_leaves_out_one_at_a_time(level: str) -> None:
     centre = log_f(r, k)
     # Variances of alpha are carried to the scale of log F by its slope there.
     slope = k / ((1 - r) ** 2 * math.exp(centre))
-    half = slope * seen.alike(r * (1 - r), 2 / (seen.n_items - 1) * (1 + 1 / (k - 1)) / slope**2, 0.95)
+    normal = 2 / (seen.n_items - 1) * (1 + 1 / (k - 1)) / slope**2
+    gain, moved = _shown(rater, item, answered, level, centre)
+    half = slope * seen.alike(r * (1 - r), normal, 0.95, gain, moved / slope)
     assert (result.low, result.high) == pytest.approx(
         (from_log_f(centre - half, k), from_log_f(centre + half, k)), abs=1e-9
     )
     away = slope * seen.if_careless((centre - log_f(seen.attentive * r, k)) / slope, 0.95)
     assert result.bound_if_careless == pytest.approx(from_log_f(centre - away, k), abs=1e-9)
-    wide = alpha(rater, item, value, level, future_raters="careless")
     assert (wide.low, wide.high) == pytest.approx((result.bound_if_careless, result.high), abs=1e-9)
+
+
+def _shown(
+    rater: npt.NDArray[Any], item: npt.NDArray[Any], value: npt.NDArray[Any], level: str, centre: float
+) -> tuple[float, float]:
+    """The gains to count on, and how far log F moves with the log of the levels' variance."""
+    pairs = np.bincount(item)[item] >= 2
+    who, what = (np.unique(codes[pairs], return_inverse=True)[1] for codes in (rater, item))
+    data = (who, what, value[pairs])
+    columns = [data[2] == answer for answer in np.unique(data[2])] if level == "nominal" else [data[2]]
+    levels = level_share(who, what, *(column.astype(float) for column in columns))
+    moved = levels * abs(1 - levels_apart(data) * math.exp(-centre))
+    return 0.35 if level == "nominal" else gain_to_count_on(data), moved
 
 
 def _lost(rater: npt.NDArray[Any], item: npt.NDArray[Any], r: int) -> int:

@@ -55,10 +55,18 @@ def test_an_interval_without_width_is_refused() -> None:
     ],
 )
 def test_raters_are_left_out_where_there_are_three(raters: int, name: str) -> None:
-    rater, item = np.tile(np.arange(raters), 8), np.repeat(np.arange(8), raters)
-    value = (item + (rater == 1) * (item % 3 == 0)) % 4
+    rater, item = np.tile(np.arange(raters), 60), np.repeat(np.arange(60), raters)
+    value = (item + (rater == 1) * (item % 3 == 0)) % 8
     result = alpha(rater, item, value)
     assert result.interval.startswith(name)
+
+
+def test_an_interval_over_all_possible_values_is_refused() -> None:
+    rater, item = np.tile(np.arange(3), 3), np.repeat(np.arange(3), 3)
+    result = alpha(rater, item, [1.3, 0.9, -0.7, -1.3, -0.6, 0.0, -2.3, -0.2, -1.2])
+    assert not result.is_missing
+    assert (result.low, result.high, result.bound_if_careless) == (None, None, None)
+    assert "span nearly all possible values" in str(result.why_no_interval)
 
 
 def test_leave_one_out_needs_three_votes() -> None:

@@ -47,12 +47,20 @@ class LeftOut:
     n_items: float
     n_raters: float
 
-    def alike(self, response: float, normal_items: float, confidence: float) -> float:
-        """For raters like these: four raters with gains of sd .35 and four normal items are added to what was seen."""
+    def alike(
+        self,
+        response: float,
+        normal_items: float,
+        confidence: float,
+        gain: float = 0.35,
+        level_response: float = 0.0,
+    ) -> float:
+        """For raters like these: four raters with these gains and normal levels, and four normal items, join what was seen."""
         free_raters, free_items = self.n_raters - 1, self.n_items - 1
-        usual = 4 * 0.35**2 * response**2 / self.n_raters
+        usual = 4 * gain**2 * response**2 / self.n_raters
         usual = min(usual, self.raters * free_raters / stats.chi2.ppf(0.1, free_raters))
         seen = (1 + 1 / self.n_raters) * max(self.raters - self.ratings, 0.0)
+        usual += 2 / free_raters * level_response**2
         of_raters = (4 * usual + free_raters * seen) / (4 + free_raters)
         of_items = (4 * normal_items + free_items * self.items) / (4 + free_items)
         variance = of_items + of_raters
@@ -71,6 +79,52 @@ class LeftOut:
     def attentive(self) -> float:
         """The share of pairs that are both attentive if three careless raters had joined the panel."""
         return self.n_raters * (self.n_raters - 1) / ((self.n_raters + 3) * (self.n_raters + 2))
+
+
+def gain_to_count_on(data: Triple) -> float:
+    """The upper 90% bound of the standard deviation of gains, slopes on the items' means over their reliability; .35 at most."""
+    rater, item, value = data
+    means = np.bincount(item, value) / np.bincount(item)
+    raters = np.unique(rater)
+    if min(np.bincount(rater)) < 4:
+        return 0.35
+    slopes, left, squares = [], [], 0.0
+    for r in raters:
+        x, y = means[item[rater == r]], value[rater == r]
+        slope, start = np.polyfit(x, y, 1)
+        slopes.append(slope)
+        left.append(((y - start - slope * x) ** 2).sum() / (x.size - 2))
+        squares += ((x - x.mean()) ** 2).sum()
+    per_item = value.size / means.size
+    reliable = 1 - np.mean(left) / per_item * (value.size - raters.size) / squares
+    free = raters.size - 1
+    largest = np.sqrt(np.var(slopes, ddof=1) * free / stats.chi2.ppf(0.1, free))
+    return float(min(0.35, largest / reliable)) if reliable > 0.3 else 0.35
+
+
+def level_share(rater: Any, item: Any, *columns: Any) -> float:
+    """The share of raters' levels in the error of a rating, from the expectations of three sums of squares over the columns."""
+    n = rater.size
+    per_item, per_rater = np.bincount(item), np.bincount(rater)
+    sums = np.zeros(3)
+    for column in columns:
+        y = column - column.mean()
+        for at, (codes, sizes) in enumerate(((item, per_item), (rater, per_rater))):
+            sums[at] += y @ y - (np.bincount(codes, y) ** 2 / sizes).sum()
+        sums[2] += y @ y
+    expected = [
+        [0, n - per_item.size, n - per_item.size],
+        [n - per_rater.size, 0, n - per_rater.size],
+        [n - (per_item**2).sum() / n, n - (per_rater**2).sum() / n, n - 1],
+    ]
+    _, of_raters, residual = np.linalg.solve(expected, sums)
+    return float(max(of_raters / (of_raters + residual), 0.0))
+
+
+def levels_apart(data: Triple) -> float:
+    """The share of the levels' variance by which items' means differ."""
+    rater, item, value = data
+    return float(1 - value.size / (item.max() + 1) * (np.bincount(rater) ** 2).sum() / value.size**2)
 
 
 def log_f(r: float, k: float) -> float:

@@ -11,13 +11,23 @@ import pytest
 from scipy import stats
 
 from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.rater_differences import gain_variance_with_doubt
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import icc, split_half, variance_components
 from heartfelt.stats.reliability.icc import FORMS
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.stats.reliability.vote_ceiling import HalfPanels, fixed_panel_gain
 from heartfelt.stats.reliability.yardsticks import category_counts
-from tests.stats.reliability.ratings import LeftOut, Triple, complete, designs, ragged
+from tests.stats.reliability.ratings import (
+    LeftOut,
+    Triple,
+    complete,
+    designs,
+    gain_to_count_on,
+    level_share,
+    levels_apart,
+    ragged,
+)
 from tests.stats.reliability.ratings import from_log_f as back
 from tests.stats.reliability.ratings import log_f as scaled
 
@@ -161,7 +171,13 @@ def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
     r = float(estimate)
     centre = scaled(r, k)
     normal = 2 / (seen.n_items - 1) * (1 + 1 / (k - 1))
-    half = seen.alike(1 - math.exp(-centre), normal, 0.9)
+    levels = level_share(rater, item, value)
+    moved = {
+        "icc1": levels * (1 - levels_apart((rater, item, value)) * math.exp(-centre)),
+        "icc2": levels * (1 - math.exp(-centre)),
+        "icc3": 0.0,
+    }
+    half = seen.alike(1 - math.exp(-centre), normal, 0.9, gain_to_count_on((rater, item, value)), moved[form])
     away = seen.if_careless(centre - scaled(seen.attentive * r, k), 0.9)
     low, careless = back(centre - half, k), back(centre - away, k)
     if name == "ragged" and form != "icc1":
@@ -177,33 +193,28 @@ def test_icc_bounds_by_leaving_out(name: str, form: str) -> None:
     assert averaged.high == pytest.approx(step * estimate.high / (1 + (step - 1) * estimate.high))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["correlation", "rmse", "mae"])
-def test_ceiling_bounds_by_leaving_out(metric: Literal["correlation", "rmse", "mae"]) -> None:
-    data = designs()["sparse"]
-    rater, item, value = data
-    counts = np.bincount(item)
-    members = np.zeros((counts.size, rater.max() + 1))
-    members[item, rater] = 1 / counts[item]
-    noise = float(np.mean(1 / counts))
-    share = (noise - float((members.mean(axis=0) ** 2).sum())) / noise
-
-    def statistic(r: Any, i: Any, y: Any) -> float:
-        between, within, _, residual = _moments(r, i, y)
-        residual = min(max(residual, 1e-3 * within), within)
-        off = residual + share * (within - residual)
-        return math.log(between / off) if metric == "correlation" else math.log(off)
-
-    v_items, v_raters, v_ratings = _left_out(data, statistic)
-    units = min(counts.size, rater.max() + 1)
-    half = stats.t(units - 1).ppf(0.95) * math.sqrt(v_items + max(v_raters - v_ratings, 0.0))
-    estimate = ceiling(rater, item, value, metric=metric, confidence=0.9).overall
-    square = float(estimate) ** 2
+def test_ceiling_bounds_of_raters_alike(metric: Literal["correlation", "rmse", "mae"]) -> None:
+    """Normal ratings by raters of one gain: the noise as a chi-square, and the noise in the labels' variance."""
+    rng = np.random.default_rng(5)
+    table = rng.normal(size=(40, 1)) + rng.normal(size=(1, 5)) + rng.normal(size=(40, 5))
+    item, rater = (a.ravel() for a in np.indices(table.shape))
+    d = as_ratings(rater, item, table.ravel())
+    left = table - table.mean(0) - table.mean(1, keepdims=True) + table.mean()
+    kurtosis = np.mean(left**4) / np.mean(left**2) ** 2
+    estimate = ceiling(d, metric=metric, confidence=0.9).overall
+    square, free = float(estimate) ** 2, 39 * 4
+    gains, error, unseen = gain_variance_with_doubt(d)
+    rest = (left**2).sum() / free - gains
+    noise = max(kurtosis - 1, 2) / free + error / rest**2
+    labels = 2 * (1 - square**2) / 39 if metric == "correlation" else 0.0
+    df = (noise + labels) ** 2 / (noise**2 / free + labels**2 / 39)
+    half = math.hypot(stats.t(df).ppf(0.95) * math.sqrt(noise + labels), unseen / rest)
     if metric == "correlation":
         low, high = (1 - (1 - square) * math.exp(-by) for by in (-half, half))
     else:
         low, high = square * math.exp(-half), square * math.exp(half)
-    assert [estimate.low, estimate.high] == pytest.approx([math.sqrt(low), math.sqrt(high)], rel=1e-9)
+    assert [estimate.low, estimate.high] == pytest.approx([math.sqrt(low), math.sqrt(high)], rel=1e-6)
 
 
 def test_the_error_ceiling_is_the_noise_of_labels() -> None:
@@ -276,20 +287,20 @@ def test_a_higher_confidence_is_labelled_and_wider(name: str) -> None:
     assert widths[0] < widths[1] < widths[2]
 
 
-def test_three_raters_and_three_items_are_the_fewest_for_a_jackknife() -> None:
+def test_three_raters_and_three_items_are_the_fewest_to_leave_out() -> None:
     few = "fewer than three items or raters are too few to leave one out"
     for items, raters, bounded in ((8, 3, True), (8, 2, False), (3, 8, True), (2, 8, False)):
         data = complete(items + raters, items, raters)
         estimates = [
-            icc(*data, interval="jackknife").icc3,
             variance_components(*data).residual,
-            ceiling(*data).overall,
+            ceiling(*data, metric="rmse").overall,
         ]
         for estimate in estimates:
             if estimate.is_missing:
                 continue
             assert (estimate.low is not None) is bounded, (items, raters)
             assert estimate.why_no_interval == (None if bounded else few)
+    assert icc(*complete(1, 2, 8)).icc3.why_no_interval == few
     assert split_half(*complete(1, 8, 2)).why_no_interval == "2 raters are too few to leave one out"
     assert split_half(*complete(1, 2, 8)).is_missing
     assert not split_half(*complete(1, 3, 8)).is_missing

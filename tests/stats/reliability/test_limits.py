@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import icc, variance_components
-from heartfelt.stats.reliability.icc import NO_ITEMS, _clean, one_way
+from heartfelt.stats.reliability.icc import _clean, one_way
+from heartfelt.stats.reliability.icc_jackknife import NO_ITEMS
 from heartfelt.stats.reliability.number_ceiling import (
     NumberMetric,
     ceiling_from_means,
-    gain_variance,
     perfect_agreement,
 )
 from heartfelt.stats.triples import Floats

@@ -28,10 +28,19 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import percentile
 from heartfelt.stats._paired import same_length
 from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
-from heartfelt.stats.agreement.grouped import Grouped, Prior, duplicate, grouped, is_whole, plain
+from heartfelt.stats.agreement.grouped import (
+    Grouped,
+    Prior,
+    differences_in,
+    duplicate,
+    grouped,
+    is_whole,
+    plain,
+)
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.agreement.sets import SET_DISTANCES, SetDistances, as_sets, prior_sets, set_distances
 from heartfelt.stats.estimate import Estimate, FutureRaters
+from heartfelt.stats.rater_differences import USUAL
 from heartfelt.stats.triples import as_array
 from heartfelt.streams import stream
 
@@ -126,7 +135,8 @@ def _jackknife(
         taken[there],
     )
     per_item = float(ratings.sizes[used].mean())
-    return with_bounds(estimate, spread, plan, per_item=per_item)
+    differences = differences_in(ratings) if plan.resample == "both" else USUAL
+    return with_bounds(estimate, spread, plan, per_item=per_item, differences=differences)
 
 
 def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval, seed: int) -> Estimate:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.stats.agreement.grouped import Grouped, Prior, grouped
+from heartfelt.stats.agreement.grouped import Grouped, Prior, differences_in, grouped
 from heartfelt.stats.agreement.interval import Interval, leave_out, wanted, with_bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, as_array, as_floats, code
@@ -148,8 +148,10 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
         ballots[there],
     )
     # Fleiss' kappa is alpha but for small samples; Gwet's coefficients take chance differently.
-    per_item = float(votes.sizes[votes.sizes >= 2].mean()) if gwet is None else None
-    return with_bounds(estimate, spread, plan, per_item=per_item)
+    if gwet is not None:
+        return with_bounds(estimate, spread, plan)
+    per_item = float(votes.sizes[votes.sizes >= 2].mean())
+    return with_bounds(estimate, spread, plan, per_item=per_item, differences=differences_in(votes))
 
 
 def credit_total(weights: str, scores: Floats) -> float:

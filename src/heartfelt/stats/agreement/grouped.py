@@ -21,7 +21,10 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.stats._paired import same_length
 from heartfelt.stats.categories import Categories, absent, categorise
+from heartfelt.stats.rater_differences import MANY_RATERS, USUAL, RaterDifferences
+from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.triples import Codes, Ints, as_array, as_floats, code
+from heartfelt.stats.two_way_jackknife import differences_of, differences_of_votes
 
 Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
 
@@ -134,6 +137,27 @@ def grouped(
         if i >= 0:
             raise duplicate(names[r], items.names[i])
     return Grouped(start, who, what, names, items.names, kinds, left_out, prior_code, unused)
+
+
+def differences_in(ratings: Grouped) -> RaterDifferences:
+    """What ratings of items with two or more show of how far raters differ; of categories, in their shares alone."""
+    if not ratings.rater.size:
+        return USUAL
+    used = ratings.sizes >= 2
+    item = np.repeat(np.cumsum(used) - 1, ratings.sizes)
+    keep = np.repeat(used, ratings.sizes)
+    if ratings.prior >= 0:
+        keep &= ratings.rater != ratings.prior
+    item, rater, value = item[keep], ratings.rater[keep], ratings.value[keep]
+    people = np.cumsum(np.bincount(rater) > 0) - 1
+    if not item.size or people[-1] >= MANY_RATERS:
+        return USUAL
+    value = value.astype(np.float64)
+    if ratings.categories is None:
+        # On the scale of their spread no square overflows.
+        value = (value - value[0]) / max(float(np.ptp(value)), 1e-300)
+    d = Ratings(people[rater], item, value, range(int(people[-1]) + 1), range(int(item[-1]) + 1))
+    return differences_of(d) if ratings.categories is None else differences_of_votes(d)
 
 
 def duplicate(rater: Any, item: Any) -> InputError:

@@ -8,6 +8,7 @@ leaving out one item, one rater and one rating at a time,
 The last term is what the first two both count: the noise of single ratings. The bounds are taken on a scale
 where the statistic is unbounded (log F for alpha and Fleiss' kappa, inverse hyperbolic tangent for others, logit for shares) with
 Student's t, its degrees of freedom after Satterthwaite from the effective numbers of items and raters.
+What raters' gains and levels usually add comes from ``stats.rater_differences``.
 Coefficients have two intervals, as intraclass correlations have (``stats.two_way_jackknife``): one for raters like
 these, and with ``bound_if_careless`` how low they may be if some future raters are careless. Two raters cannot be left
 out: they are assumed to differ as raters usually do.
@@ -32,6 +33,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats.estimate import Estimate, FutureRaters
+from heartfelt.stats.rater_differences import USUAL, RaterDifferences
 from heartfelt.stats.two_way_jackknife import (
     FOR_ALIKE,
     TwoWaySpread,
@@ -134,10 +136,12 @@ def with_bounds(
     plan: Interval,
     scale: str = "coefficient",
     per_item: float | None = None,
+    differences: RaterDifferences = USUAL,
 ) -> Estimate:
     """Return the estimate with jackknife bounds, or with the reason why it has none.
 
-    A coefficient that is a reliability of single ratings says how many there are ``per_item``.
+    A coefficient that is a reliability of single ratings says how many there are ``per_item``, and what they show of how far
+    raters differ.
     """
     if estimate.value is None:
         return estimate
@@ -153,24 +157,30 @@ def with_bounds(
             name = f"jackknife over items, raters assumed to differ as usual ({why_items_only})"
     elif why_items_only:
         name = f"jackknife over items ({why_items_only})"
-    if not both or estimate.value <= 0:
+    if not both or (per_item is not None and estimate.value <= -1.0 / max(per_item - 1.0, 1e-9)):
         per_item = None
     if not math.isfinite(two_way.variance) or two_way.variance <= 1e-24:
         return estimate.without_interval(
             "leaving out any item or rater changes nothing, which would make an interval without width"
         )
-    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, both, per_item)
+    bounds = _bounds(estimate.value, two_way, plan.confidence, scale, both, per_item, differences)
     if isinstance(bounds, str):
         return estimate.without_interval(bounds)
     low, high, careless = bounds
     bounded = estimate.with_interval(
         low, high, f"{name}, Student's t{f', {FOR_ALIKE}' if both else ''}", plan.confidence
     )
-    return replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
+    return replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters).informative()
 
 
 def _bounds(
-    value: float, spread: TwoWaySpread, confidence: float, scale: str, both: bool, per_item: float | None
+    value: float,
+    spread: TwoWaySpread,
+    confidence: float,
+    scale: str,
+    both: bool,
+    per_item: float | None,
+    differences: RaterDifferences,
 ) -> tuple[float, float, float | None] | str:
     """Bounds on an unbounded scale and, of a coefficient over ``both`` items and raters, the lower one if some are careless."""
     from scipy.special import expit, logit
@@ -187,15 +197,16 @@ def _bounds(
     def back(z: float) -> float:
         return low + width * float(expit(z)) if per_item is None else from_log_f(z, per_item)
 
-    slope, normal_items = width / ((value - low) * (high - value)), None
+    slope, normal_items, levels = width / ((value - low) * (high - value)), None, 0.0
     if per_item is not None:
         slope = per_item / ((1.0 - value) * (1.0 + (per_item - 1.0) * value))
         normal_items = normal_log_f(spread.item_count, per_item) / slope**2
-    centre = to(value)
+        levels = differences.in_one_way(to(value)) / slope
+    centre, response = to(value), max(value, 0.0) * (1.0 - value)
     half, careless = half_width(spread.variance, spread.df, confidence) * slope, None
     if both:
         distance = centre - to(attentive_pairs(spread.rater_count) * value) if value > 0 else 0.0
         away = spread.reach_if_careless(distance / slope, confidence) * slope
-        half = spread.reach_alike(max(value, 0.0) * (1.0 - value), confidence, normal_items) * slope
+        half = spread.reach_alike(response, confidence, normal_items, differences.gain, levels) * slope
         careless = back(centre - max(away, half))
     return back(centre - half), back(centre + half), careless

@@ -40,11 +40,11 @@ from heartfelt.stats.triples import Floats, Ids, Ints, Values
 from heartfelt.stats.two_way_jackknife import (
     FOR_ALIKE,
     NAME,
-    USUAL_GAIN,
     Sums,
     TwoWaySpread,
     attentive_pairs,
     careless_share,
+    differences_of,
     from_log_f,
     half_width,
     log_ratio,
@@ -194,9 +194,10 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
     items, raters = spreads[0].item_count, spreads[0].rater_count
     attentive = attentive_pairs(raters)
     worse = residual + (1.0 - attentive) * item + careless_share(raters) * total
-    # What raters' gains usually do: they scale the items, and their spread is part of the residual.
-    gains = (2.0 * USUAL_GAIN * item / (item + noise)) ** 2 / raters
-    spread_of_gains = 2.0 / max(raters - 1.0, 1.0) * (USUAL_GAIN**2 * item / residual) ** 2
+    # What raters' gains do: they scale the items, and their spread is part of the residual.
+    differences = differences_of(d)
+    gains = (2.0 * differences.gain * item / (item + noise)) ** 2 / raters
+    spread_of_gains = 2.0 / max(raters - 1.0, 1.0) * (differences.gain**2 * item / residual) ** 2
     noise_variance, df = spreads[2].alike(spread_of_gains)
     least = spreads[2].items + spread_of_gains
     reach_item, reach_residual = (
@@ -224,19 +225,35 @@ def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[s
             *_sum((rater, of_rater), (residual, of_residual)),
             _sum((rater, of_rater), (residual, if_careless[1]))[1],
         ),
-        "item_share": share_bounds(item / total, n, spreads[3], confidence, attentive, 0.0),
+        "item_share": share_bounds(
+            item / total,
+            n,
+            spreads[3],
+            confidence,
+            floor=0.0,
+            gain=differences.gain,
+            level_response=differences.in_agreement(on_log_f(item / total, n)),
+        ),
         "rater_share": (*_rater_share(rater / total, m, _at_least(spreads[4]), confidence), None),
         "residual_share": (*residual_share(of_item, of_residual), residual_share(*if_careless)[1]),
     }
 
 
 def share_bounds(
-    share: float, k: float, spread: TwoWaySpread, confidence: float, attentive: float, floor: float
+    share: float,
+    k: float,
+    spread: TwoWaySpread,
+    confidence: float,
+    *,
+    floor: float,
+    gain: float,
+    level_response: float,
 ) -> Reach:
-    """Bounds of the items' share on the log F scale of k ratings; unseen careless raters leave ``attentive`` of it."""
+    """Bounds of the items' share on the log F scale of k ratings, no lower than ``floor``."""
     centre = on_log_f(share, k)
-    unseen = on_log_f(attentive * share, k) if share > 0 else centre
-    half = spread.reach_alike(max(-math.expm1(-centre), 0.0), confidence, normal_log_f(spread.item_count, k))
+    unseen = on_log_f(attentive_pairs(spread.rater_count) * share, k) if share > 0 else centre
+    normal = normal_log_f(spread.item_count, k)
+    half = spread.reach_alike(max(-math.expm1(-centre), 0.0), confidence, normal, gain, level_response)
     away = max(spread.reach_if_careless(centre - unseen, confidence), half)
     low, careless = (max(min(from_log_f(centre - reach, k), share), floor) for reach in (half, away))
     return low, max(from_log_f(centre + half, k), share), careless

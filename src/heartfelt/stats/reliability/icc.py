@@ -16,8 +16,8 @@ McCulloch, 1992, chapter 3).
 
 Intervals are two-way jackknives on the log F scale, the same on complete and incomplete data, for raters like
 these, who may differ in level and gain; ``bound_if_careless`` is how low the value may be if some future raters
-are careless, and ``future_raters="careless"`` widens the interval to it (``stats.two_way_jackknife``). With two
-raters, who cannot be left out, "auto" gives what ``"model"`` gives. ``interval="f"`` asks for what R's
+are careless, and ``future_raters="careless"`` widens the interval to it (``reliability.icc_jackknife``).
+``interval="f"`` asks for what R's
 psych and most textbooks give on complete data: the F intervals of Shrout & Fleiss (1979) and McGraw & Wong
 (1996), with Satterthwaite's degrees of freedom for icc2; for icc1 with unequal counts Wald's exact F (Wald
 1940; Searle, Casella & McCulloch 1992, 3.8). ``interval="model"`` adds profile likelihood (above 600 raters
@@ -39,21 +39,10 @@ from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate, FutureRaters, check_future_raters
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import spearman_brown as sb
-from heartfelt.stats.reliability.components import QUANTITIES, share_bounds
+from heartfelt.stats.reliability.components import QUANTITIES
 from heartfelt.stats.reliability.crossed import REML, Interval, Quantity, fit_crossed
+from heartfelt.stats.reliability.icc_jackknife import NO_ERROR, jackknifed
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
-from heartfelt.stats.two_way_jackknife import (
-    FOR_ALIKE,
-    NAME,
-    MomentJackknife,
-    Sums,
-    TwoWaySpread,
-    attentive_pairs,
-    log_f,
-    log_ratio,
-    moment_components,
-    moment_jackknife,
-)
 
 Form: TypeAlias = Literal["icc1", "icc2", "icc3"]
 IccInterval: TypeAlias = Literal["auto", "jackknife", "f", "model"]
@@ -68,9 +57,6 @@ NAMES = {
     "icc3k": "ICC(3,k) = ICC(C,k)",
 }
 CONSISTENCY = Quantity((1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
-LEVEL_ROUNDS = 20
-NO_ERROR = "there is no error variance, so the F ratio is infinite"
-NO_ITEMS = "the items differ less than chance allows, so the F ratio is at zero"
 NOT_COMPLETE = "the F interval of a two-way form needs every rater to have rated every item"
 
 
@@ -143,8 +129,8 @@ def icc(
 ) -> Icc:
     """Intraclass correlations of ratings in parallel columns; any rating may be missing, none repeated.
 
-    ``interval``: "auto" is the jackknife, with two raters the "model"; "f" and "model" ask for intervals that assume
-    raters of equal quality. ``future_raters``: "careless" widens the jackknife to ``bound_if_careless``.
+    ``interval``: "auto" is the jackknife; "f" and "model" ask for intervals that assume raters of equal quality.
+    ``future_raters``: "careless" widens the jackknife to ``bound_if_careless``.
     """
     _bounds.check_confidence(confidence)
     check_future_raters(future_raters)
@@ -159,20 +145,20 @@ def icc(
     if why is not None:
         gone = {form: Estimate.missing(why, NAMES[form], d.counts) for form in FORMS}
         return Icc(**gone, k=k, complete=d.complete)
-    if interval == "auto" and len(d.raters) < 3:
-        interval = "model"
     table = one_way(d)
     averaged = float(k or (len(d.raters) if d.complete else table.n0))
     singles = [_one_way_icc(table, d, confidence), *_two_way_iccs(table, d, confidence, interval, seed)]
-    if interval in ("auto", "jackknife"):
-        singles = [
-            e.for_future_raters(future_raters) for e in _jackknifed(singles, d, table.n0, confidence, seed)
-        ]
+    by_jackknife = interval in ("auto", "jackknife")
+    if by_jackknife:
+        bounded = jackknifed(singles, d, table.n0, confidence, seed)
+        singles = [e.for_future_raters(future_raters) for e in bounded]
     forms: dict[str, Estimate] = {}
     for form, single in zip(SINGLES, singles, strict=True):
         forms[form] = replace(single, method=f"{NAMES[form]}, {single.method}")
         method = f"{NAMES[form + 'k']}, {single.method}, k = {averaged:.6g}"
-        forms[form + "k"] = sb.stepped(single, averaged, method, exact=not single.interval.startswith(NAME))
+        forms[form + "k"] = sb.stepped(single, averaged, method, exact=not by_jackknife)
+    if by_jackknife:
+        forms = {form: e.informative() for form, e in forms.items()}
     return Icc(k=averaged, complete=d.complete, **forms)
 
 
@@ -186,57 +172,6 @@ def _why_none(d: Ratings) -> str | None:
     if d.per_item.max() == 1:
         return "no item has two ratings"
     return "all ratings are equal" if float(np.ptp(d.value)) == 0.0 else None
-
-
-def _jackknifed(
-    singles: list[Estimate], d: Ratings, k: float, confidence: float, seed: int
-) -> list[Estimate]:
-    """The single-rating forms with two-way jackknife intervals on the log F scale."""
-    jackknife = moment_jackknife(d)
-    why = jackknife.why_unsteady()
-    if why is not None:
-        return [e.without_interval(NO_ERROR if e.why_no_interval == NO_ERROR else why) for e in singles]
-
-    def statistics(sums: Sums) -> list[Floats]:
-        of_item, _, residual, error = moment_components(sums)
-        return [log_f(sums), log_ratio(of_item, error, k), log_ratio(of_item, residual, k)]
-
-    spreads, floors = jackknife.spreads(statistics), (-np.inf, -np.inf, -np.inf)
-    if not d.complete:
-        # REML never gives a negative share, and of incomplete data it knows consistency better than moments do: those of
-        # ratings less their raters' levels come close.
-        floors = (-np.inf, 0.0, 0.0)
-        spreads[2] = MomentJackknife(_without_levels(d, seed)).spreads(lambda sums: [log_f(sums)])[0]
-    return [_on_log_f(*parts, k, confidence) for parts in zip(singles, spreads, floors, strict=True)]
-
-
-def _without_levels(d: Ratings, seed: int) -> Ratings:
-    """The ratings less their raters' levels, as the crossed model predicts them."""
-    fit = fit_crossed(d, seed=seed)
-    if isinstance(fit, str):
-        return d
-    item, rater, residual = (float(v) for v in fit.variances)
-    if min(item, rater, residual) <= 0.0:
-        return d
-    value, level = d.value - float(d.value.mean()), np.zeros(len(d.raters))
-    for _ in range(LEVEL_ROUNDS):
-        shared = np.bincount(d.item, value - level[d.rater]) / (d.per_item + residual / item)
-        level = np.bincount(d.rater, value - shared[d.item]) / (d.per_rater + residual / rater)
-    return replace(d, value=d.value - level[d.rater])
-
-
-def _on_log_f(e: Estimate, spread: TwoWaySpread, floor: float, k: float, confidence: float) -> Estimate:
-    if e.value is None:
-        return e
-    if e.value >= 1.0 - 1e-12:
-        return e.without_interval(NO_ERROR)
-    if 1.0 + k * e.value / (1.0 - e.value) <= 1e-6:
-        return e.without_interval(NO_ITEMS)
-    low, high, careless = share_bounds(
-        e.value, k, spread, confidence, attentive_pairs(spread.rater_count), floor
-    )
-    bounded = e.with_interval(low, high, f"{NAME}, log F, {FOR_ALIKE}", confidence)
-    return replace(bounded, bound_if_careless=careless)
 
 
 def one_way(d: Ratings) -> OneWay:

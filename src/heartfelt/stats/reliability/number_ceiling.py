@@ -11,7 +11,8 @@ everywhere they stretch all labels alike and are no noise, although the crossed 
 
 With v the items' variance and that noise, the expected correlation is at most sqrt(v / (v + noise)), the root
 mean square error at least sqrt(noise) and, for normal noise, the mean absolute error at least sqrt(2 / pi)
-times the mean standard error. Intervals: two-way jackknife on the log scale.
+times the mean standard error. Intervals are for the labels of these items by these raters: only the noise of the ratings is
+random.
 
 *From published means*: with every item's mean, spread s_i and count, single ratings are not needed; a mean is
 off by a variance of s_i^2 / n_i. What raters' levels add to all labels alike cannot be seen in means and is
@@ -32,21 +33,15 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.rater_differences import gain_variance, gain_variance_with_doubt
 from heartfelt.stats.ratings import Ratings
-from heartfelt.stats.reliability.crossed import EXACT, Quantity, fit_crossed
+from heartfelt.stats.reliability.crossed import EXACT, CrossedFit, Quantity, fit_crossed
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.stats.two_way_jackknife import (
-    NAME,
-    TOO_FEW,
-    MomentJackknife,
-    Sums,
-    half_width,
-    jackknife_variance,
-    moment_jackknife,
-)
+from heartfelt.stats.two_way_jackknife import TOO_FEW, half_width, jackknife_variance
 
 NumberMetric: TypeAlias = Literal["correlation", "rmse", "mae"]
 EQUAL = 1e-10
+FOR_THESE = "chi-square of the noise, log scale, for these items and raters"
 
 
 def level_noise(d: Ratings, cells: Ints | None) -> float:
@@ -58,26 +53,6 @@ def level_noise(d: Ratings, cells: Ints | None) -> float:
     mean = np.bincount(place, part)
     shared = float((size[key // len(d.raters)] * mean**2).sum()) / len(d.items)
     return max(float(np.mean(1.0 / d.per_item)) - shared, 0.0)
-
-
-def gain_variance(d: Ratings) -> float:
-    """The part of the residual variance that is due to raters' different gains.
-
-    Each rater's ratings are regressed on the items' means; the spread of the slopes beyond their standard
-    errors, times the variance of the means.
-    """
-    n, count = d.per_rater.astype(np.float64), len(d.raters)
-    if count < 3 or n.min() < 4:
-        return 0.0
-    x, y = d.item_means[d.item], d.value
-    x, y = (column - (np.bincount(d.rater, column, minlength=count) / n)[d.rater] for column in (x, y))
-    xx = np.bincount(d.rater, x * x, minlength=count)
-    if float(xx.min()) <= 0.0:
-        return 0.0
-    slope = np.bincount(d.rater, x * y, minlength=count) / xx
-    left = np.bincount(d.rater, (y - slope[d.rater] * x) ** 2, minlength=count) / (n - 2.0)
-    beyond = float(slope.var(ddof=1)) - float(np.mean(left / xx))
-    return max(beyond, 0.0) * float(xx.sum() / n.sum())
 
 
 def number_ceiling(
@@ -108,36 +83,50 @@ def number_ceiling(
     variances[2] -= min((1.0 - levels / noise) * gain_variance(d), 0.9 * variances[2])
     value = quantity.value(variances)
     plain = Estimate(float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts)
-    jackknife = moment_jackknife(d) if cells is None else MomentJackknife(d, cells)
-    if jackknife.units < 3:
+    blocks = 1 if cells is None else int(cells.max(initial=0)) + 1
+    if min(len(d.items) - blocks + 1, len(d.raters)) < 3:
         return plain.without_interval(TOO_FEW)
-    (spread,) = jackknife.spreads(lambda sums: [_log_noise(sums, metric, levels / noise, cells is None)])
     # A bound beyond e^300 is no bound; larger powers would overflow.
-    half = min(half_width(spread.plain_variance, jackknife.units - 1, confidence), 300.0)
+    half = min(_log_reach(d, blocks, fit, levels / noise, value, metric, confidence), 300.0)
     ends = value * np.exp([-half, half])
     if metric == "correlation":
         ends = np.maximum(1.0 - (1.0 - value) * np.exp([half, -half]), 0.0)
     low, high = np.sqrt(ends).tolist()
-    return plain.with_interval(low, high, f"{NAME}, log scale", confidence)
+    bounded = plain.with_interval(low, high, FOR_THESE, confidence)
+    return bounded.informative() if metric == "correlation" else bounded
 
 
-def _log_noise(sums: Sums, metric: NumberMetric, share: float, overall: bool) -> Floats:
-    """Log noise of labels, or log ratio of the labels' mean square to it; ``share`` of raters' levels is noise."""
-    ratings, items = sums[:, 0], sums[:, 1]
-    within_items = (sums[:, 3] - sums[:, 4]) / np.maximum(ratings - items, 1.0)
-    noise = within_items
-    if share <= 0.999:
-        grand = sums[:, 5] if overall else 0.0
-        within_raters = (sums[:, 3] - sums[:, 7]) / np.maximum(ratings - sums[:, 6], 1.0)
-        a, b = ratings - sums[:, 8] / ratings, ratings - sums[:, 9] / ratings
-        residual = (within_raters * a + within_items * b - (sums[:, 3] - grand)) / (a + b - ratings + 1.0)
-        residual = np.clip(residual, 1e-3 * within_items, within_items)
-        noise = residual + share * (within_items - residual)
-    noise = np.maximum(noise, 1e-300)
-    if metric != "correlation":
-        return np.log(noise)
-    between = (sums[:, 4] - sums[:, 5]) / np.maximum(items - sums[:, 2], 1.0)
-    return np.log(np.maximum(between, 1e-12 * noise) / noise)
+def _log_reach(
+    d: Ratings,
+    blocks: int,
+    fit: CrossedFit,
+    level_share: float,
+    value: float,
+    metric: NumberMetric,
+    confidence: float,
+) -> float:
+    """How far the log of the noise, or of the labels' variance over it, may be off for these items and raters.
+
+    The noise is known as well as a chi-square of the residuals, by their own kurtosis where that is more than the normal's. Of
+    the labels' variance only the noise in it is random. The gains taken off the residual may err on the low side.
+    """
+    free = max(d.size - len(d.items) - (0 if fit.merged == 1 else len(d.raters) - 1), 1)
+    left = d.value - d.item_means[d.item]
+    left = left - (np.bincount(d.rater, left) / d.per_rater)[d.rater] if d.complete else left
+    squares = left * left
+    kurtosis = float(squares.var() / squares.mean() ** 2)
+    residual = max(float(fit.variances[2]), 1e-300)
+    shared = 1.0 - level_share
+    gains, error, unseen = gain_variance_with_doubt(d)
+    rest = residual - min(shared * gains, 0.9 * residual)
+    in_levels = level_share * float(fit.variances[1])
+    in_levels = in_levels / (in_levels + rest)
+    items = max(len(d.items) - blocks, 1)
+    of_noise = max(kurtosis, 2.0) / free + shared**2 * error / rest**2 + 2.0 * in_levels**2 / items
+    of_labels = 2.0 * (1.0 - value**2) / items if metric == "correlation" else 0.0
+    variance = of_noise + of_labels
+    df = variance**2 / (of_noise**2 / free + of_labels**2 / items)
+    return math.hypot(half_width(variance, df, confidence), min(shared * unseen / rest, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +217,8 @@ def ceiling_from_means(
     low, high = (value * np.exp([-half, half])).tolist()
     if correlation:
         low, high = (math.sqrt(max(1.0 - 1.0 / end, 0.0)) for end in (low, high))
-    return plain.with_interval(low, high, "jackknife over items, log scale", confidence)
+    bounded = plain.with_interval(low, high, "jackknife over items, log scale", confidence)
+    return bounded.informative() if correlation else bounded
 
 
 def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, Floats]:

@@ -28,6 +28,7 @@ from heartfelt.stats.two_way_jackknife import (
     NAME,
     TwoWaySpread,
     attentive_pairs,
+    differences_of,
     effective,
     jackknife_variance,
 )
@@ -90,7 +91,7 @@ def split_half(
         stepped_bound(low, step, full), stepped_up(high, step), f"{NAME}, Fisher z, {FOR_ALIKE}", confidence
     )
     made = replace(bounded, bound_if_careless=stepped_bound(careless, step, full))
-    return made.for_future_raters(future_raters)
+    return made.for_future_raters(future_raters).informative()
 
 
 def length_factor(per_item: Ints) -> float:
@@ -120,6 +121,7 @@ def _z_bounds(
     spread = TwoWaySpread(of_items, of_raters, of_ratings, item_count, rater_count)
     z = float(np.arctanh(r))
     unseen = float(np.arctanh(attentive_pairs(rater_count) * max(r, 0.0)))
-    half = spread.reach_alike(max(r, 0.0) / (1.0 + r), confidence)
+    differences, response = differences_of(d), max(r, 0.0) / (1.0 + r)
+    half = spread.reach_alike(response, confidence, None, differences.gain, differences.levels * response)
     careless = max(spread.reach_if_careless(max(z - unseen, 0.0) if r > 0 else 0.0, confidence), half)
     return z - half, z + half, z - careless
