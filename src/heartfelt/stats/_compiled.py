@@ -2,7 +2,7 @@
 
 Compiling a loop takes from .1 to several seconds on the first run on a machine, and even loading numba takes half a
 second; a loop over a few hundred ratings takes Python milliseconds. So the first small calls of a process are interpreted, and a
-loop that is called again and again, as in a simulation, is compiled once that pays. The choice depends on the sizes of the
+loop that is called again and again, as in a simulation, or with a large input, is compiled once that pays. The choice depends on the sizes of the
 arguments so far, never on time or on what other runs have compiled, so that the same program gives the same numbers every
 time. The two forms agree to rounding. With ``HEARTFELT_COMPILE=1`` every loop is compiled at its first call.
 """
@@ -71,6 +71,8 @@ class Kernel:
             if size < self.interpret_below:
                 self._interpreted_so_far += size
                 return self.interpreted(*args)
+            # What a large call has compiled serves small ones from then on.
+            self._interpreted_so_far = self.interpret_in_all
         return self.compiled(*args)
 
     def interpreted(self, *args: Any) -> Any:

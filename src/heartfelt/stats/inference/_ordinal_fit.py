@@ -16,6 +16,7 @@ The observed information is the forward difference of the exact gradient.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,9 +31,10 @@ Information = Literal["observed", "mode"]
 _INNER_STEPS = 60
 _OUTER_STEPS = 120
 _INNER_PRECISION = 1e-12
+_SLOW = 0.05
 _DIFFERENCE = 1e-5
 # Of the expected rise of the likelihood; one Newton step follows.
-_OUTER_PRECISION: dict[Information, float] = {"observed": 1e-9, "mode": 1e-5}
+_OUTER_PRECISION: dict[Information, float] = {"observed": 1e-9, "mode": 1e-7}
 # A rise below this is lost in rounding.
 _ROUNDING = 1e-6
 _SMALLEST_SD = 1e-3
@@ -77,16 +79,34 @@ class OrdinalLikelihood:
         self.size = self.fixed + len(self.effects.names)
         self._scale = math.sqrt(LATENT_VARIANCE[link])
 
-    def start(self) -> Floats:
-        """Thresholds at the shares of the categories, no fixed effects, and middling standard deviations."""
+    def start(self, variances: Mapping[str, float] | None = None) -> Floats:
+        """Thresholds at the shares of the categories, and fixed effects and standard deviations as in a linear model.
+
+        ``variances`` are that model's, the residual's included; without them standard deviations are middling and
+        fixed effects none.
+        """
         from scipy.special import logit, ndtri
 
         shares = np.cumsum(np.bincount(self.category, minlength=self.cuts + 1))[:-1] / self.category.size
         thresholds = logit(shares) if self._scale > 1 else ndtri(shares)
-        groupings = len(self.effects.names)
-        log_sd = np.full(groupings, math.log(0.4 * self._scale))
-        spread = math.sqrt(1 + 0.16 * groupings)
-        return np.concatenate([thresholds * spread, np.zeros(self.columns.shape[1]), log_sd])
+        names, beta = self.effects.names, np.zeros(self.columns.shape[1])
+        ratios = np.full(len(names), 0.16)
+        if variances is not None and variances["residual"] > 0:
+            residual = variances["residual"]
+            ratios = np.array([max(variances[name] / residual, 0.5 * _SMALL_SD**2) for name in names])
+            columns = np.column_stack([np.ones(self.category.size), self.columns])
+            slopes = np.linalg.lstsq(columns, self.category.astype(np.float64), rcond=None)[0][1:]
+            left = self.category.var() - (self.columns @ slopes).var()
+            beta = slopes * self._scale * math.sqrt((1 + ratios.sum()) / max(left, 1e-300))
+        shift = self.columns @ beta
+        spread = math.sqrt(1 + ratios.sum() + shift.var() / self._scale**2)
+        log_sd = np.log(np.sqrt(ratios) * self._scale)
+        return np.concatenate([thresholds * spread + shift.mean(), beta, log_sd])
+
+    def start_after(self, larger: OrdinalLikelihood, best: LaplaceStep) -> Floats:
+        """The parameters of a model with one more grouping, without that grouping's."""
+        log_sd = dict(zip(larger.effects.names, best.parameters[larger.fixed :], strict=True))
+        return np.append(best.parameters[: self.fixed], [log_sd[name] for name in self.effects.names])
 
     def _sd(self, parameters: Floats) -> Floats:
         return self.effects.standard_deviations(np.exp(parameters[self.fixed :]))
@@ -95,8 +115,13 @@ class OrdinalLikelihood:
         cuts = np.concatenate([[-np.inf], parameters[: self.cuts], [np.inf]])
         return self.link(cuts[self.category + 1] - predictor, cuts[self.category] - predictor)
 
-    def at(self, parameters: Floats, mode: Floats | None = None) -> LaplaceStep | None:
-        """The likelihood, from a first guess of the mode; None where thresholds do not increase."""
+    def at(
+        self, parameters: Floats, mode: Floats | None = None, factor: Factor | None = None
+    ) -> LaplaceStep | None:
+        """The likelihood, from a first guess of the mode; None where thresholds do not increase.
+
+        ``factor`` is one at parameters nearby.
+        """
         if not np.all(np.diff(parameters[: self.cuts]) > 1e-10) or np.any(np.abs(parameters) > 1e3):
             return None
         sd = self._sd(parameters)
@@ -106,12 +131,14 @@ class OrdinalLikelihood:
         value = float(derivatives.log_p.sum() - 0.5 * u @ u)
         if not math.isfinite(value):
             return None if mode is None else self.at(parameters)
+        last = math.inf
         for _ in range(_INNER_STEPS):
-            factor = self.effects.factor(derivatives.weight, sd)
+            current = factor is None
+            factor = factor or self.effects.factor(derivatives.weight, sd)
             slope = self.effects.gather(derivatives.slope, sd) - u
             step = self.effects.solve(factor, slope[:, None])[:, 0]
             decrement = float(slope @ step)
-            if decrement < _INNER_PRECISION:
+            if current and decrement < _INNER_PRECISION:
                 u = u + step
                 derivatives = self._derivatives(parameters, fixed + self.effects.predictor(u, sd))
                 value = float(derivatives.log_p.sum() - 0.5 * u @ u)
@@ -125,6 +152,10 @@ class OrdinalLikelihood:
                     break
                 length *= 0.5
             u, value, derivatives = trial, new, next_derivatives
+            # A factorisation serves while steps with it shrink fast; the last step has one at the mode.
+            if decrement < _INNER_PRECISION or decrement > _SLOW * last:
+                factor = None
+            last = decrement
         raise NoMaximumError("the mode of the random effects was not found")
 
     def _finished(
@@ -227,7 +258,7 @@ class OrdinalLikelihood:
         """The first point along a direction, at ever shorter steps, where the likelihood rises enough; None if none."""
         length = min(1.0, 2.0 / max(float(np.abs(direction).max()), 1e-300))
         while length > 1e-10:
-            candidate = self.at(best.parameters + length * direction, best.mode)
+            candidate = self.at(best.parameters + length * direction, best.mode, best.factor)
             if (
                 candidate is not None
                 and candidate.log_likelihood >= best.log_likelihood + 1e-4 * length * decrement
@@ -301,7 +332,7 @@ class OrdinalLikelihood:
             parameters = best.parameters.copy()
             parameters[index] += _DIFFERENCE
             guess = best.mode + _DIFFERENCE * moved[:, index] if index < self.fixed else best.mode
-            shifted = self.at(parameters, guess)
+            shifted = self.at(parameters, guess, best.factor)
             if shifted is None:
                 raise NoMaximumError("two thresholds cannot be separated")
             row = (best.gradient - shifted.gradient) / _DIFFERENCE
@@ -315,7 +346,7 @@ class OrdinalLikelihood:
         return self._polished(best, np.asarray(np.linalg.inv(hessian), np.float64), tuple(tilt))
 
     def _polished(self, best: LaplaceStep, covariance: Floats, tilt: tuple[Floats, ...]) -> OrdinalFit:
-        final = self.at(best.parameters + covariance @ best.gradient, best.mode)
+        final = self.at(best.parameters + covariance @ best.gradient, best.mode, best.factor)
         if final is None or final.log_likelihood < best.log_likelihood:
             final = best
         return OrdinalFit(
