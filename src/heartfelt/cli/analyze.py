@@ -8,7 +8,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from heartfelt.cli.command import Format, Layout, Map, Out, Policy, Source, app, progress_bar, read_parts, say
+from heartfelt.cli.command import (
+    Format,
+    Layout,
+    Map,
+    Out,
+    Policy,
+    Source,
+    app,
+    note,
+    progress_bar,
+    read_parts,
+    say,
+)
 
 
 @app.command()
@@ -57,6 +69,7 @@ def analyze(
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
     from heartfelt.analysis import AnalyzeOptions
     from heartfelt.analysis import analyze as run
+    from heartfelt.analysis.duration import time_estimate
     from heartfelt.analysis.preregistration import find_preregistration
     from heartfelt.files import TemporaryFolder, must_be_free, whole_folder
     from heartfelt.report import write_analysis
@@ -74,6 +87,9 @@ def analyze(
     )
     with progress_bar(f"reading {source}") as report:
         snapshots = read_parts(source, format, map, as_, report)
+        estimate = time_estimate(sum(snapshot.counts["ratings"] for snapshot in snapshots))
+        if estimate is not None:
+            note(estimate)
         # What cannot be written fails before the analysis, and before ``out`` is there.
         published = TemporaryFolder()
         if as_ is not None:

@@ -2,9 +2,9 @@
 
 Compiling a loop takes from .1 to several seconds on the first run on a machine, and even loading numba takes half a
 second; a loop over a few hundred ratings takes Python milliseconds. So the first small calls of a process are interpreted, and a
-loop that is called again and again, as in a simulation, or with a large input, is compiled once that pays. The choice depends on the sizes of the
-arguments so far, never on time or on what other runs have compiled, so that the same program gives the same numbers every
-time. The two forms agree to rounding. With ``HEARTFELT_COMPILE=1`` every loop is compiled at its first call.
+loop that is called with a large input, or again and again, as in a simulation, is compiled from then on. The choice depends on
+the sizes of the arguments so far, never on time or on what other runs have compiled, so that the same program gives the same
+numbers every time. The two forms agree to rounding. With ``HEARTFELT_COMPILE=1`` every loop is compiled at its first call.
 """
 
 from __future__ import annotations
