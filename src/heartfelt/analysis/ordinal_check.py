@@ -94,7 +94,6 @@ def _check(question: QuestionData, row: MixedEffect, values: int, pairs: list[Pa
         random,
         most_work=MOST_WORK,
         information="mode",
-        start={name: float(variance) for name, variance in row.variances.items()},
     )
     effect = fitted.effect("system")
     missing = fitted.why_missing or effect.why_missing

@@ -16,7 +16,6 @@ The observed information is the forward difference of the exact gradient.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,7 +33,7 @@ _INNER_PRECISION = 1e-12
 _SLOW = 0.05
 _DIFFERENCE = 1e-5
 # Of the expected rise of the likelihood; one Newton step follows.
-_OUTER_PRECISION: dict[Information, float] = {"observed": 1e-9, "mode": 1e-7}
+_OUTER_PRECISION = 1e-9
 # A rise below this is lost in rounding.
 _ROUNDING = 1e-6
 _SMALLEST_SD = 1e-3
@@ -79,25 +78,21 @@ class OrdinalLikelihood:
         self.size = self.fixed + len(self.effects.names)
         self._scale = math.sqrt(LATENT_VARIANCE[link])
 
-    def start(self, variances: Mapping[str, float] | None = None) -> Floats:
-        """Thresholds at the shares of the categories, and fixed effects and standard deviations as in a linear model.
-
-        ``variances`` are that model's, the residual's included; without them standard deviations are middling and
-        fixed effects none.
+    def start(self) -> Floats:
+        """Thresholds at the shares of the categories, fixed effects and standard deviations as in a linear model of the
+        categories' ranks, by moments.
         """
         from scipy.special import logit, ndtri
 
         shares = np.cumsum(np.bincount(self.category, minlength=self.cuts + 1))[:-1] / self.category.size
         thresholds = logit(shares) if self._scale > 1 else ndtri(shares)
-        names, beta = self.effects.names, np.zeros(self.columns.shape[1])
-        ratios = np.full(len(names), 0.16)
-        if variances is not None and variances["residual"] > 0:
-            residual = variances["residual"]
-            ratios = np.array([max(variances[name] / residual, 0.5 * _SMALL_SD**2) for name in names])
-            columns = np.column_stack([np.ones(self.category.size), self.columns])
-            slopes = np.linalg.lstsq(columns, self.category.astype(np.float64), rcond=None)[0][1:]
-            left = self.category.var() - (self.columns @ slopes).var()
-            beta = slopes * self._scale * math.sqrt((1 + ratios.sum()) / max(left, 1e-300))
+        ranks = self.category - self.category.mean()
+        centred = self.columns - self.columns.mean(axis=0)
+        slopes = np.linalg.lstsq(centred, ranks, rcond=None)[0]
+        left = ranks - centred @ slopes
+        ratios, residual = self.effects.variance_ratios(left)
+        ratios = np.maximum(ratios, 0.5 * _SMALL_SD**2)
+        beta = slopes * self._scale / math.sqrt(residual)
         shift = self.columns @ beta
         spread = math.sqrt(1 + ratios.sum() + shift.var() / self._scale**2)
         log_sd = np.log(np.sqrt(ratios) * self._scale)
@@ -226,9 +221,8 @@ class OrdinalLikelihood:
         moved = self.effects.solve(step.factor, side)
         return information - side.T @ moved, moved
 
-    def maximise(self, start: Floats, information: Information = "observed") -> LaplaceStep:
+    def maximise(self, start: Floats) -> LaplaceStep:
         """Quasi-Newton steps to the maximum; they end early where a standard deviation vanishes (see ``vanished``)."""
-        precision = _OUTER_PRECISION[information]
         best = self.at(start)
         if best is None:
             raise NoMaximumError("the likelihood is not finite at its start")
@@ -236,7 +230,7 @@ class OrdinalLikelihood:
         for _ in range(_OUTER_STEPS):
             direction = inverse @ best.gradient
             decrement = float(best.gradient @ direction)
-            if decrement < precision or self.vanished(best) is not None:
+            if decrement < _OUTER_PRECISION or self.vanished(best) is not None:
                 return self._without_tiny(best)
             candidate = self._along(best, direction, decrement)
             if candidate is None:

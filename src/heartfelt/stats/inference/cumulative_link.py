@@ -172,14 +172,12 @@ def cumulative_link_model(
     confidence: float = 0.95,
     most_work: float = MOST_WORK,
     information: Information = "observed",
-    start: Mapping[str, float] | None = None,
 ) -> CumulativeLinkResult:
     """Fit ordered categories by fixed effects and up to three random intercepts, crossed or nested.
 
     ``most_work`` bounds the multiplications of one factorisation, of which a fit takes about a hundred; beyond it the
     model is refused. ``information="mode"`` saves most of them: standard errors leave out the curvature of the
-    Laplace term in the coefficients, which makes them 0 to 3% too small. ``start`` are the variances of a linear model of
-    the same ratings, its residual's included, from where the search is shorter.
+    Laplace term in the coefficients, which makes them 0 to 3% too small.
     """
     _bounds.check_confidence(confidence)
     random = random or {}
@@ -199,7 +197,6 @@ def cumulative_link_model(
         random=tuple(random),
         most_work=most_work,
         information=information,
-        start=start,
     )
     why = _why_unfit(task)
     if why:
@@ -246,7 +243,6 @@ class _Task:
     random: tuple[str, ...]
     most_work: float
     information: Information
-    start: Mapping[str, float] | None
 
     def nothing(self, why: str) -> CumulativeLinkResult:
         """No fit, and why."""
@@ -295,8 +291,8 @@ def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceSt
         if likelihood.effects.work > task.most_work:
             sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
             raise NoMaximumError(f"{TOO_LARGE}: {sizes}")
-        start = likelihood.start(task.start) if before is None else likelihood.start_after(*before)
-        best = likelihood.maximise(start, task.information)
+        start = likelihood.start() if before is None else likelihood.start_after(*before)
+        best = likelihood.maximise(start)
         vanished = likelihood.vanished(best)
         if vanished is None:
             return likelihood, best, gone
