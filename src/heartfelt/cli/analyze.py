@@ -73,6 +73,7 @@ def analyze(
     from heartfelt.analysis.preregistration import find_preregistration
     from heartfelt.files import TemporaryFolder, must_be_free, whole_folder
     from heartfelt.report import write_analysis
+    from heartfelt.report.drawing.processes import waiting_helper
     from heartfelt.scoring.layouts import LAYOUTS
 
     must_be_free(out)
@@ -94,13 +95,15 @@ def analyze(
         published = TemporaryFolder()
         if as_ is not None:
             LAYOUTS[as_].write_analysis(snapshots, published.path)
-        analyses = [run(snapshot, options, report) for snapshot in snapshots]
-        with whole_folder(out) as scratch:
-            for analysis in analyses:
-                name = analysis.snapshot.study.name if len(analyses) > 1 else ""
-                write_analysis(analysis, scratch / name, figures=figures, progress=report)
-            for made in published.path.iterdir():
-                shutil.move(made, scratch / made.name)
+        with waiting_helper(figures) as helper:
+            analyses = [run(snapshot, options, report) for snapshot in snapshots]
+            with whole_folder(out) as scratch:
+                for analysis in analyses:
+                    name = analysis.snapshot.study.name if len(analyses) > 1 else ""
+                    write_analysis(analysis, scratch / name, figures=figures, progress=report, helper=helper)
+                    helper = None
+                for made in published.path.iterdir():
+                    shutil.move(made, scratch / made.name)
     for analysis in analyses:
         bottom_line, *sentences = analysis.summary.verdict
         answers = analysis.summary.answers_used

@@ -10,7 +10,8 @@ numbers every time. The two forms agree to rounding. With ``HEARTFELT_COMPILE=1`
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, update_wrapper
 from threading import local
 from typing import Any, TypeVar, cast, overload
@@ -83,6 +84,17 @@ class Kernel:
                 return self.function(*args)
         finally:
             _INTERPRETING.active = False
+
+
+@contextmanager
+def compiling_at_once() -> Iterator[None]:
+    """Compile every loop at its first call, so that numbers do not depend on which of several threads calls first."""
+    global ALWAYS
+    before, ALWAYS = ALWAYS, True
+    try:
+        yield
+    finally:
+        ALWAYS = before
 
 
 def _numbers(values: Iterable[Any]) -> int:
