@@ -87,7 +87,7 @@ def _predict(rater: Ints, stimulus: Ints, cell: Ints, value: Floats, own: Ints) 
     parts = variance_parts(stimulus, cell, value)
     n_s, sum_s = _left_out(own, stimulus, value)
     n_c, sum_c = _left_out(_own_answers(rater, cell), cell, value)
-    per_stimulus = max(1.0, value.size / max(1, np.count_nonzero(np.bincount(stimulus))))
+    per_stimulus = max(1.0, value.size / max(1, int((np.bincount(stimulus) > 0).sum())))
     noise_c = parts.answer / np.maximum(n_c, 1) + parts.stimulus / np.maximum(n_c / per_stimulus, 1)
     about_cell = _share(parts.cell, noise_c) * np.where(n_c > 0, sum_c / np.maximum(n_c, 1), 0.0)
     trust = np.where(n_s > 0, _share(parts.stimulus, parts.answer / np.maximum(n_s, 1)), 0.0)
@@ -107,7 +107,8 @@ def _own_answers(rater: Ints, group: Ints) -> Ints:
     key = rater * groups + group
     if not key.size or (int(rater.max()) + 1) * groups <= 4 * key.size:
         return key
-    return np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
+    own: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
+    return own
 
 
 def _left_out(own: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:

@@ -134,7 +134,8 @@ class RandomEffects:
         variance, and that variance; by moments, as a start only.
         """
         slots = [slot for slot, size in enumerate(self.n) if size]
-        total, between = float(value @ value) / value.size, {}
+        total = float(value @ value) / value.size
+        between: dict[int, float] = {}
         for slot in sorted(slots, key=lambda slot: self.n[slot]):
             codes, size = self.codes[slot], self.n[slot]
             sums, counts = np.bincount(codes, value, minlength=size), np.bincount(codes, minlength=size)
