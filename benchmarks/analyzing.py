@@ -1,4 +1,4 @@
-"""Analysing: ``heartfelt analyze`` on three sizes of study, with time and peak memory of a process of its own.
+"""Analysing: ``heartfelt analyze`` on four sizes of study, with time and peak memory of a process of its own.
 
 ``python -m benchmarks.analyzing crowd`` runs one of them. Each is a CSV with planted item, rater and system effects; the
 figures cover reading it, the analysis and writing the report.
@@ -53,6 +53,15 @@ def _frame(rater: Ints, item: Ints, answers: Mapping[str, npt.NDArray[Any]]) -> 
     )
 
 
+def twelve(path: Path) -> list[str]:
+    """12,000 ratings: 1,000 stimuli, six raters each, two questions, 100 raters."""
+    rng = np.random.default_rng(5)
+    rater, item = _assigned(rng, 1_000, 100, 6)
+    answers = {name: _nine_points(rng, rater, item) for name in ("pleasant", "intense")}
+    _frame(rater, item, answers).write_csv(path)
+    return ["--map", "value=pleasant,intense", "--map", "scale=1-9"]
+
+
 def crowd(path: Path) -> list[str]:
     """22,000 ratings of 1,100 stimuli by 280 raters on a nine-point scale."""
     rng = np.random.default_rng(1)
@@ -85,7 +94,12 @@ def images(path: Path) -> list[str]:
     ]
 
 
-SIZES: dict[str, Callable[[Path], list[str]]] = {"crowd": crowd, "million": million, "images": images}
+SIZES: dict[str, Callable[[Path], list[str]]] = {
+    "twelve": twelve,
+    "crowd": crowd,
+    "million": million,
+    "images": images,
+}
 
 
 def measured(name: str) -> tuple[float, float, float]:

@@ -24,7 +24,7 @@ from heartfelt.stats.reliability.yardsticks import (
     category_counts,
     category_score,
     confusion_of,
-    labels_of,
+    winners,
 )
 from heartfelt.streams import stream
 
@@ -69,7 +69,7 @@ def votes(rng: np.random.Generator, truth: str, items: int, k: int, n: int) -> t
 
 def oracle(counts: Floats, best: Ints, metric: CategoryMetric) -> float | None:
     """What answering the long-run category scores on the labels that exist."""
-    return category_score(confusion_of(labels_of(counts), best), metric)
+    return category_score(confusion_of(winners(counts), best, counts.shape[1]), metric)
 
 
 def of_votes() -> None:

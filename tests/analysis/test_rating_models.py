@@ -7,6 +7,8 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import rating_models as module
+from heartfelt.analysis.effects import JACKKNIFE, pairwise
+from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import stimulus_scores
 from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
@@ -106,6 +108,34 @@ def test_large_tables_are_tested_by_the_jackknife(monkeypatch: pytest.MonkeyPatc
         assert row.f == pytest.approx(exact.f, rel=0.25)
         means = {name: mean.value for name, mean in (row.means or {}).items()}
         assert means == pytest.approx({n: m.value for n, m in (exact.means or {}).items()}, abs=1e-6)
+
+
+def test_pairs_by_the_jackknife_are_those_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the model would take too long, pairs of systems have the two-way jackknife's differences and intervals."""
+    for taste in (0.2, 0.6):
+        material = rated(panel(30, taste=taste, gap=0.5))
+        scores = {question.id: stimulus_scores(question) for question in material.questions}
+        exact = fit(material)
+        modelled = {pair.outcome: pair for pair in exact.pairs}
+        tested = {row.outcome: row.f for row in exact.effects if row.effect == "system"}
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "MOST_WORK", 1.0)
+            quick = fit(material)
+        assert quick.pairs == ()
+        assert all("jackknife" in row.method for row in quick.effects)
+        for row in quick.effects:
+            assert row.f == pytest.approx(tested[row.outcome], rel=0.25)
+        found = [pair for pair in pairwise(scores, {}, Failures()) if pair.method == JACKKNIFE]
+        assert {pair.outcome for pair in found} == set(modelled)
+        for pair in found:
+            other = modelled[pair.outcome]
+            assert (pair.a, pair.b, pair.significant) == (other.a, other.b, other.significant)
+            assert float(pair.difference) == pytest.approx(float(other.difference), abs=1e-6)
+            widths = [
+                (estimate.high or 0.0) - (estimate.low or 0.0)
+                for estimate in (pair.difference, other.difference)
+            ]
+            assert widths[0] == pytest.approx(widths[1], rel=0.25)  # the model also knows intents
 
 
 def test_equivalence_is_shown_within_the_smallest_effect_only() -> None:

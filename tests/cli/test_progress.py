@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from heartfelt.cli import command
+import heartfelt.analysis
+from heartfelt.analysis import duration
+from heartfelt.analysis.duration import LEAST_ANSWERS, expected_seconds, time_estimate
+from heartfelt.cli import command, main
+from heartfelt.errors import InputError
 from heartfelt.formats.format import read_with
 
 
@@ -70,3 +74,35 @@ def test_ratings_are_counted_while_a_table_is_read(tmp_path: Path) -> None:
     options = {"value": "valence", "scale": "1-9"}
     read_with(tmp_path / "table.csv", "long", options, lambda *report: reports.append(report))
     assert ("reading ratings", 12_000, 0) in reports
+
+
+def test_the_time_estimate_grows_with_the_table_and_with_a_slower_machine() -> None:
+    sizes = [LEAST_ANSWERS, 2 * LEAST_ANSWERS, 20 * LEAST_ANSWERS]
+    seconds = [expected_seconds(size) for size in sizes]
+    assert seconds == sorted(set(seconds))
+    assert expected_seconds(LEAST_ANSWERS, 0.1) > expected_seconds(LEAST_ANSWERS, 0.05)
+
+
+def test_large_tables_have_a_time_estimate_and_small_ones_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duration, "sort_seconds", lambda: duration.SORT_SECONDS)
+    assert time_estimate(LEAST_ANSWERS - 1) is None
+    shown = [time_estimate(size) or "" for size in (1_200_000, 12_000_000)]
+    assert re.fullmatch(r"1,200,000 ratings: about \d+ s on this machine", shown[0])
+    assert re.fullmatch(r"12,000,000 ratings: about \d+ min on this machine", shown[1])
+
+
+@pytest.mark.slow
+def test_analyze_says_how_long_before_it_begins(
+    tmp_path: Path, screen: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise InputError("Begun.", "")
+
+    monkeypatch.setattr(heartfelt.analysis, "analyze", stop)
+    monkeypatch.setattr(duration, "LEAST_ANSWERS", 10)
+    (tmp_path / "table.csv").write_text(
+        "rater,stimulus,valence\n" + "".join(f"r{n},s1,{n % 9 + 1}\n" for n in range(12))
+    )
+    options = ["-f", "long", "--map", "value=valence", "--map", "scale=1-9", "--out", str(tmp_path / "out")]
+    assert main(["analyze", str(tmp_path / "table.csv"), *options]) == 2
+    assert "12 ratings: about" in plain(screen)

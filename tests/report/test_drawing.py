@@ -12,7 +12,8 @@ from heartfelt.analysis import Analysis
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.report import plot
 from heartfelt.report.charts import Axis, Bar, Chart, Columns
-from heartfelt.report.drawing.files import FORMATS, drawing, save
+from heartfelt.report.drawing.files import FORMATS, save
+from heartfelt.report.drawing.processes import drawing, waiting_helper
 from heartfelt.report.figures import FIGURES
 
 
@@ -126,6 +127,32 @@ def test_the_helper_draws_what_this_process_would(tmp_path: Path, monkeypatch: p
     assert len(digests(tmp_path / "both")) == 16
     assert digests(tmp_path / "both") == digests(tmp_path / "alone")
     assert seen[-1] == 4
+
+
+@pytest.mark.slow
+def test_a_helper_started_before_draws_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with waiting_helper() as helper:
+        assert helper is not None
+        with drawing(several(), tmp_path / "both", helper=helper):
+            pass
+    with waiting_helper() as gone:
+        assert gone is not None
+        gone.kill()
+        gone.wait()
+        with drawing(several(), tmp_path / "alone", helper=gone):
+            pass
+    assert len(digests(tmp_path / "both")) == 16
+    assert digests(tmp_path / "both") == digests(tmp_path / "alone")
+
+
+def test_a_helper_that_gets_nothing_to_draw_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with waiting_helper() as helper:
+        assert helper is not None
+    assert helper.poll() is not None
+    with waiting_helper(wanted=False) as helper:
+        assert helper is None
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import icc, variance_components
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means, level_noise
-from heartfelt.stats.reliability.yardsticks import category_score, labels_of, one_rating
+from heartfelt.stats.reliability.yardsticks import category_score, one_rating, winners
 
 SOURCE = "what a predictor that knows the simulated truth scores; AImoclips with dense REML by Nelder-Mead; by hand"
 
@@ -186,10 +186,9 @@ def oracle_category_score(answer: Ints, best: Ints, categories: int, metric: str
     """What knowing each item's long-run category scores on the labels that exist."""
     counts = np.zeros((answer.shape[0], categories))
     np.add.at(counts, (np.repeat(np.arange(answer.shape[0]), answer.shape[1]), answer.ravel()), 1)
-    label = labels_of(counts)
+    label = winners(counts)
     confusion = np.zeros((categories, categories))
-    for c in range(categories):
-        confusion[:, c] = label[best == c].sum(axis=0)
+    np.add.at(confusion, (label[label >= 0], best[label >= 0]), 1)
     result = category_score(confusion, metric)  # type: ignore[arg-type]  # parametrised
     assert result is not None
     return result
@@ -321,7 +320,7 @@ def test_categories_by_hand() -> None:
     category = np.array([0, 0, 1, 1, 1, 0, 1])
     counts = np.array([[2.0, 1.0], [0.0, 2.0], [1.0, 1.0]])
     assert one_rating(item, category, counts, "accuracy") == pytest.approx(2 / 5)
-    assert labels_of(counts).tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    assert winners(counts).tolist() == [0, 1, -1]
     result = ceiling([1, 2, 3, 1, 2, 1, 2], item + 1, ["a", "a", "b", "b", "b", "a", "b"], metric="accuracy")
     assert float(result.human) == pytest.approx(2 / 5)
     assert result.overall.counts["labels"] == 2

@@ -135,6 +135,7 @@ def analyze(
     covariates, notes = covariate_columns(snapshot, options.covariates, progress)
     step(0)
     panel, default = _screened(snapshot, options, failures)
+    panel.view.forget()
     material = prepare(panel.snapshot())
     step(1)
     whom = options.future_raters

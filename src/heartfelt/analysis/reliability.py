@@ -9,6 +9,7 @@ different for every item; the ceilings are those of `heartfelt.stats.reliability
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,6 +19,7 @@ import polars as pl
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
 from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
+from heartfelt.stats._compiled import compiling_at_once
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate, FutureRaters
 from heartfelt.stats.noise_ceiling import ceiling
@@ -29,6 +31,7 @@ RATERS = (1, 3, 5, 10)
 TARGETS = (0.7, 0.8, 0.9)
 SPLITS, FEWEST_SPLITS = 100, 20
 MOST_GROUPS = 60
+MANY_RATINGS = 100_000
 LEFT_TO_POOL = "given for all questions on this scale together"
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
@@ -45,17 +48,22 @@ def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[s
     """
     pooled = {name for pool in material.pools if material.many for name in pool.members}
     crowded = {name for pool in material.pools if len(pool.members) > MANY_QUESTIONS for name in pool.members}
-    out: dict[str, Reliability] = {}
     gone = Estimate.missing(LEFT_TO_POOL)
-    for question in material.questions:
+
+    def of(question: QuestionData) -> Reliability:
         if question.id in pooled and question.ratings.height:
             head = (*_alphas(question, seed), *_forms(lambda _: gone))
-            out[question.id] = Reliability(*head, gone, Ceilings(gone))
-        else:
-            votes = question.id not in crowded
-            made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
-            out[question.id] = _nothing(made.why) if isinstance(made, Failed) else made
-    return out
+            return Reliability(*head, gone, Ceilings(gone))
+        votes = question.id not in crowded
+        made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
+        return _nothing(made.why) if isinstance(made, Failed) else made
+
+    names = [question.id for question in material.questions]
+    if len(names) < 2 or sum(question.ratings.height for question in material.questions) < MANY_RATINGS:
+        return dict(zip(names, map(of, material.questions), strict=True))
+    # Of many ratings, most of the time is spent where other threads can run.
+    with compiling_at_once(), ThreadPoolExecutor(2) as pool:
+        return dict(zip(names, pool.map(of, material.questions), strict=True))
 
 
 def pooled_reliability(material: Material, seed: int) -> dict[str, Reliability] | None:

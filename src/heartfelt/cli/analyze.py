@@ -8,7 +8,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from heartfelt.cli.command import Format, Layout, Map, Out, Policy, Source, app, progress_bar, read_parts, say
+from heartfelt.cli.command import (
+    Format,
+    Layout,
+    Map,
+    Out,
+    Policy,
+    Source,
+    app,
+    note,
+    progress_bar,
+    read_parts,
+    say,
+)
 
 
 @app.command()
@@ -57,9 +69,11 @@ def analyze(
     """Screen raters, measure how far the ratings can be trusted, and write a report."""
     from heartfelt.analysis import AnalyzeOptions
     from heartfelt.analysis import analyze as run
+    from heartfelt.analysis.duration import time_estimate
     from heartfelt.analysis.preregistration import find_preregistration
     from heartfelt.files import TemporaryFolder, must_be_free, whole_folder
     from heartfelt.report import write_analysis
+    from heartfelt.report.drawing.processes import waiting_helper
     from heartfelt.scoring.layouts import LAYOUTS
 
     must_be_free(out)
@@ -74,17 +88,22 @@ def analyze(
     )
     with progress_bar(f"reading {source}") as report:
         snapshots = read_parts(source, format, map, as_, report)
+        estimate = time_estimate(sum(snapshot.counts["ratings"] for snapshot in snapshots))
+        if estimate is not None:
+            note(estimate)
         # What cannot be written fails before the analysis, and before ``out`` is there.
         published = TemporaryFolder()
         if as_ is not None:
             LAYOUTS[as_].write_analysis(snapshots, published.path)
-        analyses = [run(snapshot, options, report) for snapshot in snapshots]
-        with whole_folder(out) as scratch:
-            for analysis in analyses:
-                name = analysis.snapshot.study.name if len(analyses) > 1 else ""
-                write_analysis(analysis, scratch / name, figures=figures, progress=report)
-            for made in published.path.iterdir():
-                shutil.move(made, scratch / made.name)
+        with waiting_helper(figures) as helper:
+            analyses = [run(snapshot, options, report) for snapshot in snapshots]
+            with whole_folder(out) as scratch:
+                for analysis in analyses:
+                    name = analysis.snapshot.study.name if len(analyses) > 1 else ""
+                    write_analysis(analysis, scratch / name, figures=figures, progress=report, helper=helper)
+                    helper = None
+                for made in published.path.iterdir():
+                    shutil.move(made, scratch / made.name)
     for analysis in analyses:
         bottom_line, *sentences = analysis.summary.verdict
         answers = analysis.summary.answers_used

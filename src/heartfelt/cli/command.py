@@ -124,6 +124,11 @@ def say(*lines: str) -> None:
         out.print(line, markup=False)
 
 
+def note(line: str) -> None:
+    """Print a line about the work itself, next to its progress on standard error."""
+    err.print(line, markup=False, soft_wrap=True)
+
+
 def bar(share: float, width: int) -> str:
     """A horizontal bar for a share between 0 and 1, in eighths of a character."""
     full, rest = divmod(round(max(0.0, min(1.0, share)) * width * 8), 8)

@@ -17,6 +17,7 @@ from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.progress import Progress
 from heartfelt.report.charts import Absent, Chart, Charts
+from heartfelt.report.drawing.processes import Helper, drawing
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
 from heartfelt.report.page import Page, Section, absent, render
@@ -59,22 +60,22 @@ def write_analysis(
     before: Sequence[Section] = (),
     figures: bool = True,
     progress: Progress | None = None,
+    helper: Helper | None = None,
 ) -> Path:
     """Write summary.json, labels.csv, raters.csv, ledger.csv, figures/ and report.html; return the folder.
 
     Without ``figures`` no pictures are written, which takes most of the time of a small study; the page draws its own.
 
     ``related`` studies, by the folder of their own report next to the page, get a section each: what they found, their
-    main figures, and a link. ``before`` are sections about steps before the ratings, such as the plan.
+    main figures, and a link. ``before`` are sections about steps before the ratings, such as the plan. ``helper`` draws
+    a share of the figures, if one waits already.
     """
-    from heartfelt.report.drawing.files import drawing
-
     target, charts = Path(folder), charts_of(analysis, pictures=figures)
     tables = {"labels": analysis.labels, "raters": analysis.raters, "ledger": full_ledger(analysis)}
     compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
     compared["adjudications"] = analysis.snapshot.adjudications
     tables |= {name: table for name, table in compared.items() if table.height}
-    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress):
+    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress, helper):
         write_json(made / "summary.json", analysis.summary)
         for name, table in tables.items():
             write_text(made / f"{name}.csv", csv_text(flat(table)))

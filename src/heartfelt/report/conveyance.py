@@ -51,7 +51,7 @@ def flagged_words(conveyed: Conveyed) -> str:
 
 def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = False) -> Path:
     """Write summary.json, predictions.csv, ledger.csv, figures/ and report.html; return the folder."""
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     target, result = Path(folder), conveyed.result
     words = headline(result)

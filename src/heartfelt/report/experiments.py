@@ -33,7 +33,7 @@ HOW = (
 
 def write_experiment(experiment: Experiment, folder: Path) -> Path:
     """Write the results next to the cells; files of an earlier run of the same experiment are replaced."""
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     charts = experiment_charts(experiment)
     with whole_folder(folder / "figures", replace=True) as figures, drawing(charts, figures):

@@ -34,7 +34,7 @@ _SHOWN = ("pearson", "spearman", "accuracy", "balanced_accuracy", "macro_f1", "a
 
 def write_training_report(result: FineTuned, folder: Path) -> Path:
     """Write evaluation.json, curves.csv, predictions.csv, ledger.csv, figures/ and report.html into ``folder``."""
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     charts = {
         CURVES: curves_chart(result.facts.fitted.history, result.facts.fitted.best_epoch),

@@ -27,7 +27,7 @@ HOW = (
 
 def write_plan(plan: Plan, folder: Path | str, *, replace: bool = False) -> Path:
     """Write plan.html, plan.json and figures/; return the folder."""
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     target, charts = Path(folder), plan_charts(plan)
     with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures"):

@@ -77,7 +77,7 @@ def stimuli_table(result: Preparation) -> pl.DataFrame:
 
 def write_preparation(result: Preparation, folder: Path) -> Path:
     """Write report.html, stimuli.csv, prepare.json and figures/ into a new ``folder``."""
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     charts = {FIGURE: systems_chart(result)}
     wrong = [

@@ -25,7 +25,7 @@ _SHORT = {
 
 def write_evaluation(trained: Trained, folder: Path) -> Path:
     """Write evaluation.json, predictions.csv, ledger.csv, figures/ and report.html into ``folder``."""
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     charts = {FIGURE: evaluation_chart(trained.evaluation.rows)}
     with drawing(charts, folder / "figures"):

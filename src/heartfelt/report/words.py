@@ -117,7 +117,7 @@ def words_chart(result: WordStatistics) -> Chart | Absent:
 
 def write_words(result: WordStatistics, folder: Path) -> Path:
     """Write words.csv, words.md, words.json, report.html and figures/ into a new ``folder``."""
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     charts = {FIGURE: words_chart(result)}
     columns, rows = _grid(result)

@@ -50,8 +50,9 @@ def consensus(rater: Ints, stimulus: Ints, cell_of: Ints, channel: Ints, value: 
         rows = order[start:end]
         r, s, v = rater[rows], stimulus[rows], value[rows]
         centred = v - (np.bincount(r, v) / np.maximum(np.bincount(r), 1))[r]
-        prediction[rows] = _predict(r, s, cell_of[s], centred)
-        n, total = _left_out(r, s, v)
+        own = _own_answers(r, s)
+        prediction[rows] = _predict(r, s, cell_of[s], centred, own)
+        n, total = _left_out(own, s, v)
         count[rows] = n
         others[rows] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
     return Consensus(prediction, others, count)
@@ -82,11 +83,11 @@ def variance_parts(stimulus: Ints, cell: Ints, value: Floats) -> VarianceParts:
     return VarianceParts(cell_part, stimulus_part, answer)
 
 
-def _predict(rater: Ints, stimulus: Ints, cell: Ints, value: Floats) -> Floats:
+def _predict(rater: Ints, stimulus: Ints, cell: Ints, value: Floats, own: Ints) -> Floats:
     parts = variance_parts(stimulus, cell, value)
-    n_s, sum_s = _left_out(rater, stimulus, value)
-    n_c, sum_c = _left_out(rater, cell, value)
-    per_stimulus = max(1.0, value.size / max(1, np.unique(stimulus).size))
+    n_s, sum_s = _left_out(own, stimulus, value)
+    n_c, sum_c = _left_out(_own_answers(rater, cell), cell, value)
+    per_stimulus = max(1.0, value.size / max(1, int((np.bincount(stimulus) > 0).sum())))
     noise_c = parts.answer / np.maximum(n_c, 1) + parts.stimulus / np.maximum(n_c / per_stimulus, 1)
     about_cell = _share(parts.cell, noise_c) * np.where(n_c > 0, sum_c / np.maximum(n_c, 1), 0.0)
     trust = np.where(n_s > 0, _share(parts.stimulus, parts.answer / np.maximum(n_s, 1)), 0.0)
@@ -100,10 +101,18 @@ def _share(signal: float, noise: Floats) -> Floats:
     return share
 
 
-def _left_out(rater: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
-    """Count and sum of the values in each row's group, without those of the row's rater."""
-    key = rater * (int(group.max()) + 1 if group.size else 1) + group
-    _, own = np.unique(key, return_inverse=True)
+def _own_answers(rater: Ints, group: Ints) -> Ints:
+    """Codes that are the same for the answers of one rater in one group."""
+    groups = int(group.max()) + 1 if group.size else 1
+    key = rater * groups + group
+    if not key.size or (int(rater.max()) + 1) * groups <= 4 * key.size:
+        return key
+    own: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
+    return own
+
+
+def _left_out(own: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
+    """Count and sum of the values in each row's group, without those of the row's rater (``own``)."""
     n = np.bincount(group)[group] - np.bincount(own)[own]
     total = np.bincount(group, value)[group] - np.bincount(own, value)[own]
     return n.astype(np.int64), total.astype(np.float64)

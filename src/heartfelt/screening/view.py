@@ -106,6 +106,12 @@ class RatingsView:
         """The view of a snapshot; a view is returned as it is."""
         return source if isinstance(source, RatingsView) else _view(source)
 
+    def forget(self) -> None:
+        """Free what was computed of the view for the rules; it is computed again where it is asked for."""
+        for name in ("channels", "consensus"):
+            self.__dict__.pop(name, None)
+        self.memory.clear()
+
     def codes_of(self, raters: pl.Series) -> Ints:
         """The codes of raters by their ids, all of whom are known."""
         return raters.replace_strict(self.raters, range(len(self.raters)), return_dtype=pl.Int64).to_numpy()

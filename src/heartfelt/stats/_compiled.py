@@ -2,15 +2,16 @@
 
 Compiling a loop takes from .1 to several seconds on the first run on a machine, and even loading numba takes half a
 second; a loop over a few hundred ratings takes Python milliseconds. So the first small calls of a process are interpreted, and a
-loop that is called again and again, as in a simulation, is compiled once that pays. The choice depends on the sizes of the
-arguments so far, never on time or on what other runs have compiled, so that the same program gives the same numbers every
-time. The two forms agree to rounding. With ``HEARTFELT_COMPILE=1`` every loop is compiled at its first call.
+loop that is called with a large input, or again and again, as in a simulation, is compiled from then on. The choice depends on
+the sizes of the arguments so far, never on time or on what other runs have compiled, so that the same program gives the same
+numbers every time. The two forms agree to rounding. With ``HEARTFELT_COMPILE=1`` every loop is compiled at its first call.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, update_wrapper
 from threading import local
 from typing import Any, TypeVar, cast, overload
@@ -71,6 +72,8 @@ class Kernel:
             if size < self.interpret_below:
                 self._interpreted_so_far += size
                 return self.interpreted(*args)
+            # What a large call has compiled serves small ones from then on.
+            self._interpreted_so_far = self.interpret_in_all
         return self.compiled(*args)
 
     def interpreted(self, *args: Any) -> Any:
@@ -81,6 +84,17 @@ class Kernel:
                 return self.function(*args)
         finally:
             _INTERPRETING.active = False
+
+
+@contextmanager
+def compiling_at_once() -> Iterator[None]:
+    """Compile every loop at its first call, so that numbers do not depend on which of several threads calls first."""
+    global ALWAYS
+    before, ALWAYS = ALWAYS, True
+    try:
+        yield
+    finally:
+        ALWAYS = before
 
 
 def _numbers(values: Iterable[Any]) -> int:

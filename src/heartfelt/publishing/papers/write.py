@@ -72,7 +72,7 @@ def _drawing(charts: Charts, folder: Path, progress: Progress | None) -> Abstrac
     """Draws while the block runs; nothing is loaded where there is nothing to draw."""
     if not charts:
         return nullcontext()
-    from heartfelt.report.drawing.files import drawing
+    from heartfelt.report.drawing.processes import drawing
 
     return drawing(charts, folder, progress)
 

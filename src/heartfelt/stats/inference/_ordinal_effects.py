@@ -129,6 +129,28 @@ class RandomEffects:
         """Back from the three slots to the order of ``names``."""
         return of_slots if len(self.names) == 3 else of_slots[0 : 2 * len(self.names) : 2]
 
+    def variance_ratios(self, value: Floats) -> tuple[Floats, float]:
+        """Variances of centred values between the levels of each grouping (in the order of ``names``) over the residual
+        variance, and that variance; by moments, as a start only.
+        """
+        slots = [slot for slot, size in enumerate(self.n) if size]
+        total = float(value @ value) / value.size
+        between: dict[int, float] = {}
+        for slot in sorted(slots, key=lambda slot: self.n[slot]):
+            codes, size = self.codes[slot], self.n[slot]
+            sums, counts = np.bincount(codes, value, minlength=size), np.bincount(codes, minlength=size)
+            within = (float(value @ value) - float((sums**2 / counts).sum())) / max(value.size - size, 1)
+            owner = np.zeros(size, np.int64)
+            for other in between:
+                owner[codes] = self.codes[other]
+                if np.array_equal(
+                    owner[codes], self.codes[other]
+                ):  # nested: its levels also differ as the other's do
+                    within += between[other]
+            between[slot] = max(total - within, 0.0)
+        residual = max(total - sum(between.values()), 0.05 * total, 1e-300)
+        return np.array([between[slot] / residual for slot in slots]), residual
+
     def split(self, u: Floats) -> tuple[Floats, Floats, Floats]:
         """The effects of the first, the middle and the last grouping."""
         end = self.n[0] + self.n[1]

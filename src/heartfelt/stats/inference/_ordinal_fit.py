@@ -30,9 +30,10 @@ Information = Literal["observed", "mode"]
 _INNER_STEPS = 60
 _OUTER_STEPS = 120
 _INNER_PRECISION = 1e-12
+_SLOW = 0.05
 _DIFFERENCE = 1e-5
 # Of the expected rise of the likelihood; one Newton step follows.
-_OUTER_PRECISION: dict[Information, float] = {"observed": 1e-9, "mode": 1e-5}
+_OUTER_PRECISION = 1e-9
 # A rise below this is lost in rounding.
 _ROUNDING = 1e-6
 _SMALLEST_SD = 1e-3
@@ -78,15 +79,29 @@ class OrdinalLikelihood:
         self._scale = math.sqrt(LATENT_VARIANCE[link])
 
     def start(self) -> Floats:
-        """Thresholds at the shares of the categories, no fixed effects, and middling standard deviations."""
+        """Thresholds at the shares of the categories, fixed effects and standard deviations as in a linear model of the
+        categories' ranks, by moments.
+        """
         from scipy.special import logit, ndtri
 
         shares = np.cumsum(np.bincount(self.category, minlength=self.cuts + 1))[:-1] / self.category.size
         thresholds = logit(shares) if self._scale > 1 else ndtri(shares)
-        groupings = len(self.effects.names)
-        log_sd = np.full(groupings, math.log(0.4 * self._scale))
-        spread = math.sqrt(1 + 0.16 * groupings)
-        return np.concatenate([thresholds * spread, np.zeros(self.columns.shape[1]), log_sd])
+        ranks = self.category - self.category.mean()
+        centred = self.columns - self.columns.mean(axis=0)
+        slopes = np.linalg.lstsq(centred, ranks, rcond=None)[0]
+        left = ranks - centred @ slopes
+        ratios, residual = self.effects.variance_ratios(left)
+        ratios = np.maximum(ratios, 0.5 * _SMALL_SD**2)
+        beta = slopes * self._scale / math.sqrt(residual)
+        shift = self.columns @ beta
+        spread = math.sqrt(1 + ratios.sum() + shift.var() / self._scale**2)
+        log_sd = np.log(np.sqrt(ratios) * self._scale)
+        return np.concatenate([thresholds * spread + shift.mean(), beta, log_sd])
+
+    def start_after(self, larger: OrdinalLikelihood, best: LaplaceStep) -> Floats:
+        """The parameters of a model with one more grouping, without that grouping's."""
+        log_sd = dict(zip(larger.effects.names, best.parameters[larger.fixed :], strict=True))
+        return np.append(best.parameters[: self.fixed], [log_sd[name] for name in self.effects.names])
 
     def _sd(self, parameters: Floats) -> Floats:
         return self.effects.standard_deviations(np.exp(parameters[self.fixed :]))
@@ -95,8 +110,13 @@ class OrdinalLikelihood:
         cuts = np.concatenate([[-np.inf], parameters[: self.cuts], [np.inf]])
         return self.link(cuts[self.category + 1] - predictor, cuts[self.category] - predictor)
 
-    def at(self, parameters: Floats, mode: Floats | None = None) -> LaplaceStep | None:
-        """The likelihood, from a first guess of the mode; None where thresholds do not increase."""
+    def at(
+        self, parameters: Floats, mode: Floats | None = None, factor: Factor | None = None
+    ) -> LaplaceStep | None:
+        """The likelihood, from a first guess of the mode; None where thresholds do not increase.
+
+        ``factor`` is one at parameters nearby.
+        """
         if not np.all(np.diff(parameters[: self.cuts]) > 1e-10) or np.any(np.abs(parameters) > 1e3):
             return None
         sd = self._sd(parameters)
@@ -106,12 +126,14 @@ class OrdinalLikelihood:
         value = float(derivatives.log_p.sum() - 0.5 * u @ u)
         if not math.isfinite(value):
             return None if mode is None else self.at(parameters)
+        last = math.inf
         for _ in range(_INNER_STEPS):
-            factor = self.effects.factor(derivatives.weight, sd)
+            current = factor is None
+            factor = factor or self.effects.factor(derivatives.weight, sd)
             slope = self.effects.gather(derivatives.slope, sd) - u
             step = self.effects.solve(factor, slope[:, None])[:, 0]
             decrement = float(slope @ step)
-            if decrement < _INNER_PRECISION:
+            if current and decrement < _INNER_PRECISION:
                 u = u + step
                 derivatives = self._derivatives(parameters, fixed + self.effects.predictor(u, sd))
                 value = float(derivatives.log_p.sum() - 0.5 * u @ u)
@@ -125,6 +147,10 @@ class OrdinalLikelihood:
                     break
                 length *= 0.5
             u, value, derivatives = trial, new, next_derivatives
+            # A factorisation serves while steps with it shrink fast; the last step has one at the mode.
+            if decrement < _INNER_PRECISION or decrement > _SLOW * last:
+                factor = None
+            last = decrement
         raise NoMaximumError("the mode of the random effects was not found")
 
     def _finished(
@@ -195,9 +221,8 @@ class OrdinalLikelihood:
         moved = self.effects.solve(step.factor, side)
         return information - side.T @ moved, moved
 
-    def maximise(self, start: Floats, information: Information = "observed") -> LaplaceStep:
+    def maximise(self, start: Floats) -> LaplaceStep:
         """Quasi-Newton steps to the maximum; they end early where a standard deviation vanishes (see ``vanished``)."""
-        precision = _OUTER_PRECISION[information]
         best = self.at(start)
         if best is None:
             raise NoMaximumError("the likelihood is not finite at its start")
@@ -205,7 +230,7 @@ class OrdinalLikelihood:
         for _ in range(_OUTER_STEPS):
             direction = inverse @ best.gradient
             decrement = float(best.gradient @ direction)
-            if decrement < precision or self.vanished(best) is not None:
+            if decrement < _OUTER_PRECISION or self.vanished(best) is not None:
                 return self._without_tiny(best)
             candidate = self._along(best, direction, decrement)
             if candidate is None:
@@ -227,7 +252,7 @@ class OrdinalLikelihood:
         """The first point along a direction, at ever shorter steps, where the likelihood rises enough; None if none."""
         length = min(1.0, 2.0 / max(float(np.abs(direction).max()), 1e-300))
         while length > 1e-10:
-            candidate = self.at(best.parameters + length * direction, best.mode)
+            candidate = self.at(best.parameters + length * direction, best.mode, best.factor)
             if (
                 candidate is not None
                 and candidate.log_likelihood >= best.log_likelihood + 1e-4 * length * decrement
@@ -301,7 +326,7 @@ class OrdinalLikelihood:
             parameters = best.parameters.copy()
             parameters[index] += _DIFFERENCE
             guess = best.mode + _DIFFERENCE * moved[:, index] if index < self.fixed else best.mode
-            shifted = self.at(parameters, guess)
+            shifted = self.at(parameters, guess, best.factor)
             if shifted is None:
                 raise NoMaximumError("two thresholds cannot be separated")
             row = (best.gradient - shifted.gradient) / _DIFFERENCE
@@ -315,7 +340,7 @@ class OrdinalLikelihood:
         return self._polished(best, np.asarray(np.linalg.inv(hessian), np.float64), tuple(tilt))
 
     def _polished(self, best: LaplaceStep, covariance: Floats, tilt: tuple[Floats, ...]) -> OrdinalFit:
-        final = self.at(best.parameters + covariance @ best.gradient, best.mode)
+        final = self.at(best.parameters + covariance @ best.gradient, best.mode, best.factor)
         if final is None or final.log_likelihood < best.log_likelihood:
             final = best
         return OrdinalFit(

@@ -285,23 +285,21 @@ def _maximum(task: _Task, columns: Floats) -> tuple[OrdinalLikelihood, LaplaceSt
     """The maximum, without the groupings whose variance is estimated as 0, and those groupings."""
     groups = dict(task.groups)
     gone: list[str] = []
-    fixed: Floats | None = None
+    before: tuple[OrdinalLikelihood, LaplaceStep] | None = None
     while True:
         likelihood = OrdinalLikelihood(task.category, len(task.categories), columns, groups, task.link)
         if likelihood.effects.work > task.most_work:
             sizes = listed([f"{size:,} levels of {name}" for name, (_, size) in groups.items()])
             raise NoMaximumError(f"{TOO_LARGE}: {sizes}")
-        start = likelihood.start()
-        if fixed is not None:
-            start[: fixed.size] = fixed
-        best = likelihood.maximise(start, task.information)
+        start = likelihood.start() if before is None else likelihood.start_after(*before)
+        best = likelihood.maximise(start)
         vanished = likelihood.vanished(best)
         if vanished is None:
             return likelihood, best, gone
         name = likelihood.effects.names[vanished]
         gone.append(name)
         del groups[name]
-        fixed = best.parameters[: likelihood.fixed]
+        before = likelihood, best
 
 
 def _report(

@@ -95,14 +95,16 @@ def category_counts(d: Ratings, keep: Keep | None = None) -> Floats:
 
 def winners(counts: npt.NDArray[Any]) -> Ints:
     """The category of each row that has strictly the most; -1 where several are tied, or none has any."""
-    top = counts.max(axis=1, keepdims=True)
-    alone = ((counts == top).sum(axis=1) == 1) & (top[:, 0] > 0)
-    return np.where(alone, counts.argmax(axis=1), -1)
-
-
-def labels_of(counts: Floats) -> Floats:
-    """One for the category that has strictly the most, zero for the rest; all zero where several are tied."""
-    return np.asarray(np.arange(counts.shape[1]) == winners(counts)[:, None], np.float64)
+    # Column by column: NumPy is slow along a short last axis.
+    first, *others = np.ascontiguousarray(counts.T)
+    most, winner, tied = first.copy(), np.zeros(first.size, np.int64), np.zeros(first.size, np.bool_)
+    for category, column in enumerate(others, 1):
+        more = column > most
+        tied = (tied & ~more) | (column == most)
+        winner[more] = category
+        np.maximum(most, column, out=most)
+    winner[tied | (most <= 0)] = -1
+    return winner
 
 
 def category_score(confusion: Floats, metric: Metric | CategoryMetric) -> float | None:
@@ -125,25 +127,34 @@ def one_rating(item: Ints, category: Ints, counts: Floats, metric: Metric | Cate
     item, category = item[several], category[several]
     others = counts[item]
     others[np.arange(item.size), category] -= 1
-    return category_score(confusion_of(labels_of(others), category), metric)
+    return category_score(confusion_of(winners(others), category, counts.shape[1]), metric)
 
 
-def confusion_of(label: Floats, answer: Ints) -> Floats:
-    """Labels against answers."""
-    return np.stack([label[answer == c].sum(axis=0) for c in range(label.shape[1])], axis=1)
+def confusion_of(label: Ints, answer: Ints, categories: int) -> Floats:
+    """Labels against answers; rows without a label (-1) are left out."""
+    labelled = label >= 0
+    pair = label[labelled] * categories + answer[labelled]
+    return np.bincount(pair, minlength=categories**2).reshape(categories, -1).astype(np.float64)
 
 
 def _cell_plurality(counts: Floats, cells: Ints, metric: Metric, own: bool) -> float | None:
-    label = labels_of(counts)
-    here = label.sum(axis=1) > 0
-    label, cell = label[here], cells[here]
-    size = np.bincount(cell)
-    total = np.zeros((size.size, counts.shape[1]))
-    np.add.at(total, cell, label)
-    enough = size[cell] >= 2
-    label, cell = label[enough], cell[enough]
-    if label.shape[0] == 0:
+    label, categories = winners(counts), counts.shape[1]
+    labelled = label >= 0
+    if not labelled.any():
         return None
-    guess = total[cell] - (0.0 if own else label)
+    total = np.bincount(
+        cells[labelled] * categories + label[labelled], minlength=(int(cells.max()) + 1) * categories
+    )
+    total = total.reshape(-1, categories)
+    # Items of one cell with the same label have the same guess.
+    cell, label = np.nonzero(total * (total.sum(axis=1, keepdims=True) >= 2))
+    if cell.size == 0:
+        return None
+    guess = total[cell]
+    if not own:
+        guess[np.arange(cell.size), label] -= 1
     top = (guess == guess.max(axis=1, keepdims=True)).astype(np.float64)
-    return category_score(label.T @ (top / top.sum(axis=1, keepdims=True)), metric)
+    shares = top / top.sum(axis=1, keepdims=True) * total[cell, label][:, None]
+    confusion = np.zeros((categories, categories))
+    np.add.at(confusion, label, shares)
+    return category_score(confusion, metric)
