@@ -7,10 +7,10 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import rating_models as module
-from heartfelt.analysis.effects import JACKKNIFE, pairwise
+from heartfelt.analysis.effects import pairwise
 from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import Material, prepare
-from heartfelt.analysis.means import stimulus_scores
+from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
 from heartfelt.errors import InputError
 from tests.analysis.made import Row, answers, snapshot, stimuli

@@ -60,6 +60,7 @@ from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import Policy, parse_policy
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
+from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import FutureRaters, check_future_raters
 
 SCHEMA = 1
@@ -115,6 +116,7 @@ class AnalyzeOptions:
         return parse_policy(self.policy)
 
 
+@one_blas_thread()
 def analyze(
     snapshot: Snapshot, options: AnalyzeOptions | None = None, progress: Progress | None = None
 ) -> Analysis:

@@ -33,11 +33,6 @@ _NO_SPACE_WORDS = (
 )
 
 
-# Equations of rating models are small: threads would spend more time waiting for each other than solving them.
-_BLAS = {"OPENBLAS_NUM_THREADS": "1"}
-_ON_RATINGS = {"analyze", "plan", "show"}
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. A mistake of the user's is two lines and exit code 2, never a traceback."""
     codecs.register_error("heartfelt-plain", _plain_letters)
@@ -69,9 +64,6 @@ def _run(arguments: list[str] | None) -> int:
     try:
         try:
             words = sys.argv[1:] if arguments is None else arguments
-            if words and words[0] in _ON_RATINGS and arguments is None:
-                for name, threads in _BLAS.items():  # read when NumPy is loaded
-                    os.environ.setdefault(name, threads)
             tree = command_tree(words[0] if words else None)
             result = names_the_extra(tree)(args=arguments, prog_name="heartfelt", standalone_mode=False)
         finally:

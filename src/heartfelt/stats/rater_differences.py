@@ -72,10 +72,10 @@ def gain_variance_with_doubt(d: Ratings) -> tuple[float, float, float]:
 
     Labels hold the raters' own noise, which makes slopes alike: that part of each slope is taken off again.
     """
-    found = slopes(d) if len(d.raters) > 2 else None
-    if found is None:
+    slopes_of_raters = slopes(d) if len(d.raters) > 2 else None
+    if slopes_of_raters is None:
         return 0.0, 0.0, 0.0
-    slope, xx, left = found
+    slope, xx, left = slopes_of_raters
     noise, scale = float(np.mean(left / xx)), float(xx.sum() / d.size)
     beyond = max(float(slope.var(ddof=1)) - noise, 0.0)
     error = (4.0 * beyond + 2.0 * noise) * noise * scale**2 / (len(d.raters) - 1)
@@ -95,10 +95,10 @@ def largest_gain(d: Ratings) -> float:
     from scipy.special import chdtri
 
     per_item = d.size / len(d.items)
-    found = slopes(d) if len(d.raters) <= MANY_RATERS else None
-    if found is None:
+    slopes_of_raters = slopes(d) if len(d.raters) <= MANY_RATERS else None
+    if slopes_of_raters is None:
         return USUAL_GAIN
-    slope, xx, left = found
+    slope, xx, left = slopes_of_raters
     free = len(d.raters) - 1
     reliable = 1.0 - float(left.mean()) / per_item * (d.size - free - 1) / float(xx.sum())
     if reliable <= _LEAST_RELIABLE:

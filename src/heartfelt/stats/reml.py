@@ -31,6 +31,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 
@@ -381,6 +382,7 @@ class Fit:
         return out
 
 
+@one_blas_thread()
 def maximise(
     system: CrossedSystem,
     start: Sequence[float] | Floats,

@@ -12,6 +12,7 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import (
     _splits,
@@ -23,7 +24,7 @@ from heartfelt.stats.reliability import (
     yardsticks,
 )
 from heartfelt.stats.reliability.crossed import Quantity, fit_crossed
-from heartfelt.stats.reliability.number_ceiling import gain_variance, level_noise
+from heartfelt.stats.reliability.number_ceiling import level_noise
 from heartfelt.stats.reliability.spearman_brown import reliability_curve, stepped, stepped_bound
 from heartfelt.stats.reliability.split_half import length_factor
 from heartfelt.stats.two_way_jackknife import TwoWaySpread

@@ -30,6 +30,7 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column
+from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference._ordinal_effects import NoMaximumError
 from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, OrdinalFit, OrdinalLikelihood
@@ -160,6 +161,7 @@ class _Fitted:
         return Pairwise(tuple(pairs), TUKEY, confidence, self.data.counts)
 
 
+@one_blas_thread()
 def cumulative_link_model(
     outcome: Column,
     fixed: Mapping[str, Column],

@@ -38,6 +38,7 @@ import numpy as np
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column
+from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.linear_model import (
     Coding,
@@ -128,6 +129,7 @@ class MixedResult:
         return self.coefficients[0].estimate
 
 
+@one_blas_thread()
 def mixed_model(
     outcome: Column,
     fixed: Mapping[str, Column],

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reml import CrossedSystem, Fit, ProbedSystem, maximise
@@ -122,6 +123,7 @@ class CrossedFit:
                     return self.why_merged
         return None
 
+    @one_blas_thread()
     def estimate(self, quantity: Quantity, confidence: float = 0.95, interval: Interval = "auto") -> Estimate:
         """The quantity with its interval."""
         why = self.missing_reason(quantity)
