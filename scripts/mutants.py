@@ -83,17 +83,18 @@ GUARDS: dict[str, dict[str, str]] = {
         "random_variances": "limits",
     },
     "reliability": {
-        "_splits": "by_hand split_half ../small_and_compiled",
+        "_splits": "halves_by_hand split_half ../small_and_compiled",
         "components": "by_hand components icc",
         "crossed": "by_hand components icc",
-        "icc": "by_hand limits bounds icc",
-        "number_ceiling": "by_hand limits bounds ../noise_ceiling",
-        "spearman_brown": "by_hand spearman_brown",
-        "split_half": "by_hand split_half bounds",
+        "icc": "limits bounds icc",
+        "icc_jackknife": "limits bounds icc",
+        "number_ceiling": "by_hand rater_differences limits bounds ../noise_ceiling",
+        "spearman_brown": "halves_by_hand spearman_brown",
+        "split_half": "halves_by_hand split_half bounds",
         "vote_ceiling": "votes_by_hand bounds ../noise_ceiling",
         "vote_family": "votes_by_hand vote_family",
         "vote_mixture": "votes_by_hand vote_family bounds ../noise_ceiling",
-        "yardsticks": "by_hand bounds ../noise_ceiling",
+        "yardsticks": "yardsticks_by_hand bounds ../noise_ceiling",
     },
 }
 """The statistics whose every module counts: each module's tests, by what follows ``test_`` in their names."""
@@ -127,6 +128,10 @@ CORE: tuple[Core, ...] = (
     ),
     Core(
         "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
+    ),
+    Core(
+        "stats/rater_differences.py",
+        (f"{STATS}/reliability/test_rater_differences.py", f"{STATS}/reliability/test_limits.py"),
     ),
     Core("stats/reml.py", (f"{STATS}/test_reml.py", f"{STATS}/inference/test_bounds.py")),
     *_guarded(),

@@ -102,6 +102,27 @@ def gain_to_count_on(data: Triple) -> float:
     return float(min(0.35, largest / reliable)) if reliable > 0.3 else 0.35
 
 
+def gains_with_doubt(data: Triple) -> tuple[float, float, float]:
+    """The residual variance that is gains, the variance of its error, and by how much it may be too low."""
+    rater, item, value = data
+    means, raters = np.bincount(item, value) / np.bincount(item), np.unique(rater)
+    slopes, errors, steep, squares = [], [], [], 0.0
+    for r in raters:
+        x, y = means[item[rater == r]], value[rater == r]
+        fit = stats.linregress(x, y)
+        slopes.append(fit.slope)
+        errors.append(fit.stderr**2)
+        # A rater's own noise is in the labels of the items rated: one in (ratings / items) of its variance.
+        steep.append(fit.slope - fit.stderr**2 * x.size * means.size / value.size)
+        squares += ((x - x.mean()) ** 2).sum()
+    noise, scale = np.mean(errors), squares / value.size
+    beyond = max(np.var(slopes, ddof=1) - noise, 0.0)
+    # The variance of (slopes' variance - noise): 2 (beyond + noise)^2 less what is due to these raters' own gains.
+    error = 2 * ((beyond + noise) ** 2 - beyond**2) / (raters.size - 1) * scale**2
+    steeper = max(np.var(steep, ddof=1) - noise, 0.0) / max(np.mean(steep), 0.3)
+    return float(beyond * scale), float(error), float(max(steeper - beyond, 0.0) * scale)
+
+
 def level_share(rater: Any, item: Any, *columns: Any) -> float:
     """The share of raters' levels in the error of a rating, from the expectations of three sums of squares over the columns."""
     n = rater.size
@@ -195,3 +216,20 @@ def crossed(seed: int, n: int = 90) -> dict[str, Any]:
         "y": y,
         "day": rng.integers(0, 5, n),
     }
+
+
+def of_rows(rows: Any) -> tuple[Any, Any, Any]:
+    """A table with a row for each item and a column for each rater as columns of raters, items and values."""
+    item, rater = np.indices(np.shape(rows))
+    return rater.ravel(), item.ravel(), np.ravel(rows)
+
+
+RATER = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 3, 2, 3, 1, 5, 2, 3, 4])
+ITEM = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 6, 6])
+VALUE = np.array([1.0, 2, 2, 4, 5, 3, 5, 2, 4, 6, 5, 1, 3, 9, 7, 5, 6])
+CATEGORY = np.array([0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 2, 0, 0, 1, 2, 2, 0])
+
+
+def winner_of(counts: Any) -> int | None:
+    top = np.flatnonzero(counts == counts.max())
+    return int(top[0]) if top.size == 1 and counts.max() > 0 else None

@@ -1,4 +1,4 @@
-"""Reliability figures and ceilings in small exact cases: loops, enumeration, and equations that must hold."""
+"""Components and ceilings in small exact cases: loops, enumeration, and equations that must hold."""
 
 from __future__ import annotations
 
@@ -9,80 +9,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.errors import InputError
-from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
-from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import (
-    _splits,
     components,
-    raters_needed,
-    reliability_with,
-    split_half,
     variance_components,
-    yardsticks,
 )
 from heartfelt.stats.reliability.crossed import Quantity, fit_crossed
-from heartfelt.stats.reliability.number_ceiling import level_noise
-from heartfelt.stats.reliability.spearman_brown import reliability_curve, stepped, stepped_bound
-from heartfelt.stats.reliability.split_half import length_factor
 from heartfelt.stats.two_way_jackknife import TwoWaySpread
-from heartfelt.streams import stream
-from tests.stats.reliability.ratings import complete, ragged
-
-# --- gains ------------------------------------------------------------------------------------------------------------
-
-TRUTH, GAINS = np.array([1.0, 2.0, 4.0, 7.0, 5.0]), np.array([0.4, 1.0, 1.6])
-NOISE = 0.3 * np.sin(np.arange(15.0).reshape(5, 3) * 2.3)
-
-
-def _table(rows: Any) -> tuple[Any, Any, Any]:
-    item, rater = np.indices(np.shape(rows))
-    return rater.ravel(), item.ravel(), np.ravel(rows)
-
-
-def test_the_variance_of_gains_is_that_of_slopes_beyond_their_standard_errors() -> None:
-    table = TRUTH[:, None] * GAINS + NOISE
-    fits = [stats.linregress(table.mean(axis=1), column) for column in table.T]
-    slopes, errors = np.array([fit.slope for fit in fits]), np.array([fit.stderr for fit in fits])
-    # SciPy's standard errors divide by n - 2.
-    beyond = slopes.var(ddof=1) - np.mean(errors**2)
-    assert gain_variance(as_ratings(*_table(table))) == pytest.approx(beyond * table.mean(axis=1).var())
-
-
-@pytest.mark.parametrize("gain", ["little", "much"])
-def test_gains_take_at_most_nine_tenths_of_the_residual(gain: str) -> None:
-    # Of n items the gains alone make (n - 1) / n of the residual: fourteen and hardly any noise go beyond nine tenths.
-    columns = _table(TRUTH[:, None] * GAINS + NOISE)
-    if gain == "much":
-        columns = _table(np.arange(14.0)[:, None] * GAINS + 0.01 * np.sin(np.arange(42.0).reshape(14, 3)))
-    parts = variance_components(*columns)
-    d = as_ratings(*columns)
-    capped = min(gain_variance(d), 0.9 * float(parts.residual))
-    assert (capped < gain_variance(d)) == (gain == "much")
-    # Complete data: raters' levels move all labels alike and are no noise.
-    noise = (float(parts.residual) - capped) / 3
-    assert ceiling(*columns, metric="rmse").overall.value == pytest.approx(math.sqrt(noise))
-    assert ceiling(*columns).overall.value == pytest.approx(
-        math.sqrt(float(parts.item) / (float(parts.item) + noise))
-    )
-
-
-def test_what_levels_add_to_labels_by_hand() -> None:
-    rater, item = np.array([0, 1, 1, 2, 0, 2, 1]), np.array([0, 0, 1, 1, 2, 2, 3])
-    d = as_ratings(rater, item, np.arange(7.0))
-    weights = np.zeros((4, 3))
-    weights[item, rater] = 1 / np.bincount(item)[item]
-    for cells in (None, np.array([0, 0, 1, 1])):
-        cell = np.zeros(4, int) if cells is None else cells
-        centred = weights - np.array([weights[cell == c].mean(axis=0) for c in cell])
-        assert level_noise(d, cells) == pytest.approx(float((centred**2).sum()) / 4)
-    same = as_ratings(*_table(np.ones((3, 2))))
-    assert level_noise(same, None) == pytest.approx(0.0, abs=1e-12)
-
-
-# --- components -------------------------------------------------------------------------------------------------------
+from tests.stats.reliability.ratings import (
+    complete,
+    gain_to_count_on,
+    gains_with_doubt,
+    level_share,
+    ragged,
+)
 
 
 def test_distances_of_a_log_variance_are_those_of_chi_square() -> None:
@@ -158,10 +99,13 @@ def _left_out(columns: Any, statistics: Any) -> list[TwoWaySpread]:
 SMALL = ragged(5, 9, 6, 0.8)
 
 
-def test_bounds_of_components_by_leaving_out() -> None:
+@pytest.mark.parametrize("between", [0.0, 2.0])
+def test_bounds_of_components_by_leaving_out(between: float) -> None:
     """The distances are those of the tests above; here each is taken from its own statistic."""
     rater, item, value = SMALL
-    parts = variance_components(*SMALL, confidence=0.9)
+    value = value + between * np.sin(2.0 * item)
+    columns = rater, item, value
+    parts = variance_components(*columns, confidence=0.9)
     of_item, of_rater, of_residual = (float(each) for each in (parts.item, parts.rater, parts.residual))
     total = of_item + of_rater + of_residual
     n, m = (
@@ -185,16 +129,19 @@ def test_bounds_of_components_by_leaving_out() -> None:
         ]
 
     assert parts.mean.method == "generalised least squares"
-    spreads = _left_out(SMALL, statistics)
+    spreads = _left_out(columns, statistics)
     items, raters = spreads[0].item_count, spreads[0].rater_count
     attentive = raters * (raters - 1) / ((raters + 3) * (raters + 2))
-    gains = (2 * 0.35 * of_item / (of_item + noise)) ** 2 / raters
+    gain, levels_share = gain_to_count_on(columns), level_share(*columns)
+    # Items far enough apart show that these raters' gains differ less than usual.
+    assert (gain < 0.35) == (between > 0)
+    gains = (2 * gain * of_item / (of_item + noise)) ** 2 / raters
     reach = components._chi_square(*spreads[0].alike(gains), items, 0.9)
     low, high = components._moved(of_item, noise, reach)
     assert (parts.item.low, parts.item.high) == pytest.approx((low, high), rel=1e-6)
     careless = components._moved(of_item, noise, reach, below=attentive * of_item)[0]
     assert parts.item.bound_if_careless == pytest.approx(careless, rel=1e-6)
-    unequal = 2 / (raters - 1) * (0.35**2 * of_item / of_residual) ** 2
+    unequal = 2 / (raters - 1) * (gain**2 * of_item / of_residual) ** 2
     variance, df = spreads[2].alike(unequal)
     reach = components._chi_square(
         max(variance, spreads[2].items + unequal), df, value.size - items - raters, 0.9
@@ -220,7 +167,9 @@ def test_bounds_of_components_by_leaving_out() -> None:
     share = of_item / total
     centre = math.log(1 + n * share / (1 - share))
     normal = 2 / (items - 1) * (1 + 1 / (n - 1))
-    half = spreads[3].reach_alike(1 - math.exp(-centre), 0.9, normal)
+    response = 1 - math.exp(-centre)
+    assert levels_share > 0
+    half = spreads[3].reach_alike(response, 0.9, normal, gain, levels_share * response)
     ends = [math.expm1(centre + side * half) for side in (-1, 1)]
     expected = [max(end / (end + n), 0.0) for end in ends]
     assert (parts.item_share.low, parts.item_share.high) == pytest.approx(expected, rel=1e-6)
@@ -236,30 +185,45 @@ def test_bounds_of_components_by_leaving_out() -> None:
 
 @pytest.mark.parametrize("metric", ["correlation", "rmse"])
 @pytest.mark.parametrize("celled", [False, True])
-def test_bounds_of_ceilings_by_leaving_out(metric: Any, celled: bool) -> None:
-    rater, item, _ = SMALL
-    cells = np.arange(9) % 2 if celled else None
-    cell = np.zeros(9, int) if cells is None else cells
-    counts = np.bincount(item)
-    weights = np.zeros((9, 6))
+@pytest.mark.parametrize("data", ["ragged", "complete", "gains"])
+def test_bounds_of_ceilings_by_hand(metric: Any, celled: bool, data: str) -> None:
+    """Only the noise is random: a chi-square by the kurtosis of the residuals, the doubt of gains, and noise in labels."""
+    columns = SMALL if data == "ragged" else complete(3, 9, 6)
+    if data == "gains":
+        columns = ragged(6, 24, 5, 0.9)
+        columns = columns[0], columns[1], columns[2] + 1.5 * (columns[0] - 2) * (columns[1] % 4)
+    rater, item, value = columns
+    many, counts = np.unique(item).size, np.bincount(item)
+    cell = np.arange(many) % 2 if celled else np.zeros(many, int)
+    weights = np.zeros((many, rater.max() + 1))
     weights[item, rater] = 1 / counts[item]
     centred = weights - np.array([weights[cell == c].mean(axis=0) for c in cell])
-    share = float((centred**2).sum()) / 9 / float(np.mean(1 / counts))
-
-    def statistics(r: Any, i: Any, y: Any) -> list[float]:
-        v = _loops(r, i, y, cells)
-        residual = min(max(v["residual"], 1e-3 * v["within"]), v["within"])
-        off = residual + share * (v["within"] - residual)
-        return [math.log(max(v["between"], 1e-12 * off) / off if metric == "correlation" else off)]
-
-    (spread,) = _left_out(SMALL, statistics)
-    units = min(9 - (1 if cells is not None else 0), 6)
-    half = stats.t.ppf(0.95, units - 1) * math.sqrt(spread.items + max(spread.raters - spread.ratings, 0.0))
+    share = float((centred**2).sum() / (weights**2).sum())
+    fit = fit_crossed(as_ratings(*columns), cell[item] if celled else None)
+    assert not isinstance(fit, str)
+    _, of_rater, residual = fit.variances
+    gains, error, unseen = gains_with_doubt(columns)
+    rest = residual - min((1 - share) * gains, 0.9 * residual)
+    left = value - (np.bincount(item, value) / counts)[item]
+    if data == "complete":
+        left = left - (np.bincount(rater, left) / np.bincount(rater))[rater]
+    kurtosis = (
+        stats.kurtosis(left, fisher=False) if data == "complete" else np.mean(left**4) / np.mean(left**2) ** 2
+    )
+    free = value.size - many - rater.max()
+    free_items = many - 1 - celled
+    of_levels = share * of_rater / (share * of_rater + rest)
+    noise = max(kurtosis - 1, 2) / free + (1 - share) ** 2 * error / rest**2 + 2 * of_levels**2 / free_items
     named = {i: "ab"[c] for i, c in enumerate(cell)} if celled else None
-    found = ceiling(*SMALL, metric=metric, cell=named, confidence=0.9)
+    found = ceiling(*columns, metric=metric, cell=named, confidence=0.9)
     estimate = found.within_cells if celled else found.overall
     assert estimate is not None
     square = float(estimate) ** 2
+    labels = 2 * (1 - square**2) / free_items if metric == "correlation" else 0.0
+    df = (noise + labels) ** 2 / (noise**2 / free + labels**2 / free_items)
+    half = math.hypot(
+        stats.t.ppf(0.95, df) * math.sqrt(noise + labels), min((1 - share) * unseen / rest, 1.0)
+    )
     ends = [square * math.exp(-half), square * math.exp(half)]
     if metric == "correlation":
         ends = [max(1 - (1 - square) * math.exp(by), 0.0) for by in (half, -half)]
@@ -317,212 +281,3 @@ def test_a_share_at_its_end_has_no_delta_bounds() -> None:
     assert bounds is not None
     assert bounds[0] < float(fit.variances.sum()) < bounds[1]
     assert fit.estimate(Quantity((1.0, 0.0, 0.0)), 0.9, "none").why_no_interval == "no interval was requested"
-
-
-# --- halves -----------------------------------------------------------------------------------------------------------
-
-RATER = np.array([0, 1, 2, 0, 1, 2, 3, 0, 1, 3, 2, 3, 1, 5, 2, 3, 4])
-ITEM = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 6, 6])
-VALUE = np.array([1.0, 2, 2, 4, 5, 3, 5, 2, 4, 6, 5, 1, 3, 9, 7, 5, 6])
-
-
-def _halves(uniform: Any) -> Any:
-    """Items dealt as the shuffle says: of each item's ratings the first half of a shuffled order, the odd one to either."""
-    starts = np.append(0, np.cumsum(np.bincount(ITEM)))
-    return starts, _splits._deal(starts, np.diff(starts), uniform)
-
-
-def test_every_item_is_dealt_into_halves_and_the_odd_one_goes_to_either() -> None:
-    uniform = np.random.default_rng(0).random((400, 17))
-    starts, half = _halves(uniform)
-    for item, size in enumerate(np.diff(starts)):
-        first = (half[:, starts[item] : starts[item + 1]] == 0).sum(axis=1)
-        assert set(first.tolist()) == ({size // 2} if size % 2 == 0 else {size // 2, size // 2 + 1})
-        # Every rating is as often in the first half as any other.
-        share = (half[:, starts[item] : starts[item + 1]] == 0).mean(axis=0)
-        if size > 1:
-            assert share == pytest.approx(np.full(size, 0.5), abs=0.12)
-    # The two items with three ratings each have a coin of their own.
-    larger = [(half[:, starts[item] : starts[item + 1]] == 0).sum(axis=1) > 1 for item in (0, 6)]
-    assert 0.4 < float(np.mean(larger[0] == larger[1])) < 0.6
-
-
-def test_correlations_of_halves_without_each_unit_by_hand() -> None:
-    uniform = np.random.default_rng(1).random((6, 17))
-    starts, half = _halves(uniform)
-    whole, (by_item, by_rater, by_rating) = _splits._leave_out(starts, RATER, VALUE, uniform, 6)
-
-    def correlation(split: int, keep: Any) -> float:
-        pairs = []
-        for item in range(7):
-            rows = np.flatnonzero((item == ITEM) & keep)
-            sides = [VALUE[rows[half[split, rows] == side]] for side in (0, 1)]
-            if np.sum(item == ITEM) > 1 and sides[0].size and sides[1].size:
-                pairs.append([side.mean() for side in sides])
-        if len(pairs) < 3:
-            return math.nan
-        return float(np.corrcoef(np.array(pairs).T)[0, 1])
-
-    everything = np.ones(17, bool)
-    for split in range(6):
-        assert whole[split] == pytest.approx(correlation(split, everything))
-        for item in range(7):
-            assert by_item[split, item] == pytest.approx(correlation(split, item != ITEM))
-        for row in range(17):
-            assert by_rating[split, row] == pytest.approx(correlation(split, np.arange(17) != row))
-        for rater in range(6):
-            # A rater rated each item once at most, so that leaving the rater out leaves out one rating of each.
-            assert by_rater[split, rater] == pytest.approx(correlation(split, rater != RATER), nan_ok=True)
-
-
-def test_split_half_is_stepped_up_by_the_error_of_halves() -> None:
-    assert length_factor(np.array([4, 4])) == pytest.approx(2.0)
-    assert length_factor(np.array([3, 2, 1])) == pytest.approx((3 / 4 + 1) / 2 / ((1 / 3 + 1 / 2) / 2))
-    result = split_half(RATER, ITEM, VALUE, splits=60)
-    total = [np.zeros(7), np.zeros(6), np.zeros(17)]
-    starts = np.append(0, np.cumsum(np.bincount(ITEM)))
-    summed = _splits.split_at_once(
-        starts, RATER, VALUE - VALUE.mean(), stream(0, "reliability", "split half"), 60, *total
-    )
-    r, step = (summed or 0) / 60, length_factor(np.bincount(ITEM))
-    assert float(result) == pytest.approx(step * r / (1 + (step - 1) * r))
-    assert result.counts["items_with_one_rating"] == 1
-    assert result.counts["splits"] == 60
-    on_z = [np.arctanh(part / 60) for part in total]
-    # The sixth rater rated nothing but the item with one rating.
-    used = np.bincount(RATER[ITEM != 5])
-    units = on_z[0][np.arange(7) != 5], on_z[1][:5], on_z[2][ITEM != 5]
-    variances = [(part.size - 1) * float(part.var()) for part in units]
-    sizes = np.bincount(ITEM)[[0, 1, 2, 3, 4, 6]]
-    counted = [float(part.sum() ** 2 / (part**2).sum()) for part in (sizes, used)]
-    spread = TwoWaySpread(variances[0], variances[1], variances[2], counted[0], counted[1])
-    half = spread.reach_alike(r / (1 + r), 0.95)
-    low, high = (math.tanh(math.atanh(r) + side * half) for side in (-1, 1))
-    assert result.low == pytest.approx(max(step * low / (1 + (step - 1) * low), -1.0))
-    assert result.high == pytest.approx(step * high / (1 + (step - 1) * high))
-    # Of R raters, three careless ones more would leave R (R - 1) / ((R + 3) (R + 2)) of the pairs attentive.
-    many = spread.rater_count
-    unseen = math.atanh(many * (many - 1) / ((many + 3) * (many + 2)) * r)
-    careless = math.tanh(math.atanh(r) - max(spread.reach_if_careless(math.atanh(r) - unseen, 0.95), half))
-    assert result.bound_if_careless == pytest.approx(max(step * careless / (1 + (step - 1) * careless), -1.0))
-    with pytest.raises(InputError, match="needs a split"):
-        split_half(RATER, ITEM, VALUE, splits=0)
-    assert split_half(RATER, ITEM, VALUE, splits=1).value is not None
-    close = split_half(*_table(np.arange(8.0)[:, None] + 0.05 * np.sin(np.arange(32.0).reshape(8, 4))))
-    assert close.low is not None
-    assert 0.999 < close.low < float(close)
-    same = split_half(*_table(np.tile(np.arange(8.0)[:, None], 4)))
-    assert same.why_no_interval == "the halves agree perfectly"
-
-
-def test_stepping_up_at_its_ends() -> None:
-    single = Estimate(0.4, -0.6, 0.9, "ICC", "F", bound_if_careless=0.1)
-    more = stepped(single, 3.0, "k")
-    assert (more.value, more.low, more.high) == pytest.approx((1.2 / 1.8, -1.0, 2.7 / 2.8))
-    assert more.bound_if_careless == pytest.approx(0.3 / 1.2)
-    assert stepped(single, 2.0, "k").low == pytest.approx(-1.0)
-    assert stepped(single, 2.0, "k", exact=True).low == pytest.approx(-1.2 / 0.4)
-    assert stepped(Estimate(0.4, -0.6, 0.9), 4.0, "k", exact=True).low == -1.0
-    assert stepped_bound(-0.45, 3.0, -2.0) == -2.0
-    assert stepped(Estimate(-0.5), 3.0, "k").is_missing
-    needed = raters_needed(Estimate(0.4, 0.2, 0.6, "ICC", "F", bound_if_careless=0.1), 0.8)
-    assert needed.bound_if_careless == 36
-    assert raters_needed(Estimate(0.4, 0.0, 0.6, "ICC", "F"), 0.8).interval.endswith(
-        "the reliability may be zero"
-    )
-    assert raters_needed(0.0, 0.8).is_missing
-    assert raters_needed(-1.0, 0.8).is_missing
-    assert raters_needed(1.0, 0.8).value == 1
-    for outside in (1.0001, -1.0001, math.nan):
-        with pytest.raises(InputError, match="between -1 and 1"):
-            reliability_with(outside, 2)
-    assert reliability_with(0.5, 0.5).value == pytest.approx(0.25 / 0.75)
-    curve = reliability_curve({1: Estimate(0.5, 0.0, 1.0), 2: Estimate(2 / 3 + 0.004)}, 2)
-    assert (curve[2].low, curve[2].high) == (0.0, 1.0)
-    assert reliability_curve({1: Estimate(0.5), 2: Estimate(2 / 3 + 0.006)}, 1).keys() == {1}
-    assert reliability_curve({1: Estimate(1.0)}, 3).keys() == {1}
-    assert reliability_curve({1: Estimate(0.5)}, 2)[2].low is None
-    assert reliability_with(0.5, 4).interval == ""
-    assert reliability_curve({1: Estimate(0.5, 0.2, 1.5)}, 2)[2].high is None
-
-
-# --- yardsticks -------------------------------------------------------------------------------------------------------
-
-CATEGORY = np.array([0, 0, 1, 1, 1, 0, 1, 2, 2, 2, 2, 0, 0, 1, 2, 2, 0])
-
-
-def _scores(labels: Any, answers: Any, weights: Any) -> dict[str, float]:
-    confusion = np.zeros((3, 3))
-    for label, answer, weight in zip(labels, answers, weights, strict=True):
-        confusion[label, answer] += weight
-    hit, asked, said = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
-    there, either = asked > 0, asked + said > 0
-    return {
-        "accuracy": hit.sum() / confusion.sum(),
-        "balanced_accuracy": float(np.mean(hit[there] / asked[there])),
-        "macro_f1": float(np.mean(2 * hit[either] / (asked + said)[either])),
-    }
-
-
-def winner_of(counts: Any) -> int | None:
-    top = np.flatnonzero(counts == counts.max())
-    return int(top[0]) if top.size == 1 and counts.max() > 0 else None
-
-
-@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "macro_f1"])
-def test_category_yardsticks_by_hand(metric: Any) -> None:
-    d = as_ratings(RATER, ITEM, CATEGORY.astype(float))
-    counts = np.array([np.bincount(CATEGORY[i == ITEM], minlength=3) for i in range(7)])
-    assert yardsticks.category_counts(d).tolist() == counts.tolist()
-    keep = np.ones(17, bool)
-    rows = []
-    for row in range(17):
-        others = counts[ITEM[row]].copy()
-        others[CATEGORY[row]] -= 1
-        label = winner_of(others)
-        if label is not None:
-            rows.append((label, CATEGORY[row], 1.0))
-    single = yardsticks.of_single_rater(d, metric)(keep)
-    assert single == pytest.approx(_scores(*zip(*rows, strict=True))[metric])
-    cells = np.array([0, 0, 0, 1, 1, 1, 2])
-    labels = {i: label for i, row in enumerate(counts) if (label := winner_of(row)) is not None}
-    for own in (False, True):
-        rows = []
-        for i, label in labels.items():
-            together = [j for j in labels if cells[j] == cells[i]]
-            if len(together) < 2:
-                continue
-            guess = np.bincount([labels[j] for j in together if own or j != i], minlength=3)
-            top = np.flatnonzero(guess == guess.max())
-            rows += [(label, int(answer), 1 / top.size) for answer in top]
-        found = yardsticks.of_cell_means(d, cells, metric, own)(keep)
-        assert found == pytest.approx(_scores(*zip(*rows, strict=True))[metric])
-
-
-@pytest.mark.parametrize("metric", ["correlation", "rmse", "mae"])
-def test_number_yardsticks_by_hand(metric: Any) -> None:
-    d = as_ratings(RATER, ITEM, VALUE)
-    keep = np.arange(17) != 4
-    labels = {i: VALUE[(i == ITEM) & keep].mean() for i in range(7)}
-    cells = np.array([0, 0, 0, 1, 1, 1, 2])
-
-    def score(pairs: Any) -> float:
-        a, b = np.array(pairs, float).T
-        if metric == "correlation":
-            return float(np.corrcoef(a, b)[0, 1])
-        return math.sqrt(np.mean((a - b) ** 2)) if metric == "rmse" else float(np.mean(np.abs(a - b)))
-
-    for own in (False, True):
-        pairs = [
-            (labels[i], np.mean([labels[j] for j in range(7) if cells[j] == cells[i] and (own or j != i)]))
-            for i in range(6)
-        ]
-        assert yardsticks.of_cell_means(d, cells, metric, own)(keep) == pytest.approx(score(pairs))
-    pairs = [
-        (VALUE[(ITEM[row] == ITEM) & keep & (np.arange(17) != row)].mean(), VALUE[row])
-        for row in range(17)
-        if keep[row] and np.sum((ITEM[row] == ITEM) & keep) > 1
-    ]
-    assert yardsticks.of_single_rater(d, metric)(keep) == pytest.approx(score(pairs))
-    assert yardsticks._agreement(np.ones(2), np.ones(2), metric) is None
-    assert yardsticks._agreement(np.ones(3), np.arange(3.0), "correlation") is None

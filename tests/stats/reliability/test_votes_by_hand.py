@@ -12,7 +12,7 @@ from scipy import stats
 
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import vote_ceiling, vote_family, vote_mixture, yardsticks
-from tests.stats.reliability.test_by_hand import CATEGORY, ITEM, RATER, winner_of
+from tests.stats.reliability.ratings import CATEGORY, ITEM, RATER, winner_of
 
 
 def test_scores_by_category_by_hand() -> None:
