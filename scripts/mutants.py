@@ -1,6 +1,6 @@
 """Break the core modules one expression at a time and count how many breaks the tests notice.
 
-    python scripts/mutants.py [--sample N] [--seed N] [--only TEXT] [--survivors FILE]
+    python scripts/mutants.py [--sample N] [--seed N] [--only TEXT] [--workers N] [--survivors FILE]
 
 A mutant is one changed expression: a comparison moved by its boundary or turned round, a constant moved, an
 operator exchanged, a condition dropped, a keyword argument left out, ``min`` for ``max``. From each module a fixed sample is
@@ -85,7 +85,7 @@ GUARDS: dict[str, dict[str, str]] = {
     "reliability": {
         "_splits": "halves_by_hand split_half ../small_and_compiled",
         "components": "by_hand components icc",
-        "crossed": "by_hand components icc",
+        "crossed": "by_hand components icc limits bounds",
         "icc": "limits bounds icc",
         "icc_jackknife": "limits bounds icc",
         "number_ceiling": "by_hand rater_differences limits bounds ../noise_ceiling",
@@ -221,6 +221,13 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/_splits.py: of_x > 1e-12 * xx -> of_x >= 1e-12 * xx": "what counts as rounding",
     "stats/reliability/crossed.py: logs[free] < logs[free].max() - 18.0 -> logs[free] <= logs[free].max() - 18.0": (
         "how far a search looks, only"
+    ),
+    "stats/reliability/split_half.py: d.value[order] - float(d.value.mean()) -> d.value[order] + float(d.value.mean())": (
+        "a correlation does not depend on where values begin"
+    ),
+    "stats/reliability/vote_mixture.py: side * push * size -> side * push / size": "the unit of what a search looks for",
+    "stats/reliability/vote_mixture.py: solved / total if total > 0 else weights / weights.sum() -> solved / total": (
+        "the sum is held close to one"
     ),
     "stats/inference/anova.py: 0.5 * step -> 0.5 / step": "where a search starts",
     "stats/inference/count_dependence.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
@@ -545,13 +552,14 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=10, help="mutants a module")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only modules whose path holds this text")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="tests at a time")
     parser.add_argument("--survivors", type=Path, help="write the mutants no test noticed to this file")
     options = parser.parse_args()
     os.chdir(ROOT)
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     preload()
     tried = sample(options.sample, options.seed, options.only)
-    workers = os.cpu_count() or 1
+    workers = options.workers
     with tempfile.TemporaryDirectory() as scratch:
         copies = [Path(scratch) / str(place) for place in range(workers)]
         for each in copies:

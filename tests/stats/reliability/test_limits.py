@@ -10,9 +10,10 @@ import pytest
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability import icc, variance_components
+from heartfelt.stats.reliability import crossed, icc, variance_components
+from heartfelt.stats.reliability.crossed import Quantity
 from heartfelt.stats.reliability.icc import _clean, one_way
-from heartfelt.stats.reliability.icc_jackknife import NO_ITEMS
+from heartfelt.stats.reliability.icc_jackknife import NO_ERROR, NO_ITEMS
 from heartfelt.stats.reliability.number_ceiling import (
     NumberMetric,
     ceiling_from_means,
@@ -49,6 +50,10 @@ def test_a_negative_correlation_has_an_interval_until_the_items_are_all_alike() 
     alike = icc(*of_table([[1, 2, 3, 6], [6, 1, 2, 3], [3, 6, 1, 2], [2, 3, 6, 1]])).icc1
     assert alike.value == pytest.approx(-1 / 3)
     assert alike.why_no_interval == NO_ITEMS
+    nearly = icc(*of_table([[1, 2, 3, 6.2], [6, 1, 2, 3], [3, 6, 1, 2], [2, 3, 6, 1], [1, 6, 3, 2]])).icc1
+    ratio = 1 + 4 * float(nearly) / (1 - float(nearly))
+    assert 1e-6 < ratio < 0.01
+    assert nearly.why_no_interval != NO_ITEMS
 
 
 def test_a_sum_of_squares_is_zero_up_to_rounding() -> None:
@@ -197,3 +202,17 @@ def test_the_crossed_fit_of_a_correlation_has_its_seed(monkeypatch: pytest.Monke
     monkeypatch.setattr(import_module("heartfelt.stats.reliability.icc"), "fit_crossed", fit)
     assert icc(*ragged(1, 12, 6, 0.6), seed=5).icc2.why_missing == "no fit"
     assert set(seeds) == {5}
+
+
+def test_a_value_without_an_interval_keeps_its_confidence() -> None:
+    equal = icc(*of_table([[1, 1, 1], [2, 2, 2], [4, 4, 4]]), confidence=0.9, interval="f")
+    for form in (equal.icc1, equal.icc2, equal.icc3):
+        assert (form.why_no_interval, form.confidence) == (NO_ERROR, 0.9)
+
+
+def test_profiles_are_followed_up_to_a_number_of_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = crossed.fit_crossed(as_ratings(*ragged(5, 9, 6, 0.8)))
+    assert not isinstance(fit, str)
+    for most, name in ((fit.system.order, crossed.PROFILE), (fit.system.order - 1, crossed.DELTA)):
+        monkeypatch.setattr(crossed, "PROFILE_LIMIT", most)
+        assert fit.estimate(Quantity((0.0, 0.0, 1.0))).interval == name

@@ -108,6 +108,9 @@ def test_ratings_that_show_no_gain_have_the_usual_one() -> None:
     # A rater of items that all have the same mean.
     flat = of_rows(np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0], [2.0, 2.0]]))
     assert rater_differences.slopes(as_ratings(*flat)) is None
+    some, items = np.repeat([0, 1, 2], [8, 8, 4]), np.array([*range(8), *range(8), 0, 1, 2, 3])
+    level = np.array([0.0, 0, 0, 0, 1, 2, 3, 4])
+    assert rater_differences.slopes(as_ratings(some, items, level[items])) is None
     rng = np.random.default_rng(0)
     for raters, usual in ((100, False), (101, True)):
         rows = 5.0 * rng.normal(size=(6, 1)) + 0.5 * rng.normal(size=(6, raters))

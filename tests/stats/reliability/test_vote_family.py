@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -119,3 +121,23 @@ def test_the_verdict_prints_both() -> None:
     assert (
         sentence(smooth.without_interval("misfit")) == sentence(None) == "emotion accuracy = .70 [.42, .91]"
     )
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.1, 0.9])
+def test_the_ceiling_spans_what_members_within_range_score(
+    gain: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members stand for their scores here; a panel may gain up to ``gain``, of which the value takes half."""
+    seen = []
+    scores = SimpleNamespace(
+        best=(0.6, 0.0, 0.0), within_range=[(0.5, 0.0, 0.0), (0.7, 0.0, 0.0)], draw=lambda point, _: point[0]
+    )
+    monkeypatch.setattr(vote_family, "fit_family", lambda *_: scores)
+    monkeypatch.setattr(vote_family, "_expected_score", lambda points, *_: points)
+    monkeypatch.setattr(vote_family, "_fit_p", lambda *arguments: seen.append(arguments[3]))
+    counts = np.array([[3, 1, 0], [2, 2, 0], [0, 1, 4], [1, 3, 0]])
+    found = smooth_ceiling(counts, "accuracy", 8.0, 0.9, 0, gain)
+    value = min(0.6 + gain / 2, 1.0)
+    assert found.value == pytest.approx(value)
+    assert (found.low, found.high) == vote_family.with_chance(value, 0.5, min(0.7 + gain, 1.0), 3, 0.9)
+    assert seen == pytest.approx([8.0 / stats.norm.ppf(0.95) ** 2])
