@@ -20,9 +20,9 @@ from heartfelt.errors import InputError, suggestion
 FutureRaters: TypeAlias = Literal["alike", "careless"]
 """Whom an interval is for: raters like these, or raters some of whom are careless."""
 IF_CARELESS = "if some future raters are careless"
-SPANS_ALL = "there is too little data for an interval: it would span nearly all possible values"
-NEARLY_ALL = 0.05
-"""How near an end of the possible values, as a share of them, a bound says no more than the end itself."""
+SPANS_ALL = "there is too little data for an interval: it would span all possible values"
+ROUNDED = 0.005
+"""A bound this near an end of the possible values, as a share of them, is printed as the end itself."""
 FOR_RATERS: dict[FutureRaters, str] = {
     "alike": "for raters like these",
     "careless": "that also hold if some future raters are careless",
@@ -98,9 +98,9 @@ class Estimate:
         """Return the same estimate without bounds, and the reason it has none."""
         return replace(self, low=None, high=None, interval="", why_no_interval=why, bound_if_careless=None)
 
-    def informative(self, least: float = 0.0, most: float = 1.0) -> Estimate:
-        """Return the estimate, without its interval where that spans nearly all values from ``least`` to ``most``."""
-        margin = NEARLY_ALL * (most - least)
+    def informative(self, least: float, most: float = 1.0) -> Estimate:
+        """Return the estimate, without its interval where that spans all values from ``least`` to ``most``."""
+        margin = ROUNDED * (most - least)
         if self.low is None or self.high is None or self.low > least + margin or self.high < most - margin:
             return self
         return self.without_interval(SPANS_ALL)

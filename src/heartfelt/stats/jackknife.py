@@ -101,8 +101,7 @@ class Spread:
 
     def estimate(self, plain: Estimate, confidence: float) -> Estimate:
         """The estimate with this spread's interval, or the reason it has none."""
-        made = _bounds.bounded(plain, self.bounds(confidence), self.name, confidence, self.why_none or "")
-        return made.informative(-1.0) if self.scale == "fisher" else made
+        return _bounds.bounded(plain, self.bounds(confidence), self.name, confidence, self.why_none or "")
 
 
 def _place(scale: Transform, value: float) -> float:

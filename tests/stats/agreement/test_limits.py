@@ -11,6 +11,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats import alpha, exact_agreement, leave_one_out
 from heartfelt.stats.agreement import Interval
 from heartfelt.stats.agreement.alpha import _quick
+from heartfelt.stats.estimate import Estimate
 
 SOURCE = "the definitions, by hand"
 
@@ -61,12 +62,23 @@ def test_raters_are_left_out_where_there_are_three(raters: int, name: str) -> No
     assert result.interval.startswith(name)
 
 
-def test_an_interval_over_all_possible_values_is_refused() -> None:
-    rater, item = np.tile(np.arange(3), 3), np.repeat(np.arange(3), 3)
-    result = alpha(rater, item, [1.3, 0.9, -0.7, -1.3, -0.6, 0.0, -2.3, -0.2, -1.2])
-    assert not result.is_missing
-    assert (result.low, result.high, result.bound_if_careless) == (None, None, None)
-    assert "span nearly all possible values" in str(result.why_no_interval)
+@pytest.mark.parametrize(
+    ("low", "high", "least", "refused"),
+    [
+        (-1.0, 1.0, -1.0, True),
+        (-0.99, 0.99, -1.0, True),
+        (-0.989, 1.0, -1.0, False),
+        (-1.0, 0.989, -1.0, False),
+        (0.005, 0.995, 0.0, True),
+        (0.0051, 1.0, 0.0, False),
+    ],
+)
+def test_an_interval_over_all_possible_values_is_refused(
+    low: float, high: float, least: float, refused: bool
+) -> None:
+    made = Estimate(0.5, low, high, interval="t", bound_if_careless=low).informative(least)
+    assert (made.low is None, made.high is None, made.bound_if_careless is None) == (refused,) * 3
+    assert ("span all possible values" in str(made.why_no_interval)) == refused
 
 
 def test_leave_one_out_needs_three_votes() -> None:

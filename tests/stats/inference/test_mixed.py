@@ -498,9 +498,9 @@ def test_variance_intervals_cover_where_raters_differ_in_gain() -> None:
     # Satterthwaite's chi-square covered the items' variance in 73 of 100 such data sets.
     truth = {"item": 1.0, "rater": 0.36, "residual": 1.1225}
     hits = dict.fromkeys(truth, 0)
-    for seed in range(100):
+    for seed in range(200):
         result = _careless(seed, 90, 8)
         for name, value in truth.items():
             e = result.variances[name]
             hits[name] += _number(e.low) <= value <= _number(e.high)
-    assert min(hits.values()) >= 91, hits
+    assert min(hits.values()) >= 182, hits

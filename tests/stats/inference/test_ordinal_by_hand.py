@@ -61,9 +61,7 @@ def test_the_factorisation_is_that_of_the_whole_matrix(
     variances, traces = effects.variances(factor)
     assert variances == pytest.approx(np.diag(scaled @ inverse @ scaled.T))
     ends = np.cumsum([0, *effects.n])
-    assert traces == pytest.approx(
-        [np.diag(inverse)[a:b].sum() for a, b in pairwise(ends)]
-    )
+    assert traces == pytest.approx([np.diag(inverse)[a:b].sum() for a, b in pairwise(ends)])
     u = np.cos(np.arange(1.0, len(whole) + 1))
     assert effects.predictor(u, sd) == pytest.approx(scaled @ u)
     assert effects.gather(weight, sd) == pytest.approx(scaled.T @ weight)

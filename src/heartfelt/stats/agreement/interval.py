@@ -170,7 +170,8 @@ def with_bounds(
     bounded = estimate.with_interval(
         low, high, f"{name}, Student's t{f', {FOR_ALIKE}' if both else ''}", plan.confidence
     )
-    return replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters).informative()
+    made = replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
+    return made.informative(-1.0) if scale == "coefficient" else made
 
 
 def _bounds(

@@ -158,7 +158,7 @@ def icc(
         method = f"{NAMES[form + 'k']}, {single.method}, k = {averaged:.6g}"
         forms[form + "k"] = sb.stepped(single, averaged, method, exact=not by_jackknife)
     if by_jackknife:
-        forms = {form: e.informative() for form, e in forms.items()}
+        forms = {form: e.informative(-1.0) for form, e in forms.items()}
     return Icc(k=averaged, complete=d.complete, **forms)
 
 

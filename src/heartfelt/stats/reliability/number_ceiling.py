@@ -93,7 +93,7 @@ def number_ceiling(
         ends = np.maximum(1.0 - (1.0 - value) * np.exp([half, -half]), 0.0)
     low, high = np.sqrt(ends).tolist()
     bounded = plain.with_interval(low, high, FOR_THESE, confidence)
-    return bounded.informative() if metric == "correlation" else bounded
+    return bounded.informative(0.0) if metric == "correlation" else bounded
 
 
 def _log_reach(
@@ -218,7 +218,7 @@ def ceiling_from_means(
     if correlation:
         low, high = (math.sqrt(max(1.0 - 1.0 / end, 0.0)) for end in (low, high))
     bounded = plain.with_interval(low, high, "jackknife over items, log scale", confidence)
-    return bounded.informative() if correlation else bounded
+    return bounded.informative(0.0) if correlation else bounded
 
 
 def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, Floats]:

@@ -91,7 +91,7 @@ def split_half(
         stepped_bound(low, step, full), stepped_up(high, step), f"{NAME}, Fisher z, {FOR_ALIKE}", confidence
     )
     made = replace(bounded, bound_if_careless=stepped_bound(careless, step, full))
-    return made.for_future_raters(future_raters).informative()
+    return made.for_future_raters(future_raters).informative(-1.0)
 
 
 def length_factor(per_item: Ints) -> float:
