@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.stats.inference import _ordinal_effects
+from heartfelt.stats.inference import _ordinal_effects, cumulative_link_model
 from heartfelt.stats.inference._ordinal_effects import NoMaximumError, RandomEffects
 from heartfelt.stats.inference._ordinal_fit import LaplaceStep, OrdinalLikelihood
-from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, probit
+from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, LINKS, probit
+from tests.stats.reliability.ratings import crossed
 
 RATER = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 2, 1, 3, 0, 1])
 ITEM = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 6])
@@ -61,9 +62,7 @@ def test_the_factorisation_is_that_of_the_whole_matrix(
     variances, traces = effects.variances(factor)
     assert variances == pytest.approx(np.diag(scaled @ inverse @ scaled.T))
     ends = np.cumsum([0, *effects.n])
-    assert traces == pytest.approx(
-        [np.diag(inverse)[a:b].sum() for a, b in pairwise(ends)]
-    )
+    assert traces == pytest.approx([np.diag(inverse)[a:b].sum() for a, b in pairwise(ends)])
     u = np.cos(np.arange(1.0, len(whole) + 1))
     assert effects.predictor(u, sd) == pytest.approx(scaled @ u)
     assert effects.gather(weight, sd) == pytest.approx(scaled.T @ weight)
@@ -250,3 +249,36 @@ def test_the_first_inverse_is_exact_for_fixed_parameters() -> None:
         assert ends[0] is not None
         assert ends[1] is not None
         assert moved[:, place] == pytest.approx((ends[0].mode - ends[1].mode) / 2e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+def test_derivatives_of_categories_are_those_of_their_logarithm(link: Any) -> None:
+    upper = np.array([-1.5, 0.2, 2.5, 6.0, np.inf, -5.0, 1.0])
+    lower = np.array([-2.5, -0.7, 1.0, 5.0, 0.4, -7.0, -np.inf])
+    here, h = LINKS[link](upper, lower), 1e-5
+    up, down = LINKS[link](upper + h, lower), LINKS[link](upper - h, lower)
+    assert here.by_a == pytest.approx((up.log_p - down.log_p) / (2 * h), abs=1e-6)
+    assert here.by_aa == pytest.approx((up.by_a - down.by_a) / (2 * h), abs=1e-6)
+    assert here.weight_by_a == pytest.approx((up.weight - down.weight) / (2 * h), abs=1e-6)
+    more, less = LINKS[link](upper, lower + h), LINKS[link](upper, lower - h)
+    assert here.by_b == pytest.approx((more.log_p - less.log_p) / (2 * h), abs=1e-6)
+    assert here.by_bb == pytest.approx((more.by_b - less.by_b) / (2 * h), abs=1e-6)
+    assert here.by_ab == pytest.approx((more.by_a - less.by_a) / (2 * h), abs=1e-6)
+    assert here.weight_by_b == pytest.approx((more.weight - less.weight) / (2 * h), abs=1e-6)
+    distribution = stats.logistic if link == "logit" else stats.norm
+    assert here.log_p == pytest.approx(np.log(distribution.cdf(upper) - distribution.cdf(lower)), abs=1e-6)
+
+
+def test_likelihood_ratios_compare_with_the_model_without_the_term() -> None:
+    d = crossed(1)
+    category = np.clip(np.rint(d["y"]), -1, 1)
+    whole = cumulative_link_model(
+        category, {"system": d["system"]}, {"rater": d["rater"]}, test="likelihood-ratio"
+    )
+    without = cumulative_link_model(category, {}, {"rater": d["rater"]})
+    assert whole.log_likelihood is not None
+    assert without.log_likelihood is not None
+    effect = whole.effect("system")
+    expected = 2 * (whole.log_likelihood - without.log_likelihood)
+    assert effect.chi_square == pytest.approx(expected, abs=1e-6)
+    assert effect.p == pytest.approx(stats.chi2.sf(expected, 2), rel=1e-5)
