@@ -202,7 +202,7 @@ def test_a_last_step_is_taken_only_upwards(monkeypatch: pytest.MonkeyPatch) -> N
         if rise is not None:
             there = best.parameters + 0.1
             moved = replace(best, parameters=there, log_likelihood=best.log_likelihood + rise)
-        asked = []
+        asked: list[Any] = []
         monkeypatch.setattr(
             likelihood, "at", lambda where, *_, asked=asked, moved=moved: asked.append(where) or moved
         )
