@@ -231,6 +231,9 @@ EQUIVALENT: dict[str, str] = {
     ),
     "stats/inference/anova.py: 2 * df_residual * max(df * f, 1) -> 2 * df_residual / max(df * f, 1)": "where a search starts",
     "stats/inference/_ordinal_links.py: 0 -> 1": "between 0 and 1 both tails keep their digits",
+    "stats/inference/marginal_means.py: 1e-07 * float(np.linalg.norm(scaled)) -> 1e-07 / float(np.linalg.norm(scaled))": (
+        "what counts as rounding"
+    ),
     "stats/inference/anova.py: 0.5 * step -> 0.5 / step": "where a search starts",
     "stats/inference/count_dependence.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
         "the means of a single grouping are gone after one round"

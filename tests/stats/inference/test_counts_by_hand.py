@@ -140,3 +140,9 @@ def test_prediction_powered_slopes_need_three_items() -> None:
     constant = prediction_powered_mean(Rated([2.0] * 4, [1.0, 2.0, 3.0, 4.0]), [2.0, 3.0, 5.0])
     assert constant.tuning == 0.0
     assert constant.ratings_alone.why_no_interval == "the rated values do not vary"
+
+
+def test_categories_that_were_hardly_chosen_are_not_tested() -> None:
+    item = np.repeat(np.arange(12), np.arange(12) % 3 + 1)
+    result = count_dependence(None, item, np.arange(item.size) * 1.0, nominal=True).answers
+    assert result.change.why_missing == "no category was chosen often enough"

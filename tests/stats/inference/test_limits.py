@@ -17,6 +17,7 @@ from heartfelt.stats.inference import (
     equivalence_correlation,
     equivalence_mean,
     games_howell,
+    linear_model,
     marginal_means,
     mixed_model,
     tukey,
@@ -335,3 +336,38 @@ def test_the_table_of_variances_names_its_columns_as_others_do() -> None:
     (row,) = written["rows"]
     within = (0.25 * 2 + np.var([4, 7, 3]) * 3) / 3
     assert row["F"] == pytest.approx(row["sum_sq"] / within)
+
+
+def test_a_table_without_a_test_has_no_sums_of_squares() -> None:
+    result = anova([2.0, 2, 2, 2], {"a": list("xxyy")})
+    assert (result.residual_df, result.residual_sum_sq, result.total_sum_sq) == (0, 0.0, 0.0)
+    tested = anova([1.0, 2, 4, 7, 3], {"a": list("xxyyy")}).rows[0]
+    assert tested.omega_squared.why_no_interval == tested.eta_squared.why_no_interval != ""
+
+
+def test_rows_without_factors_are_one_cell() -> None:
+    codes, rows = linear_model.cells([], 5)
+    assert (codes.tolist(), rows.tolist()) == ([0] * 5, [0])
+    assert linear_model.cells([], 0)[1].tolist() == []
+
+
+def test_a_mixed_model_does_not_depend_on_the_unit() -> None:
+    d = crossed(1)
+    ones = [
+        mixed_model(unit * d["y"], {"system": d["system"]}, {"rater": d["rater"]})
+        for unit in (1.0, 1e-6, 1e6)
+    ]
+    for result, unit in zip(ones, (1.0, 1e-6, 1e6), strict=True):
+        assert result.why_missing is None
+        for row, first in zip(result.coefficients, ones[0].coefficients, strict=True):
+            assert float(row.estimate) / unit == pytest.approx(float(first.estimate), rel=1e-6)
+    few = [mixed_model(d["y"][:rows], {}, {"group": list("aab")[:rows]}).why_missing for rows in (2, 3)]
+    assert few[0] == "2 rows; at least 3 are needed"
+    assert few[1] != "3 rows; at least 3 are needed"
+
+
+def test_rows_without_a_number_or_a_group_take_no_part() -> None:
+    whole = tukey([1.0, 2, 3, 4, 5.5], list("aabbb"))
+    holed = tukey([1.0, 2, np.nan, 3, 4, 5.5, 9.0], [*"aaabbb", None])
+    assert holed.counts["rows"] == 5
+    assert holed.pairs[0].p == whole.pairs[0].p

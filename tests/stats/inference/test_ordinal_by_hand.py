@@ -282,3 +282,10 @@ def test_likelihood_ratios_compare_with_the_model_without_the_term() -> None:
     expected = 2 * (whole.log_likelihood - without.log_likelihood)
     assert effect.chi_square == pytest.approx(expected, abs=1e-6)
     assert effect.p == pytest.approx(stats.chi2.sf(expected, 2), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"), [(50, None), (51, "51 different values; at most 50 are taken for ordered categories")]
+)
+def test_up_to_fifty_values_are_categories(values: int, why: str | None) -> None:
+    assert cumulative_link_model(np.arange(120) % values, {}).why_missing == why

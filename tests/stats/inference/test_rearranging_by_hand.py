@@ -213,3 +213,11 @@ def test_rows_of_one_stimulus_change_their_sign_together() -> None:
     every = {round(float(np.dot(signs, sums)), 9) for signs in itertools.product((1, -1), repeat=4)}
     drawn = given.shuffled_within(400, 0)
     assert {round(value, 9) for value in drawn.tolist()} == every
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_column_that_is_the_same_inside_blocks_cannot_be_shuffled(swapped: bool) -> None:
+    x, y = [1.0, 2.0, 3.0, 5.0], [1.0, 1.0, 2.0, 2.0]
+    columns = (y, x) if swapped else (x, y)
+    result = permutation_correlation(*columns, within=list("aabb"), resamples=9)
+    assert result.p.why_missing == "shuffling within blocks changes nothing"
