@@ -234,6 +234,11 @@ EQUIVALENT: dict[str, str] = {
     "stats/inference/marginal_means.py: 1e-07 * float(np.linalg.norm(scaled)) -> 1e-07 / float(np.linalg.norm(scaled))": (
         "what counts as rounding"
     ),
+    "stats/reliability/crossed.py: fit.step.residual <= 1e-12 * float(d.value.var())"
+    " -> fit.step.residual < 1e-12 * float(d.value.var())": "what counts as rounding",
+    "stats/reliability/split_half.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
+    " -> split_at_once": "two ways to the same numbers; one is quicker",
+    "stats/reliability/vote_family.py: of == check -> of != check": "the smaller of two p-values, in either order",
     "stats/inference/anova.py: 0.5 * step -> 0.5 / step": "where a search starts",
     "stats/inference/count_dependence.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
         "the means of a single grouping are gone after one round"
