@@ -239,6 +239,8 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/split_half.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
     " -> split_at_once": "two ways to the same numbers; one is quicker",
     "stats/reliability/vote_family.py: of == check -> of != check": "the smaller of two p-values, in either order",
+    "stats/inference/linear_model.py: 8 * code.size -> 8 / code.size": "two ways to the same codes; one is quicker",
+    "stats/inference/random_variances.py: 0.3 -> 0.34": "where a search starts",
     "stats/inference/anova.py: 0.5 * step -> 0.5 / step": "where a search starts",
     "stats/inference/count_dependence.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
         "the means of a single grouping are gone after one round"

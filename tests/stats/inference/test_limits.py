@@ -14,6 +14,7 @@ from heartfelt.serialization import to_json
 from heartfelt.stats.inference import (
     anova,
     cumulative_link_model,
+    equivalence,
     equivalence_correlation,
     equivalence_mean,
     games_howell,
@@ -371,3 +372,16 @@ def test_rows_without_a_number_or_a_group_take_no_part() -> None:
     holed = tukey([1.0, 2, np.nan, 3, 4, 5.5, 9.0], [*"aaabbb", None])
     assert holed.counts["rows"] == 5
     assert holed.pairs[0].p == whole.pairs[0].p
+
+
+def test_degrees_of_freedom_are_pooled_unless_they_are_the_same() -> None:
+    tested = _contrasts(10.0, 10.05).f_test(np.eye(2), np.ones(2))
+    pooled = 10 / 8 + 10.05 / 8.05
+    assert tested is not None
+    assert tested[1] == pytest.approx(2 * pooled / (pooled - 2), rel=1e-9)
+
+
+def test_a_small_spread_about_a_large_mean_is_an_error() -> None:
+    _, difference = equivalence.independent([1000.0, 1000.1, 1000.2], [999.9, 1000.0])
+    assert difference.error == pytest.approx(math.sqrt(0.01 / 3 + 0.005 / 2))
+    assert equivalence.independent([1000.0, 1000.0], [7.0, 7.0])[1].why_no_error == "neither group varies"

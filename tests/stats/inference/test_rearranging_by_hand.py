@@ -221,3 +221,11 @@ def test_a_column_that_is_the_same_inside_blocks_cannot_be_shuffled(swapped: boo
     columns = (y, x) if swapped else (x, y)
     result = permutation_correlation(*columns, within=list("aabb"), resamples=9)
     assert result.p.why_missing == "shuffling within blocks changes nothing"
+
+
+def test_a_few_rows_of_shared_stimuli_are_not_enumerated() -> None:
+    label, predicted = np.array([1.0, 2, -1, -2, 3, -3]), np.array([2.0, 1, 1, -3, 1, -2])
+    given = Earnings(
+        label=label, predicted=predicted, system=np.zeros(6, np.int64), stimulus=np.arange(6) // 2
+    )
+    assert no_association.no_association(given).counts["resamples"] == 9999
