@@ -65,20 +65,20 @@ GUARDS: dict[str, dict[str, str]] = {
         "strengths": "limits by_hand strengths symmetry",
     },
     "inference": {
-        "_ordinal_effects": "ordinal_by_hand limits cumulative_link",
-        "_ordinal_fit": "ordinal_by_hand limits cumulative_link",
-        "_ordinal_links": "ordinal_by_hand limits cumulative_link",
+        "_ordinal_effects": "ordinal_by_hand cumulative_link",
+        "_ordinal_fit": "ordinal_by_hand cumulative_link",
+        "_ordinal_links": "ordinal_by_hand cumulative_link",
         "anova": "limits anova published",
-        "count_dependence": "limits count_dependence bounds",
+        "count_dependence": "counts_by_hand count_dependence bounds",
         "cumulative_link": "ordinal_by_hand limits cumulative_link",
         "equivalence": "limits equivalence",
         "linear_model": "limits anova marginal_means mixed",
         "marginal_means": "limits marginal_means bounds",
         "mixed": "limits mixed bounds tastes",
-        "no_association": "limits no_association",
-        "permutation": "limits permutation",
+        "no_association": "rearranging_by_hand no_association",
+        "permutation": "rearranging_by_hand permutation",
         "posthoc": "limits bounds posthoc",
-        "prediction_powered": "limits ../prediction_powered",
+        "prediction_powered": "counts_by_hand ../prediction_powered",
         "random_intercepts": "limits mixed bounds tastes",
         "random_variances": "limits",
     },
@@ -229,6 +229,18 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/vote_mixture.py: solved / total if total > 0 else weights / weights.sum() -> solved / total": (
         "the sum is held close to one"
     ),
+    "stats/inference/anova.py: 2 * df_residual * max(df * f, 1) -> 2 * df_residual / max(df * f, 1)": "where a search starts",
+    "stats/inference/_ordinal_links.py: 0 -> 1": "between 0 and 1 both tails keep their digits",
+    "stats/inference/marginal_means.py: 1e-07 * float(np.linalg.norm(scaled)) -> 1e-07 / float(np.linalg.norm(scaled))": (
+        "what counts as rounding"
+    ),
+    "stats/reliability/crossed.py: fit.step.residual <= 1e-12 * float(d.value.var())"
+    " -> fit.step.residual < 1e-12 * float(d.value.var())": "what counts as rounding",
+    "stats/reliability/split_half.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
+    " -> split_at_once": "two ways to the same numbers; one is quicker",
+    "stats/reliability/vote_family.py: of == check -> of != check": "the smaller of two p-values, in either order",
+    "stats/inference/linear_model.py: 8 * code.size -> 8 / code.size": "two ways to the same codes; one is quicker",
+    "stats/inference/random_variances.py: 0.3 -> 0.34": "where a search starts",
     "stats/inference/anova.py: 0.5 * step -> 0.5 / step": "where a search starts",
     "stats/inference/count_dependence.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
         "the means of a single grouping are gone after one round"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any, Literal
 
@@ -13,25 +12,18 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.serialization import to_json
 from heartfelt.stats.inference import (
-    Rated,
-    count_dependence,
+    anova,
     cumulative_link_model,
+    equivalence,
     equivalence_correlation,
     equivalence_mean,
     games_howell,
+    linear_model,
     marginal_means,
     mixed_model,
-    no_association,
-    permutation_correlation,
-    permutation_paired,
-    permutation_two_sample,
-    prediction_powered_mean,
-    prediction_powered_slope,
     tukey,
 )
-from heartfelt.stats.inference._ordinal_links import LINKS
 from heartfelt.stats.inference.anova import share_bounds
-from heartfelt.stats.inference.no_association import Earnings, no_association_over_systems, too_few_ways
 from heartfelt.stats.inference.random_intercepts import ContrastInference, first_independent
 from heartfelt.stats.inference.random_variances import random_variances
 from heartfelt.stats.reliability import variance_components
@@ -112,6 +104,7 @@ def test_nested_groupings_are_fitted_and_equal_ones_refused() -> None:
 def test_columns_that_others_span_are_found() -> None:
     columns = np.array([[1.0, 2, 0, 1, 0], [1, 2, 0, 0, 1], [1, 2, 0, 0, 0], [1, 2, 0, 1, 0]])
     assert first_independent(columns).tolist() == [True, False, False, True, True]
+    assert first_independent(np.array([[1.0, 0, 1], [0, 1, 1]])).tolist() == [True, True, False]
     assert first_independent(np.column_stack([columns[:, 0] * 1e9, columns[:, 3] * 1e-9])).all()
     assert first_independent(np.column_stack([columns[:, 0], columns[:, 0] + 1e-4 * columns[:, 3]])).all()
     assert not first_independent(
@@ -331,312 +324,64 @@ def test_groups_of_their_own_variance_by_hand() -> None:
     )
 
 
-# --- counts -----------------------------------------------------------------------------------------------------------
+def test_a_saturated_model_has_means_without_bounds() -> None:
+    result = marginal_means([1.0, 2, 4, 7], {"a": list("xxyy"), "b": list("uvuv")}, "a", interactions="all")
+    why = "no residual degrees of freedom: as many parameters as rows"
+    assert {name: float(mean) for name, mean in result.means.items()} == pytest.approx({"x": 1.5, "y": 5.5})
+    assert {mean.why_no_interval for mean in result.means.values()} == {why}
+    assert result.pairs.pairs[0].estimate.why_no_interval == why
 
 
-@pytest.mark.parametrize("nominal", [False, True])
-def test_counts_and_answers_by_least_squares(nominal: bool) -> None:
-    """Raters and cells as dummy columns, errors clustered by item with their leverage (CR3)."""
-    item = np.repeat(np.arange(24), [1 + k % 3 for k in range(24)])
-    # Raters do not meet both cells alike, so that neither's means can be taken out alone.
-    cell = item // 12
-    rater = (np.arange(item.size) * 5 + item) % np.where(cell == 0, 3, 5)
-    value = np.rint(1.5 + np.sin(np.arange(item.size) * 7.0) + 0.3 * rater)
-    result = count_dependence(rater, item, value, cell=cell, nominal=nominal, confidence=0.9)
-    n = np.bincount(item)[item].astype(float)
-    apart = np.array([
-        np.mean([(v != w) if nominal else (v - w) ** 2 for w in np.delete(value[item == i], own)])
-        for i, v, own in zip(item, value, [int(np.sum(item[:k] == item[k])) for k in range(item.size)], strict=True)
-        if np.sum(item == i) > 1
-    ], float)  # fmt: skip
-    several = n > 1
-    for test, column, rows in (
-        (result.answers, value, np.ones(n.size, bool)),
-        (result.disagreement, apart, several),
-    ):
-        if nominal and test is result.answers:
-            assert test.category is not None
-            column = (value == test.category) * 1.0
-        dummies = np.column_stack(
-            [rater[rows, None] == np.unique(rater), cell[rows, None] == np.unique(cell)]
-        ).astype(float)
-        hat = dummies @ np.linalg.pinv(dummies)
-        x, y = n[rows] - hat @ n[rows], column - hat @ column
-        items = item[rows]
-        by_item = np.array([np.sum(x[items == i] ** 2) for i in np.unique(items)])
-        total = by_item.sum()
-        slope = float(x @ y) / total
-        score = np.array([np.sum((x * (y - slope * x))[items == i]) for i in np.unique(items)])
-        error = math.sqrt(float(np.sum((score / (1 - by_item / total)) ** 2))) / total
-        free = total**2 / float(np.sum(by_item**2)) - 1
-        p = 2 * stats.t.sf(abs(slope) / error, free)
-        half = stats.t.ppf(0.95, free) * error
-        change = test.change
-        assert (change.value, change.low, change.high) == pytest.approx(
-            (slope, slope - half, slope + half), abs=1e-7
-        )
-        common = np.unique(value, return_counts=True)[1]
-        kinds = (
-            int(np.sum(np.minimum(common, value.size - common) >= 10))
-            if nominal and test is result.answers
-            else 1
-        )
-        assert test.p == pytest.approx(min(p * kinds, 1.0), rel=1e-5)
+def test_the_table_of_variances_names_its_columns_as_others_do() -> None:
+    written: Any = to_json(anova([1.0, 2, 4, 7, 3], {"a": list("xxyyy")}))
+    (row,) = written["rows"]
+    within = (0.25 * 2 + np.var([4, 7, 3]) * 3) / 3
+    assert row["F"] == pytest.approx(row["sum_sq"] / within)
 
 
-def test_of_several_categories_the_clearest_is_named_not_the_largest_change() -> None:
-    """After every answer of 1 and no other, one rating more; answers of 2 and 3 change more, by chance."""
-    item = np.repeat(np.arange(40), 1 + np.arange(40) % 2)
-    value = np.where(np.bincount(item)[item] == 2, 1.0, 2.0 + np.arange(item.size) % 2)
-    value[::9] = 3.0
-    result = count_dependence(None, item, value, nominal=True).answers
-    tests = {}
-    n = np.bincount(item)[item] - 1.0
-    for kind in (1.0, 2.0, 3.0):
-        tests[kind] = count_dependence(None, item, (value == kind) * 1.0).answers
-    assert result.category == min(tests, key=lambda kind: float(tests[kind].p or 0.0))
-    assert result.p == pytest.approx(min(3 * min(float(each.p or 0.0) for each in tests.values()), 1.0))
-    assert n.any()
+def test_a_table_without_a_test_has_no_sums_of_squares() -> None:
+    result = anova([2.0, 2, 2, 2], {"a": list("xxyy")})
+    assert (result.residual_df, result.residual_sum_sq, result.total_sum_sq) == (0, 0.0, 0.0)
+    tested = anova([1.0, 2, 4, 7, 3], {"a": list("xxyyy")}).rows[0]
+    assert tested.omega_squared.why_no_interval == tested.eta_squared.why_no_interval != ""
 
 
-# --- arrangements -----------------------------------------------------------------------------------------------------
+def test_rows_without_factors_are_one_cell() -> None:
+    codes, rows = linear_model.cells([], 5)
+    assert (codes.tolist(), rows.tolist()) == ([0] * 5, [0])
+    assert linear_model.cells([], 0)[1].tolist() == []
 
 
-def test_every_division_into_two_groups_is_taken() -> None:
-    a, b = [1.0, 4.0, 6.0], [2.0, 3.5, 9.0, 11.0]
-    both = np.array(a + b)
-    for statistic in ("mean", "welch"):
-        own, values = None, []
-        for chosen in itertools.combinations(range(7), 3):
-            first, second = both[list(chosen)], np.delete(both, chosen)
-            error = 1.0 if statistic == "mean" else math.sqrt(first.var(ddof=1) / 3 + second.var(ddof=1) / 4)
-            values.append((first.mean() - second.mean()) / error)
-            own = values[-1] if chosen == (0, 1, 2) else own
-        assert own is not None
-        for alternative, share in (
-            ("two-sided", np.mean(np.abs(values) >= abs(own) - 1e-9)),
-            ("less", np.mean(np.array(values) <= own + 1e-9)),
-            ("greater", np.mean(np.array(values) >= own - 1e-9)),
-        ):
-            how: Any = {"statistic": statistic, "alternative": alternative}
-            result = permutation_two_sample(a, b, **how)
-            assert result.p.value == pytest.approx(share)
-            assert (result.exact, result.p.why_no_interval) == (True, "exact")
-
-
-def test_more_arrangements_than_can_be_taken_are_drawn() -> None:
-    x, y = np.arange(30.0), np.sin(np.arange(30.0))
-    drawn = permutation_two_sample(x, y), permutation_paired(x, y), permutation_correlation(x, y)
-    assert [(each.arrangements, each.exact) for each in drawn] == [(10_000, False)] * 3
-
-
-def test_every_sign_of_a_difference_is_taken() -> None:
-    a, b = np.array([1.0, 4.0, 6.0, 2.0, 5.0]), np.array([0.0, 5.0, 2.0, 2.0, 1.0])
-    gaps = (a - b)[[0, 1, 2, 4]]
-    sums = [float(gaps @ np.array(signs)) for signs in itertools.product((1, -1), repeat=4)]
-    result = permutation_paired(a, b)
-    assert result.p.value == pytest.approx(np.mean(np.abs(sums) >= abs(gaps.sum()) - 1e-9))
-    assert permutation_paired(a, b, alternative="greater").p.value == pytest.approx(
-        np.mean(np.array(sums) >= gaps.sum())
-    )
-    assert permutation_paired(a, a).p.why_missing == "no pair differs"
-    with pytest.raises(InputError, match="Cannot draw 0 resamples"):
-        permutation_paired(a, b, resamples=0)
-    assert permutation_paired(a, b, resamples=1).p.value is not None
-
-
-@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
-def test_every_order_is_taken(kind: Any) -> None:
-    x, y = np.array([1.0, 2.0, 3.5, 5.0]), np.array([2.0, 1.0, 4.0, 9.0])
-    measure: Any = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
-    values = np.array([measure(x, y[list(order)]).statistic for order in itertools.permutations(range(4))])
-    own = values[0]
-    result = permutation_correlation(x, y, kind=kind)
-    assert result.p.value == pytest.approx(np.mean(np.abs(values) >= abs(own) - 1e-9))
-    less = permutation_correlation(x, y, kind=kind, alternative="less")
-    assert less.p.value == pytest.approx(np.mean(values <= own + 1e-9))
-    assert result.exact
-
-
-def test_shuffles_stay_inside_their_blocks() -> None:
-    x, y, block = [1.0, 2, 9, 8], [3.0, 4, 7, 6], ["a", "a", "b", "b"]
-    # Of the four ways to arrange two blocks of two, one is as high as the own one.
-    result = permutation_correlation(x, y, within=block, resamples=400, alternative="greater")
-    assert result.p.value == pytest.approx(0.25, abs=0.07)
-    assert result.method.endswith("within blocks")
-    alone = permutation_correlation(x, y, within=list("abcd"), resamples=9)
-    assert alone.p.why_missing == "shuffling within blocks changes nothing"
-    for bad, message in ((block[:3], "has 3 rows, not 4"), (["a", "a", None, "b"], "A pair has no block")):
-        with pytest.raises(InputError, match=message):
-            permutation_correlation(x, y, within=bad)
-    with pytest.raises(InputError, match="not shuffled within blocks"):
-        permutation_correlation(x, y, within=block, kind="kendall")
-
-
-def _earnings(size: int, systems: int, weight: Any = None, seed: int = 0) -> Earnings:
-    rng = np.random.default_rng(seed)
-    system = np.arange(size) % systems
-    if weight is not None:
-        label, predicted = rng.integers(0, len(weight), (2, size))
-        predicted = np.where(rng.random(size) < 0.3, label, predicted)
-        return Earnings(label=label, predicted=predicted, system=system, weight=np.array(weight))
-    label = rng.normal(size=size)
-    return Earnings(label=label, predicted=0.4 * label + rng.normal(size=size), system=system)
-
-
-@pytest.mark.parametrize("weight", [None, (0.5, 1.0, 3.0)])
-def test_many_units_have_the_normal_distribution_of_few(weight: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variance that stands for shuffles is that of the shuffles."""
-    earnings = _earnings(60, 12, weight)
-    shuffled = earnings.shuffled_within(1500, 1), earnings.shuffled_between(1500, 1)
-    monkeypatch.setattr(no_association, "LARGE", 5)
-    again = _earnings(60, 12, weight)
-    drawn = again.shuffled_within(1500, 1), again.shuffled_between(1500, 1)
-    for few, many in zip(shuffled, drawn, strict=True):
-        assert float(many.std()) == pytest.approx(float(few.std()), rel=0.08)
-        assert float(many.mean()) == pytest.approx(float(few.mean()), abs=0.1 * float(few.std()) + 1e-9)
-
-
-def test_a_few_items_of_one_system_are_enumerated() -> None:
-    x, y = np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 3.0, 2.0, 9.0])
-    single = Earnings(label=x, predicted=y, system=np.zeros(4, np.int64))
-    values = np.array([x @ y[list(order)] for order in itertools.permutations(range(4))])
-    result = no_association.no_association(single, confidence=0.9)
-    assert result.value == pytest.approx(2 * np.mean(values >= x @ y - 1e-9))
-    assert result.why_no_interval == "exact"
-    apart = Earnings(label=x, predicted=y, system=np.arange(4))
-    assert no_association.no_association(apart, confidence=0.9).value == result.value
-    one = Earnings(label=x[:1], predicted=y[:1], system=np.zeros(1, np.int64))
-    assert no_association.no_association(one).why_missing == "fewer than two predictions"
-    assert too_few_ways(4, 40, 0.95) is None
-    assert too_few_ways(4, 39, 0.95) is not None
-    assert (
-        too_few_ways(1, 1, 0.95)
-        == "1 system can be rearranged in only 1 ways, too few for a p-value below .05"
-    )
-
-
-def test_two_systems_are_rearranged_too() -> None:
-    """Predictions that say nothing within systems and which of the two is better."""
-    rng = np.random.default_rng(0)
-    system = np.repeat([0, 1], 10)
-    given = Earnings(label=rng.normal(size=20) + system, predicted=system * 1.0, system=system)
-    result = no_association.no_association(given)
-    assert result.value == pytest.approx(1.0, abs=0.03)
-    assert result.counts["systems"] == 2
-    assert result.method == no_association.STIMULI
-    few = Earnings(label=given.label[7:13], predicted=given.label[7:13] ** 2, system=system[7:13])
-    drawn = no_association.no_association(few)
-    assert drawn.method == no_association.STIMULI
-    assert drawn.why_no_interval != "exact"
-
-
-def test_signs_of_many_systems_are_drawn() -> None:
-    earnings = _earnings(80, 8)
-    own = np.bincount(earnings.system, earnings.within_rows)
-    signs = np.array(list(itertools.product((1, -1), repeat=8))) @ own
-    between = earnings.shuffled_between(9999, 0)
-    rng = np.random.default_rng(0)
-    values = rng.choice(signs, 40_000) + rng.choice(between, 40_000)
-    total = own.sum() + earnings.between
-    p = 2 * min(np.mean(values >= total - 1e-9), np.mean(values <= total + 1e-9))
-    assert no_association_over_systems(earnings).value == pytest.approx(min(p, 1.0), abs=0.02)
-
-
-# --- predictions ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("raters", [False, True])
-@pytest.mark.parametrize("tuning", [None, 0.6])
-def test_prediction_powered_means_by_hand(raters: bool, tuning: float | None) -> None:
-    value = np.array([6.2, 3.1, 4.8, 7.0, 2.4, 5.5, 4.1, 6.6])
-    predicted = np.array([6.9, 6.9, 5.1, 5.1, 3.5, 6.0, 4.2, 7.5])
-    item, rater = np.array([0, 0, 1, 1, 2, 3, 4, 5]), np.array([0, 1, 2, 0, 1, 2, 0, 1])
-    others = np.array([6.1, 4.4, 5.0, 3.9, 7.2, 6.6, 5.8])
-    result = prediction_powered_mean(
-        Rated(value, predicted, item, rater if raters else None), others, tuning=tuning, confidence=0.9
-    )
-    weight = 1 / np.bincount(item)[item]
-    leverage = weight.sum()
-    of_value, of_prediction = (
-        weight / leverage * (column - np.average(column, weights=weight)) / math.sqrt(1 - 1 / leverage)
-        for column in (value, predicted)
-    )
-    a, b = (np.bincount(item, part) for part in (of_value, of_prediction))
-    best = float(np.clip(a @ b / (b @ b) / (1 + 6 / 7), 0, 1)) if tuning is None else tuning
-    assert result.tuning == pytest.approx(best)
-    corrected = value - best * predicted
-    mean = float(np.average(corrected, weights=weight) + best * others.mean())
-    assert result.estimate.value == pytest.approx(mean)
-    assert result.offset == pytest.approx(np.average(predicted - value, weights=weight))
-    assert result.predictions_alone == pytest.approx(others.mean())
-    # Where the weight was fitted each gap counts over what its leverage leaves, not over the root of that.
-    influence = weight / leverage * (corrected - np.average(corrected, weights=weight)) / (1 - 1 / leverage)
-
-    def clustered(part: Any) -> tuple[float, float]:
-        items = float(np.sum(np.bincount(item, part) ** 2))
-        if not raters:
-            return items, 5.0
-        by_rater = float(np.sum(np.bincount(rater, part) ** 2)) * 3 / 2
-        return max(items + by_rater - float(part @ part), items, by_rater), 2.0
-
-    rated, df = clustered(influence)
-    many = best**2 * float(others.var(ddof=1)) / 7
-    free = (rated + many) ** 2 / (rated**2 / df + many**2 / 6)
-    half = stats.t.ppf(0.95, free) * math.sqrt(rated + many)
-    assert (result.estimate.low, result.estimate.high) == pytest.approx((mean - half, mean + half))
-    alone, df = clustered(of_value)
-    half = stats.t.ppf(0.95, df) * math.sqrt(alone)
-    plain = result.ratings_alone
-    assert (plain.low, plain.high) == pytest.approx((float(plain) - half, float(plain) + half))
-    assert (plain.method, result.estimate.method) == ("mean", "prediction-powered mean")
-
-
-def test_prediction_powered_slopes_need_three_items() -> None:
-    rated = Rated([1.0, 2.0, 4.0], [1.0, 3.0, 4.0])
-    result = prediction_powered_slope(rated, [1.0, 2.0, 3.0], [2.0, 3.0, 5.0], [1.0, 2.0, 3.0], tuning=1.0)
-    assert result.estimate.value == pytest.approx(1.5 - 1.5 + 1.5)
-    assert result.estimate.low is not None
-    two = prediction_powered_slope(Rated([1.0, 2.0], [1.0, 3.0]), [1.0, 2.0], [2.0] * 3, [1.0, 2.0, 3.0])
-    assert two.estimate.why_missing == "the rated items do not vary in x"
-    flat = prediction_powered_slope(rated, [1.0, 2.0, 3.0], [2.0, 3.0, 5.0], [2.0, 2.0, 2.0])
-    assert "too few to add anything" in (flat.estimate.why_missing or "")
-    constant = prediction_powered_mean(Rated([2.0] * 4, [1.0, 2.0, 3.0, 4.0]), [2.0, 3.0, 5.0])
-    assert constant.tuning == 0.0
-    assert constant.ratings_alone.why_no_interval == "the rated values do not vary"
-
-
-# --- ordered categories -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("link", list(LINKS))
-def test_derivatives_of_categories_are_those_of_their_logarithm(link: Any) -> None:
-    upper = np.array([-1.5, 0.2, 2.5, 6.0, np.inf, -5.0, 1.0])
-    lower = np.array([-2.5, -0.7, 1.0, 5.0, 0.4, -7.0, -np.inf])
-    here, h = LINKS[link](upper, lower), 1e-5
-    up, down = LINKS[link](upper + h, lower), LINKS[link](upper - h, lower)
-    assert here.by_a == pytest.approx((up.log_p - down.log_p) / (2 * h), abs=1e-6)
-    assert here.by_aa == pytest.approx((up.by_a - down.by_a) / (2 * h), abs=1e-6)
-    assert here.weight_by_a == pytest.approx((up.weight - down.weight) / (2 * h), abs=1e-6)
-    more, less = LINKS[link](upper, lower + h), LINKS[link](upper, lower - h)
-    assert here.by_b == pytest.approx((more.log_p - less.log_p) / (2 * h), abs=1e-6)
-    assert here.by_bb == pytest.approx((more.by_b - less.by_b) / (2 * h), abs=1e-6)
-    assert here.by_ab == pytest.approx((more.by_a - less.by_a) / (2 * h), abs=1e-6)
-    assert here.weight_by_b == pytest.approx((more.weight - less.weight) / (2 * h), abs=1e-6)
-    distribution = stats.logistic if link == "logit" else stats.norm
-    assert here.log_p == pytest.approx(np.log(distribution.cdf(upper) - distribution.cdf(lower)), abs=1e-6)
-
-
-def test_likelihood_ratios_compare_with_the_model_without_the_term() -> None:
+def test_a_mixed_model_does_not_depend_on_the_unit() -> None:
     d = crossed(1)
-    category = np.clip(np.rint(d["y"]), -1, 1)
-    whole = cumulative_link_model(
-        category, {"system": d["system"]}, {"rater": d["rater"]}, test="likelihood-ratio"
-    )
-    without = cumulative_link_model(category, {}, {"rater": d["rater"]})
-    assert whole.log_likelihood is not None
-    assert without.log_likelihood is not None
-    effect = whole.effect("system")
-    expected = 2 * (whole.log_likelihood - without.log_likelihood)
-    assert effect.chi_square == pytest.approx(expected, abs=1e-6)
-    assert effect.p == pytest.approx(stats.chi2.sf(expected, 2), rel=1e-5)
+    ones = [
+        mixed_model(unit * d["y"], {"system": d["system"]}, {"rater": d["rater"]})
+        for unit in (1.0, 1e-6, 1e6)
+    ]
+    for result, unit in zip(ones, (1.0, 1e-6, 1e6), strict=True):
+        assert result.why_missing is None
+        for row, first in zip(result.coefficients, ones[0].coefficients, strict=True):
+            assert float(row.estimate) / unit == pytest.approx(float(first.estimate), rel=1e-6)
+    few = [mixed_model(d["y"][:rows], {}, {"group": list("aab")[:rows]}).why_missing for rows in (2, 3)]
+    assert few[0] == "2 rows; at least 3 are needed"
+    assert few[1] != "3 rows; at least 3 are needed"
+
+
+def test_rows_without_a_number_or_a_group_take_no_part() -> None:
+    whole = tukey([1.0, 2, 3, 4, 5.5], list("aabbb"))
+    holed = tukey([1.0, 2, np.nan, 3, 4, 5.5, 9.0], [*"aaabbb", None])
+    assert holed.counts["rows"] == 5
+    assert holed.pairs[0].p == whole.pairs[0].p
+
+
+def test_degrees_of_freedom_are_pooled_unless_they_are_the_same() -> None:
+    tested = _contrasts(10.0, 10.05).f_test(np.eye(2), np.ones(2))
+    pooled = 10 / 8 + 10.05 / 8.05
+    assert tested is not None
+    assert tested[1] == pytest.approx(2 * pooled / (pooled - 2), rel=1e-9)
+
+
+def test_a_small_spread_about_a_large_mean_is_an_error() -> None:
+    _, difference = equivalence.independent([1000.0, 1000.1, 1000.2], [999.9, 1000.0])
+    assert difference.error == pytest.approx(math.sqrt(0.01 / 3 + 0.005 / 2))
+    assert equivalence.independent([1000.0, 1000.0], [7.0, 7.0])[1].why_no_error == "neither group varies"

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heartfelt.stats.inference import _ordinal_effects
+from heartfelt.stats.inference import _ordinal_effects, cumulative_link_model
 from heartfelt.stats.inference._ordinal_effects import NoMaximumError, RandomEffects
 from heartfelt.stats.inference._ordinal_fit import LaplaceStep, OrdinalLikelihood
-from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, probit
+from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, LINKS, probit
+from tests.stats.reliability.ratings import crossed
 
 RATER = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 2, 1, 3, 0, 1])
 ITEM = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 6])
@@ -201,7 +202,7 @@ def test_a_last_step_is_taken_only_upwards(monkeypatch: pytest.MonkeyPatch) -> N
         if rise is not None:
             there = best.parameters + 0.1
             moved = replace(best, parameters=there, log_likelihood=best.log_likelihood + rise)
-        asked = []
+        asked: list[Any] = []
         monkeypatch.setattr(
             likelihood, "at", lambda where, *_, asked=asked, moved=moved: asked.append(where) or moved
         )
@@ -248,3 +249,43 @@ def test_the_first_inverse_is_exact_for_fixed_parameters() -> None:
         assert ends[0] is not None
         assert ends[1] is not None
         assert moved[:, place] == pytest.approx((ends[0].mode - ends[1].mode) / 2e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("link", list(LINKS))
+def test_derivatives_of_categories_are_those_of_their_logarithm(link: Any) -> None:
+    upper = np.array([-1.5, 0.2, 2.5, 6.0, np.inf, -5.0, 1.0])
+    lower = np.array([-2.5, -0.7, 1.0, 5.0, 0.4, -7.0, -np.inf])
+    here, h = LINKS[link](upper, lower), 1e-5
+    up, down = LINKS[link](upper + h, lower), LINKS[link](upper - h, lower)
+    assert here.by_a == pytest.approx((up.log_p - down.log_p) / (2 * h), abs=1e-6)
+    assert here.by_aa == pytest.approx((up.by_a - down.by_a) / (2 * h), abs=1e-6)
+    assert here.weight_by_a == pytest.approx((up.weight - down.weight) / (2 * h), abs=1e-6)
+    more, less = LINKS[link](upper, lower + h), LINKS[link](upper, lower - h)
+    assert here.by_b == pytest.approx((more.log_p - less.log_p) / (2 * h), abs=1e-6)
+    assert here.by_bb == pytest.approx((more.by_b - less.by_b) / (2 * h), abs=1e-6)
+    assert here.by_ab == pytest.approx((more.by_a - less.by_a) / (2 * h), abs=1e-6)
+    assert here.weight_by_b == pytest.approx((more.weight - less.weight) / (2 * h), abs=1e-6)
+    distribution = stats.logistic if link == "logit" else stats.norm
+    assert here.log_p == pytest.approx(np.log(distribution.cdf(upper) - distribution.cdf(lower)), abs=1e-6)
+
+
+def test_likelihood_ratios_compare_with_the_model_without_the_term() -> None:
+    d = crossed(1)
+    category = np.clip(np.rint(d["y"]), -1, 1)
+    whole = cumulative_link_model(
+        category, {"system": d["system"]}, {"rater": d["rater"]}, test="likelihood-ratio"
+    )
+    without = cumulative_link_model(category, {}, {"rater": d["rater"]})
+    assert whole.log_likelihood is not None
+    assert without.log_likelihood is not None
+    effect = whole.effect("system")
+    expected = 2 * (whole.log_likelihood - without.log_likelihood)
+    assert effect.chi_square == pytest.approx(expected, abs=1e-6)
+    assert effect.p == pytest.approx(stats.chi2.sf(expected, 2), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"), [(50, None), (51, "51 different values; at most 50 are taken for ordered categories")]
+)
+def test_up_to_fifty_values_are_categories(values: int, why: str | None) -> None:
+    assert cumulative_link_model(np.arange(120) % values, {}).why_missing == why

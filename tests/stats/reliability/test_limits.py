@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -216,3 +218,16 @@ def test_profiles_are_followed_up_to_a_number_of_levels(monkeypatch: pytest.Monk
     for most, name in ((fit.system.order, crossed.PROFILE), (fit.system.order - 1, crossed.DELTA)):
         monkeypatch.setattr(crossed, "PROFILE_LIMIT", most)
         assert fit.estimate(Quantity((0.0, 0.0, 1.0))).interval == name
+
+
+def test_components_are_undetermined_where_the_information_inside_is_singular() -> None:
+    # The second grouping has the same information as the residual; it counts only where its variance is positive.
+    information = np.array([[2.0, 0.5, 0.5], [0.5, 1.0, 1.0], [0.5, 1.0, 1.0]])
+    for ratios, converged, why in (
+        ([0.5, 0.0], True, None),
+        ([0.0, 0.5], True, crossed.UNDETERMINED),
+        ([0.5, 0.5], True, crossed.UNDETERMINED),
+        ([0.5, 0.0], False, "the search for the maximum of the likelihood did not converge"),
+    ):
+        step = SimpleNamespace(ratios=np.array(ratios), information=information)
+        assert crossed._undetermined(cast(Any, SimpleNamespace(step=step, converged=converged))) == why

@@ -14,6 +14,7 @@ from heartfelt.analysis.verdict import _ceiling
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.reliability import vote_family
+from heartfelt.stats.reliability.vote_ceiling import with_chance
 from heartfelt.stats.reliability.vote_family import LEANS, LOG_CONCENTRATIONS, UNDECIDED, smooth_ceiling
 from heartfelt.stats.reliability.yardsticks import winners
 from tests.analysis.test_levels import missing_reliability
@@ -139,5 +140,5 @@ def test_the_ceiling_spans_what_members_within_range_score(
     found = smooth_ceiling(counts, "accuracy", 8.0, 0.9, 0, gain)
     value = min(0.6 + gain / 2, 1.0)
     assert found.value == pytest.approx(value)
-    assert (found.low, found.high) == vote_family.with_chance(value, 0.5, min(0.7 + gain, 1.0), 3, 0.9)
+    assert (found.low, found.high) == with_chance(value, 0.5, min(0.7 + gain, 1.0), 3, 0.9)
     assert seen == pytest.approx([8.0 / stats.norm.ppf(0.95) ** 2])

@@ -12,7 +12,7 @@ from scipy import stats
 
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import vote_ceiling, vote_family, vote_mixture, yardsticks
-from tests.stats.reliability.ratings import CATEGORY, ITEM, RATER, winner_of
+from tests.stats.reliability.ratings import CATEGORY, ITEM, RATER, of_rows, winner_of
 
 
 def test_scores_by_category_by_hand() -> None:
@@ -372,3 +372,20 @@ def test_panels_up_to_a_size_are_counted_exactly() -> None:
     assert len(vote_mixture.panel_chances(2, vote_mixture.MOST_VOTES)[0]) == len(
         vote_mixture.sorted_shares(2)[0]
     )
+
+
+def test_no_skill_is_beyond_one() -> None:
+    # Two raters agree with the first on eight items of ten each and with each other on six: the first would have 1.34.
+    first = np.arange(10) % 2
+    answers = np.column_stack(
+        [
+            first,
+            np.where(np.arange(10) < 2, 1 - first, first),
+            np.where(np.arange(10) // 2 == 1, 1 - first, first),
+        ]
+    )
+    d = as_ratings(*of_rows(answers.astype(float)))
+    found = vote_ceiling._skills(d, yardsticks.category_counts(d))
+    assert found[0] == pytest.approx(1.0)
+    # The other two have s = (.6 + .2) / (1 + s), beyond a chance of one half.
+    assert found[1:] == pytest.approx([(math.sqrt(4.2) - 1) / 2] * 2)
