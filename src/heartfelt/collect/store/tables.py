@@ -89,6 +89,15 @@ LAYOUTS = {
         },
         {"ratings": "first text, seconds real, keystrokes integer, source text"},
     ),
+    "0005": LayoutVersion(
+        {
+            "media_versions": "stimulus text key, version integer key, at real not null, hash text not null,"
+            "bytes bigint not null",
+            "arms": "rater integer key, at real not null, arm text not null",
+            "screen_outs": "rater integer key, at real not null, screener text not null",
+        },
+        {"consents": "ticked text"},
+    ),
 }
 _UNIQUE = {
     "units": {"units_once": ["stimulus", "question"]},
