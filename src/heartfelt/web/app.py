@@ -26,12 +26,10 @@ def create_app(
     ``reader`` computes figures and exports; in the server's own threads if left out. The parts share what is in
     :class:`heartfelt.web.state.AppState`.
     """
-    from fastapi import FastAPI
-    from starlette.middleware import Middleware
-
     from heartfelt.web import adjudication, api, errors, health, media, rater
+    from heartfelt.web.direct import StudyApp
     from heartfelt.web.security.access import EndedLogins
-    from heartfelt.web.security.guard import Guard, RateLimit
+    from heartfelt.web.security.guard import RateLimit
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.state import AppState
     from heartfelt.web.study import background, routes
@@ -44,14 +42,14 @@ def create_app(
         if closes:
             collection.close()
 
-    app = FastAPI(
+    app = StudyApp(
+        options,
         title=f"heartfelt: {collection.study.name}",
         version=__version__,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        middleware=[Middleware(Guard, options=options)],
     )
     state = cast(AppState, app.state)
     state.collection = collection

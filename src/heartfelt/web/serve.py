@@ -153,6 +153,8 @@ def app() -> FastAPI:
     # What is loaded now stays: collecting it as garbage again and again held raters up for a tenth of a second.
     gc.collect()
     gc.freeze()
+    # A thousand requests in flight look like garbage that survives: the defaults search them through dozens of times a second.
+    gc.set_threshold(50_000, 20, 100)
     return made
 
 

@@ -65,15 +65,17 @@ class Blinding:
         self._questions = {digest: question for question, digest in self._digests.items()}
         self._forms = form_numbers(study)
         self._headphones = next((p.id for p in study.probes if isinstance(p, HeadphoneProbe)), "")
-        # A trial is sent ahead twice before it is shown: its names are made once.
+        # A trial is sent ahead twice before it is shown, and its names come back with the answer: they are made once.
         self.names = lru_cache(_REMEMBERED)(self._names)
+        self.media = lru_cache(_REMEMBERED)(self._media)
+        self._mask = lru_cache(_REMEMBERED)(self._digest)
 
     def _digest(self, *words: str) -> bytes:
         return hmac.digest(self._secret, "\0".join(("blinding", *words)).encode(), hashlib.sha256)
 
     def question(self, trial: str, place: int, question: str) -> str:
         """The name of the question at this place of a trial."""
-        mask = self._digest("trial", trial, str(place))
+        mask = self._mask("trial", trial, str(place))
         return f"{place}-{_xor(self._digests[question], mask).hex()}"
 
     def _names(self, trial: str, questions: tuple[str, ...]) -> dict[str, str]:
@@ -86,13 +88,13 @@ class Blinding:
         hidden = _unhex(digits, _QUESTION_BYTES)
         if hidden is None or not (place.isascii() and place.isdecimal()) or len(place) > 3:
             return None
-        return self._questions.get(_xor(hidden, self._digest("trial", trial, place)))
+        return self._questions.get(_xor(hidden, self._mask("trial", trial, place)))
 
     def form(self, question: str) -> int:
         """Which of the page's forms asks the question."""
         return self._forms[question]
 
-    def media(self, trial: str, media: str, place: int | None = None) -> str:
+    def _media(self, trial: str, media: str, place: int | None = None) -> str:
         """The name of a trial's medium; in a set, of the one at that place, unlike that of the same file elsewhere."""
         plain = _unhex(media, _MEDIA_BYTES)
         assert plain is not None, "a medium's own id is twelve bytes in hexadecimal"
@@ -124,6 +126,8 @@ class Blinding:
 
     def by_question(self, trial: str, given: Mapping[str, V]) -> dict[str, V]:
         """Answers by question id. A name that is unknown in this trial becomes one that no question has."""
+        if not given:
+            return {}
         return {self.question_of(trial, name) or f"?{name}": value for name, value in given.items()}
 
     def readable(self, error: InvalidAnswer, language: str) -> InvalidAnswer:
@@ -236,6 +240,8 @@ def _member_json(step: ShowTrial, place: int, blinding: Blinding) -> dict[str, A
 def request_language(request: Request) -> str:
     """The language chosen in the address, else the one chosen before, else what the browser asks for, else the first."""
     offered = state_of(request).collection.study.languages
+    if len(offered) == 1:
+        return offered[0]
     for wish in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
         if wish is not None and wish in offered:
             return wish

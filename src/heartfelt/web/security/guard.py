@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.web.errors import Refused, internal_error, problem_response
 from heartfelt.web.options import WebOptions
-from heartfelt.web.security.signing import RATER_COOKIE, Signer
+from heartfelt.web.security.signing import RATER_COOKIE, RATER_IN_SCOPE, Signer
 
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:;"
@@ -168,6 +168,7 @@ class Guard:
             return
         rater = self._rater(headers)
         if rater is not None:
+            scope[RATER_IN_SCOPE] = rater
             wait = self._raters.take(rater)
         else:
             client = scope.get("client")

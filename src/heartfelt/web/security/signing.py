@@ -26,6 +26,8 @@ from heartfelt.web.options import WebOptions
 from heartfelt.web.state import state_of
 
 RATER_COOKIE = "heartfelt_rater"
+RATER_IN_SCOPE = "heartfelt.rater"
+"""Where the guard leaves the rater of a request's cookie."""
 EARLIER_COOKIE = "heartfelt_earlier"
 STUDY_COOKIE = "heartfelt_study"
 ADJUDICATOR_COOKIE = "heartfelt_adjudicator"
@@ -116,8 +118,9 @@ def delete_cookie(response: Response, options: WebOptions, name: str) -> None:
 
 
 def rater_of(request: HTTPConnection) -> str | None:
-    """The rater whose cookie comes with a request."""
-    return state_of(request).signer.read("rater", request.cookies.get(RATER_COOKIE))
+    """The rater whose cookie comes with a request; the guard has read it already, as a rule."""
+    rater: str | None = request.scope.get(RATER_IN_SCOPE)
+    return rater or state_of(request).signer.read("rater", request.cookies.get(RATER_COOKIE))
 
 
 def adjudicator_of(request: HTTPConnection) -> str | None:
