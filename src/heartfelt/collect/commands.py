@@ -17,7 +17,7 @@ R = TypeVar("R", covariant=True)
 Recruiter: TypeAlias = Literal["open", "link", "prolific", "mturk", "simulated"]
 Verdict: TypeAlias = Literal["accepted", "fixed", "rejected"]
 Ending: TypeAlias = Literal[
-    "complete", "partial", "screened-out", "no-consent", "full", "closed", "left", "wait"
+    "complete", "review", "partial", "screened-out", "no-consent", "full", "closed", "left", "wait"
 ]
 
 
@@ -359,6 +359,8 @@ class Settings:
     """For people turned away because the study is full or closed."""
     code_partial: str | None = None
     """For people who left, or who found too little left to rate."""
+    code_review: str | None = None
+    """For people who finished, but whose listening was too often impossible."""
     return_url: str | None = None
     """Where raters go at the end; ``{code}`` is replaced by the code."""
     ratings_per_item: int | None = None

@@ -33,6 +33,8 @@ _ACTIVITY = frozenset(
 """Events that show the rater is there: they extend the leases."""
 LISTENED = ""
 """Among the values of an answer, the seconds that were spent listening; no question has this id."""
+IMPOSSIBLE = " "
+"""Among the values of an answer, that its listening was impossible; no question's id begins with a space."""
 
 
 class State:
@@ -255,12 +257,16 @@ class State:
         if trial in rater.queue:
             rater.queue.remove(trial)
         values: dict[str, float] = json.loads(event.words) if event.words else {}
-        listened = values.pop(LISTENED, 0.0)
+        listened, impossible = values.pop(LISTENED, 0.0), IMPOSSIBLE in values
+        values.pop(IMPOSSIBLE, None)
         if listened:
-            rater.listened_until = max(rater.listened_until, trial.leased_at) + listened
+            # Not beyond the answer itself: a server's clock may have been set back since the trial was reserved.
+            until = max(rater.listened_until, trial.leased_at) + listened
+            rater.listened_until = min(until, event.at)
         if trial.kind == "practice":
             return
         rater.answered += 1
+        rater.impossible += impossible
         if trial.kind != "rating":
             return
         if not event.number:
