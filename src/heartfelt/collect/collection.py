@@ -26,6 +26,7 @@ from heartfelt.collect.reading.adjudication import (
 from heartfelt.collect.reading.coverage import Coverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
 from heartfelt.collect.reading.sets import ratings_by_stimulus
+from heartfelt.collect.session.headphones import quietest_tones, three_tones, tone_order
 from heartfelt.collect.session.participants import person_hash
 from heartfelt.collect.session.researcher import (
     ApplyStudySettings,
@@ -34,6 +35,7 @@ from heartfelt.collect.session.researcher import (
     StateSummary,
     summarize,
 )
+from heartfelt.collect.session.steps import headphone_probe
 from heartfelt.collect.store import Database
 from heartfelt.collect.store_state import StoreState, named_value
 from heartfelt.collect.stored import find_database, has_collected
@@ -189,6 +191,20 @@ class Collection:
     def media_ids(self) -> dict[str, str]:
         """The opaque id of every stimulus's media file."""
         return {file.stimulus: opaque for opaque, file in self._material.media.items()}
+
+    def headphone_tones(self, rater: str, number: int) -> bytes | None:
+        """The sound of a round, from 1, of a rater's headphone check, as a WAV file; None if there is no such round."""
+        probe = headphone_probe(self.study)
+        if probe is None or not 1 <= number <= probe.trials:
+            return None
+        return three_tones(tone_order(self._store.context.secret, rater, probe.id, number))
+
+    def quietest_tones(self, rater: str) -> list[int]:
+        """The right answers of a rater's headphone check, for simulated raters; empty if the study has none."""
+        probe = headphone_probe(self.study)
+        if probe is None:
+            return []
+        return quietest_tones(self._store.context.secret, rater, probe.id, probe.trials)
 
     def coverage(self) -> Coverage:
         """How far the study is."""

@@ -231,11 +231,10 @@ class Questionnaire(RaterCommand[Step]):
 
 @dataclass(frozen=True, slots=True)
 class Headphones(RaterCommand[Step]):
-    """The rater's answers in the headphone check, and the correct ones."""
+    """The rater's answers in the headphone check: of each round, the place of the tone they took for the quietest, from 1."""
 
     probe: str
     given: Sequence[int]
-    right: Sequence[int]
 
 
 class Ready(RaterCommand[Step]):

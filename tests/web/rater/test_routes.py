@@ -158,7 +158,7 @@ def test_type_and_size_of_a_body(client: TestClient) -> None:
     refused(plain, 415)
     huge = client.post("/rate/answer", json=good(step, comment="x" * 2_000_000))
     refused(huge, 413)
-    refused(client.post("/rate/headphones", json={"probe": "p", "given": [4], "right": [1]}), 422)
+    refused(client.post("/rate/headphones", json={"probe": "p", "given": [4]}), 422)
     refused(client.post("/rate/consent", json={"agreed": "yes"}), 422)
     refused(client.post("/rate/flag", json={"trial": step["trial"]}), 422)
     refused(client.post("/rate/flag", json={"trial": step["trial"], "reason": "x", "skip": 1}), 422)
