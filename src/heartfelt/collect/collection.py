@@ -36,6 +36,7 @@ from heartfelt.collect.session.researcher import (
     summarize,
 )
 from heartfelt.collect.session.steps import headphone_probe
+from heartfelt.collect.session.transaction import clean
 from heartfelt.collect.store import Database
 from heartfelt.collect.store_state import StoreState, named_value
 from heartfelt.collect.stored import find_database, has_collected
@@ -205,6 +206,12 @@ class Collection:
         if probe is None:
             return []
         return quietest_tones(self._store.context.secret, rater, probe.id, probe.trials)
+
+    def has_answer(self, trial: str, key: str) -> bool:
+        """Whether the answer that is stored for a trial came with this key; another one may have come from another tab."""
+        query = text("SELECT count(*) FROM answers WHERE trial = :trial AND key = :key")
+        with self._database.reading() as connection:
+            return bool(connection.execute(query, {"trial": int(trial), "key": clean(key, 200)}).scalar())
 
     def coverage(self) -> Coverage:
         """How far the study is."""

@@ -239,7 +239,10 @@ async def step(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Store the answers to a trial durably; the next step comes from the same transaction."""
+    """Store the answers to a trial durably; the next step comes from the same transaction.
+
+    An answer to a trial that was answered under another key, in another tab, is not stored: its status is ``elsewhere``.
+    """
     state, rater = state_of(request), authenticated_rater(request)
     blinding = state.blinding
     body = await AnswerRequest.of(request)
@@ -247,9 +250,13 @@ async def answer(request: Request) -> Response:
         receipt = await state.collection.ask(_answer_command(rater, body, blinding))
     except InvalidAnswer as error:
         raise blinding.readable(error, request_language(request)) from error
-    following = receipt.next_step
+    following, status = receipt.next_step, str(receipt.status)
+    if status == "already" and not await run_in_threadpool(
+        state.collection.has_answer, receipt.trial, body.key
+    ):
+        status = "elsewhere"
     then = None if following is None else step_json(following, blinding, request_language(request))
-    return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
+    return _json({"trial": receipt.trial, "status": status, "then": then})
 
 
 def _answer_command(rater: str, body: AnswerRequest, blinding: Blinding) -> Answer:
