@@ -143,7 +143,9 @@ def test_a_failed_headphone_check_is_kept_and_stops_only_if_told_to(
     collection = opened(make_study(probes=[{**CHECK, "blocks": blocks}]))
     person = Person(collection)
     right = collection.quietest_tones(person.id)
-    step = collection.do(Headphones(person.id, "tones", [*right[:4], *(place % 3 + 1 for place in right[4:])]))
+    step = collection.do(
+        Headphones(person.id, "tones", [*right[:4], *(place % 3 + 1 for place in right[4:])])
+    )
     assert isinstance(step, ShowInstructions if goes_on else SessionEnd)
     row = collection.raters().row(0, named=True)
     assert (row["headphones_correct"], row["headphones_passed"]) == (4, False)

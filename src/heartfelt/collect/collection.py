@@ -25,6 +25,7 @@ from heartfelt.collect.reading.adjudication import (
 )
 from heartfelt.collect.reading.coverage import Coverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
+from heartfelt.collect.reading.participants import participants
 from heartfelt.collect.reading.sets import ratings_by_stimulus
 from heartfelt.collect.session.headphones import quietest_tones, three_tones, tone_order
 from heartfelt.collect.session.participants import person_hash
@@ -251,8 +252,8 @@ class Collection:
         return self._read(tables.problems, self._material.missing)
 
     def participants(self) -> pl.DataFrame:
-        """The recruiter's id of every rater who came with one. For the researcher alone."""
-        return self._read(tables.participants)
+        """The recruiter's id of every rater who came with one, how it ended and how they listened. For the researcher alone."""
+        return self._read(participants, self._summary().settings)
 
     def invitations(self) -> pl.DataFrame:
         """Every personal invitation, and who came by it."""

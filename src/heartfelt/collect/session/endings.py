@@ -5,13 +5,27 @@ from __future__ import annotations
 import math
 
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.commands import Ending
+from heartfelt.collect.commands import Ending, Settings
 from heartfelt.collect.session.transaction import Transaction
 
 FINISHED = frozenset({"complete", "review"})
 """Endings of raters who did everything that was asked of them; those are counted against the cap."""
 LEAST_IMPOSSIBLE = 2
 """Trials with impossible listening that it takes at least: a single one may be a fault of the device."""
+
+
+def code_of(settings: Settings, ending: str) -> str | None:
+    """The code that reports an ending to the recruiter."""
+    return {
+        "complete": settings.code_complete,
+        "review": settings.code_review,
+        "screened-out": settings.code_screened_out,
+        "no-consent": settings.code_no_consent,
+        "full": settings.code_full,
+        "closed": settings.code_full,
+        "left": settings.code_partial,
+        "partial": settings.code_partial,
+    }.get(ending)
 
 
 def earned_ending(work: Transaction, rater: Rater) -> Ending:

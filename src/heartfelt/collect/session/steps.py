@@ -12,7 +12,7 @@ from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_sessi
 from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.conditions import asked_questions, pending_page
 from heartfelt.collect.session.drafts import shown_drafts
-from heartfelt.collect.session.endings import FINISHED, earned_ending
+from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
@@ -144,16 +144,7 @@ def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.Se
 def session_end(work: Transaction, ending: commands.Ending) -> commands.SessionEnd:
     """The end a rater sees, with the code that reports it to the recruiter."""
     settings = work.settings
-    code = {
-        "complete": settings.code_complete,
-        "screened-out": settings.code_screened_out,
-        "no-consent": settings.code_no_consent,
-        "full": settings.code_full,
-        "closed": settings.code_full,
-        "left": settings.code_partial,
-        "partial": settings.code_partial,
-        "review": settings.code_review,
-    }.get(ending)
+    code = code_of(settings, ending)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
     return commands.SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
 

@@ -419,7 +419,7 @@ class Exclusion(RequestBody):
 
 
 class ParticipantInfo(BaseModel):
-    """Which rater a recruiter's participant is."""
+    """Which rater a recruiter's participant is, how they took part, and what is suggested about paying them."""
 
     participant: str
     recruiter: str
@@ -428,9 +428,15 @@ class ParticipantInfo(BaseModel):
     assignment: str | None
     recruiter_study: str | None
     ended: str
+    code: str | None
     trials: Count
+    heard: float | None
+    impossible: Count
+    minutes: float
     arrived: datetime | None
     last_seen: datetime | None
+    flags: str | None
+    suggestion: str
 
 
 class ParticipantRequest(RequestBody):
