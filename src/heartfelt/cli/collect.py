@@ -95,6 +95,7 @@ def opened(folder: Path, database: str | None) -> Collection:
 
 def participants_table(people: pl.DataFrame) -> Table:
     """The participants for a terminal."""
+    from rich.markup import escape
     from rich.table import Table
 
     grid = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
@@ -108,9 +109,9 @@ def participants_table(people: pl.DataFrame) -> Table:
         heard = "–" if row["heard"] is None else f"{row['heard']:.0%}"
         share = f"{row['impossible']} of {row['trials']}"
         counts = (str(row["trials"]), heard, share, f"{row['minutes']:.1f}")
-        grid.add_row(
-            row["participant"], row["ended"], row["code"], *counts, row["suggestion"], row["flags"] or ""
-        )
+        first, last = ("participant", "ended", "code"), ("suggestion", "flags")
+        texts = [escape(row[name] or "") for name in (*first, *last)]
+        grid.add_row(*texts[:3], *counts, *texts[3:])
     return grid
 
 

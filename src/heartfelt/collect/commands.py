@@ -258,7 +258,7 @@ class TrialLog:
     """How a trial went: stored with every answer."""
 
     seconds: float | None = None
-    """Time to answer, net of the clip's own length."""
+    """Time from when the stimulus was there until the answer was sent, less the clips heard to the end by then."""
     first_play: float | None = None
     """Seconds from the trial's start to the first play."""
     plays: int = 0
