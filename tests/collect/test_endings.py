@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ SILENT = TrialLog()
 WHOLE = TrialLog(seconds=1.0, plays=1, intervals=((0.0, CLIP),))
 
 
-def clips(folder: Path, listening: str = "full", count: int = 10, **parts: object) -> Path:
+def clips(folder: Path, listening: str = "full", count: int = 10, **parts: Any) -> Path:
     """A study of clips that last ten seconds; every rater gets all of them."""
     rows = ["stimulus,path", *(f"s{n},s{n}.wav" for n in range(count))]
     write_study(folder, "clips", rows=rows, **{"design": {"listening": listening}, **parts})

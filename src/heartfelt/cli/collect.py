@@ -101,14 +101,14 @@ def participants_table(people: pl.DataFrame) -> Table:
     grid = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name in ("participant", "ended", "code"):
         grid.add_column(name)
-    for name in ("trials", "heard", "impossible", "minutes"):
+    for name in ("heard", "impossible", "minutes"):
         grid.add_column(name, justify="right")
     for name in ("suggestion", "flags"):
         grid.add_column(name)
     for row in people.iter_rows(named=True):
         heard = "–" if row["heard"] is None else f"{row['heard']:.0%}"
         share = f"{row['impossible']} of {row['trials']}"
-        counts = (str(row["trials"]), heard, share, f"{row['minutes']:.1f}")
+        counts = (heard, share, f"{row['minutes']:.1f}")
         first, last = ("participant", "ended", "code"), ("suggestion", "flags")
         texts = [escape(row[name] or "") for name in (*first, *last)]
         grid.add_row(*texts[:3], *counts, *texts[3:])
