@@ -187,10 +187,7 @@ def page_reply(
     questionnaire: PageAnswers | None = None,
     tones: Sequence[int] = (),
 ) -> commands.Command[commands.Step]:
-    """How a cooperative rater continues from a page that is not a trial; ``tones`` are what they hear in a headphone check.
-
-    Without them the rater guesses.
-    """
+    """How a cooperative rater continues from a page that is not a trial; without ``tones`` they guess in a headphone check."""
     if isinstance(step, commands.AskConsent):
         return commands.Consent(rater, True)
     if isinstance(step, commands.AskDemographics):

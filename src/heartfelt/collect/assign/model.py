@@ -47,6 +47,10 @@ TrialKind: TypeAlias = Literal["practice", "rating", "anchor", "repeat", "attent
 Slot: TypeAlias = tuple[str, str, int]
 """A place in a plan: kind, probe, and for a repeat which of the session's ordinary trials comes again."""
 ORDINARY: Slot = ("rating", "", -1)
+LISTENED = ""
+"""Among the values of an answer, the seconds that were spent listening; no question has this id."""
+IMPOSSIBLE = " "
+"""Among the values of an answer, that its listening was impossible; no question's id begins with a space."""
 
 
 class Event(NamedTuple):

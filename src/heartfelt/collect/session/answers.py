@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 from heartfelt.collect import commands
-from heartfelt.collect.assign.model import Rater, Trial
-from heartfelt.collect.assign.state import IMPOSSIBLE, LISTENED
+from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Rater, Trial
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from heartfelt.collect.session.conditions import is_asked, not_shown, refused, without_answer
 from heartfelt.collect.session.listening import Listened, listened
