@@ -123,6 +123,8 @@ def test_participants_are_listed_and_one_is_erased(folder: Path, tmp_path: Path)
     run("snapshot", folder)
     answer = run("study", "participants", folder)
     assert f"PID-1,prolific,{goes.id}" in answer
+    (first, _) = json.loads(run("study", "participants", folder, "--json"))["participants"]
+    assert (first["participant"], first["ended"], first["suggestion"]) == ("PID-1", "complete", "approve")
     run("study", "participants", folder, "--out", tmp_path / "who.csv")
     assert (tmp_path / "who.csv").read_text(encoding="utf-8") == answer
     refused = CliRunner().invoke(app, ["study", "erase", str(folder), "--participant", "PID-1"], input="n\n")

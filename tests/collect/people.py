@@ -93,7 +93,7 @@ class Person:
             }
             self.step = do(Demographics(self.id, answers))
         elif isinstance(step, AskHeadphones):
-            self.step = do(Headphones(self.id, step.probe, [1] * step.trials, [1] * step.trials))
+            self.step = do(Headphones(self.id, step.probe, self.collection.quietest_tones(self.id)))
         else:
             self.step = do(Ready(self.id))
         return self.step

@@ -249,7 +249,9 @@ def test_replaying_the_journal_gives_the_same_state() -> None:
         journal.arrive(number)
         for unit in (1, 2, 3):
             trial = journal.lease(number, unit)
-            journal.tell("answered", number, trial=trial, number=0.0, words=f'{{"q":{unit + number},"":2.5}}')
+            journal.now += 2.5
+            words = f'{{"q":{unit + number},"":2.5," ":1.0}}'
+            journal.tell("answered", number, trial=trial, number=0.0, words=words)
     journal.tell("erased", 2, trial=9, number=3.0)
     journal.tell("set", words='{"ratings_per_item": 5, "open": true}')
     each, two = journal.state, journal.replayed()
@@ -257,6 +259,7 @@ def test_replaying_the_journal_gives_the_same_state() -> None:
     assert (each.complete, each.next_trial, each.last_number) == (3, 10, 2)
     assert (two.complete, two.next_trial, two.last_number) == (3, 10, 2)
     assert each.raters[1].listened_until == two.raters[1].listened_until == 7.5
+    assert each.raters[1].impossible == two.raters[1].impossible == 3
     assert each.errors is not None
     assert two.errors is not None
     assert [each.errors.of(unit) for unit in (1, 2, 3)] == [two.errors.of(unit) for unit in (1, 2, 3)]

@@ -153,7 +153,7 @@ WHOLE = ((0.0, 2.0),)
         (9, "full", (WHOLE, WHOLE, WHOLE, WHOLE), [1.0, 1.0, 1.0, 1.0], None),
         (9, "full", (WHOLE, ((0.0, 1.0),), WHOLE, WHOLE), [1.0, 0.5, 1.0, 1.0], "incomplete"),
         (9, "started", (WHOLE, ((0.0, 1.0),), WHOLE, WHOLE), [1.0, 0.5, 1.0, 1.0], None),
-        (9, "started", (WHOLE, (), WHOLE), [1.0, 0.0, 1.0, 0.0], "incomplete"),
+        (9, "started", (WHOLE, (), WHOLE), [1.0, 0.0, 1.0, 0.0], "impossible"),
         (9, "free", (), [0.0, 0.0, 0.0, 0.0], None),
         # Each could have been heard in three seconds, but not all four.
         (3, "full", (WHOLE, WHOLE, WHOLE, WHOLE), [1.0, 1.0, 1.0, 1.0], "impossible"),

@@ -12,6 +12,9 @@ import typer
 from heartfelt.cli.command import AsJson, Database, StudyFolder, app, bar, progress_bar, say
 
 if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
     from heartfelt.collect import Collection
 
 study = typer.Typer(
@@ -90,6 +93,28 @@ def opened(folder: Path, database: str | None) -> Collection:
         return Collection.open(folder, database=database, progress=report)
 
 
+def participants_table(people: pl.DataFrame) -> Table:
+    """The participants for a terminal."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    grid = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("participant", "ended", "code"):
+        grid.add_column(name)
+    for name in ("heard", "impossible", "minutes"):
+        grid.add_column(name, justify="right")
+    for name in ("suggestion", "flags"):
+        grid.add_column(name)
+    for row in people.iter_rows(named=True):
+        heard = "–" if row["heard"] is None else f"{row['heard']:.0%}"
+        share = f"{row['impossible']} of {row['trials']}"
+        counts = (heard, share, f"{row['minutes']:.1f}")
+        first, last = ("participant", "ended", "code"), ("suggestion", "flags")
+        texts = [escape(row[name] or "") for name in (*first, *last)]
+        grid.add_row(*texts[:3], *counts, *texts[3:])
+    return grid
+
+
 @study.command()
 def participants(
     folder: StudyFolder,
@@ -97,17 +122,28 @@ def participants(
         Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
     ] = None,
     database: Database = None,
+    as_json: AsJson = False,
 ) -> None:
-    """List recruiters' participant ids with their raters as CSV: to pay, reject or match people."""
+    """List recruiters' participant ids with how each took part and a suggestion, to pay people by; CSV if it is piped."""
+    from heartfelt.analysis.payment import payment_list
+    from heartfelt.cli.command import out as console
     from heartfelt.files import write_text
     from heartfelt.formats.delimited import csv_text
+    from heartfelt.screening import screen
+    from heartfelt.serialization import dumps
 
     with opened(folder, database) as collection:
-        text = csv_text(collection.participants())
-    if out is None:
-        print(text, end="")
+        everybody = collection.snapshot()
+        reasons = screen(everybody).reasons() if everybody.ratings.height else {}
+        table = payment_list(collection.participants(), reasons)
+    if out is not None:
+        write_text(out, csv_text(table))
+    elif as_json:
+        print(dumps({"participants": table}))
+    elif console.is_terminal:
+        console.print(participants_table(table))
     else:
-        write_text(out, text)
+        print(csv_text(table), end="")
 
 
 @study.command()

@@ -25,7 +25,9 @@ from heartfelt.collect.reading.adjudication import (
 )
 from heartfelt.collect.reading.coverage import Coverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
+from heartfelt.collect.reading.participants import participants
 from heartfelt.collect.reading.sets import ratings_by_stimulus
+from heartfelt.collect.session.headphones import quietest_tones, three_tones, tone_order
 from heartfelt.collect.session.participants import person_hash
 from heartfelt.collect.session.researcher import (
     ApplyStudySettings,
@@ -34,6 +36,8 @@ from heartfelt.collect.session.researcher import (
     StateSummary,
     summarize,
 )
+from heartfelt.collect.session.steps import headphone_probe
+from heartfelt.collect.session.transaction import clean
 from heartfelt.collect.store import Database
 from heartfelt.collect.store_state import StoreState, named_value
 from heartfelt.collect.stored import find_database, has_collected
@@ -190,6 +194,26 @@ class Collection:
         """The opaque id of every stimulus's media file."""
         return {file.stimulus: opaque for opaque, file in self._material.media.items()}
 
+    def headphone_tones(self, rater: str, number: int) -> bytes | None:
+        """The sound of a round, from 1, of a rater's headphone check, as a WAV file; None if there is no such round."""
+        probe = headphone_probe(self.study)
+        if probe is None or not 1 <= number <= probe.trials:
+            return None
+        return three_tones(tone_order(self._store.context.secret, rater, probe.id, number))
+
+    def quietest_tones(self, rater: str) -> list[int]:
+        """The right answers of a rater's headphone check, for simulated raters; empty if the study has none."""
+        probe = headphone_probe(self.study)
+        if probe is None:
+            return []
+        return quietest_tones(self._store.context.secret, rater, probe.id, probe.trials)
+
+    def has_answer(self, trial: str, key: str) -> bool:
+        """Whether the answer that is stored for a trial came with this key; another one may have come from another tab."""
+        query = text("SELECT count(*) FROM answers WHERE trial = :trial AND key = :key")
+        with self._database.reading() as connection:
+            return bool(connection.execute(query, {"trial": int(trial), "key": clean(key, 200)}).scalar())
+
     def coverage(self) -> Coverage:
         """How far the study is."""
         summary = self._summary()  # first: it may bring in a quota that was raised
@@ -228,8 +252,8 @@ class Collection:
         return self._read(tables.problems, self._material.missing)
 
     def participants(self) -> pl.DataFrame:
-        """The recruiter's id of every rater who came with one. For the researcher alone."""
-        return self._read(tables.participants)
+        """The recruiter's id of every rater who came with one, how it ended and how they listened. For the researcher alone."""
+        return self._read(participants, self._summary().settings)
 
     def invitations(self) -> pl.DataFrame:
         """Every personal invitation, and who came by it."""

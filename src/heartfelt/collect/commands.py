@@ -17,7 +17,7 @@ R = TypeVar("R", covariant=True)
 Recruiter: TypeAlias = Literal["open", "link", "prolific", "mturk", "simulated"]
 Verdict: TypeAlias = Literal["accepted", "fixed", "rejected"]
 Ending: TypeAlias = Literal[
-    "complete", "partial", "screened-out", "no-consent", "full", "closed", "left", "wait"
+    "complete", "review", "partial", "screened-out", "no-consent", "full", "closed", "left", "wait"
 ]
 
 
@@ -231,11 +231,10 @@ class Questionnaire(RaterCommand[Step]):
 
 @dataclass(frozen=True, slots=True)
 class Headphones(RaterCommand[Step]):
-    """The rater's answers in the headphone check, and the correct ones."""
+    """The rater's answers in the headphone check: of each round, the place of the tone they took for the quietest, from 1."""
 
     probe: str
     given: Sequence[int]
-    right: Sequence[int]
 
 
 class Ready(RaterCommand[Step]):
@@ -259,7 +258,7 @@ class TrialLog:
     """How a trial went: stored with every answer."""
 
     seconds: float | None = None
-    """Time to answer, net of the clip's own length."""
+    """Time from when the stimulus was there until the answer was sent, less the clips heard to the end by then."""
     first_play: float | None = None
     """Seconds from the trial's start to the first play."""
     plays: int = 0
@@ -359,6 +358,8 @@ class Settings:
     """For people turned away because the study is full or closed."""
     code_partial: str | None = None
     """For people who left, or who found too little left to rate."""
+    code_review: str | None = None
+    """For people who finished, but whose listening was too often impossible."""
     return_url: str | None = None
     """Where raters go at the end; ``{code}`` is replaced by the code."""
     ratings_per_item: int | None = None

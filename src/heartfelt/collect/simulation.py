@@ -114,6 +114,9 @@ class SessionClient(Protocol):
     def send(self, command: commands.Command[Any]) -> commands.Step:
         """Do a command of the rater, and return the next step."""
 
+    def quietest_tones(self, trials: int) -> Sequence[int]:
+        """What somebody with headphones hears in the headphone check: the place of the quietest tone in each round."""
+
     def close(self) -> None:
         """Release what the client holds."""
 
@@ -136,6 +139,10 @@ class CollectionClient:
         result = self._collection.do(command)
         return cast(commands.Step, result.next_step if isinstance(result, commands.Receipt) else result)
 
+    def quietest_tones(self, trials: int) -> Sequence[int]:
+        """The right answers, as the collection knows them."""
+        return self._collection.quietest_tones(self.rater)[:trials]
+
     def close(self) -> None:
         """Nothing is held."""
 
@@ -152,7 +159,9 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
         while not isinstance(step, commands.SessionEnd):
             if not isinstance(step, commands.ShowTrial):
                 yield rater.page_seconds
-                step = client.send(page_reply(client.rater, step, rater.about, rater.questionnaire))
+                asked = step.trials if isinstance(step, commands.AskHeadphones) else 0
+                tones = client.quietest_tones(asked) if asked else ()
+                step = client.send(page_reply(client.rater, step, rater.about, rater.questionnaire, tones))
                 continue
             reply = rater.answer(step)
             if not isinstance(reply, TrialReply):
@@ -176,8 +185,9 @@ def page_reply(
     step: commands.Step,
     about: Mapping[str, Any],
     questionnaire: PageAnswers | None = None,
+    tones: Sequence[int] = (),
 ) -> commands.Command[commands.Step]:
-    """How a cooperative rater continues from a page that is not a trial."""
+    """How a cooperative rater continues from a page that is not a trial; without ``tones`` they guess in a headphone check."""
     if isinstance(step, commands.AskConsent):
         return commands.Consent(rater, True)
     if isinstance(step, commands.AskDemographics):
@@ -186,8 +196,7 @@ def page_reply(
         given = {} if questionnaire is None else questionnaire(step)
         return commands.Questionnaire(rater, step.time, step.questions, given)
     if isinstance(step, commands.AskHeadphones):
-        right = [1] * step.trials
-        return commands.Headphones(rater, step.probe, right, right)
+        return commands.Headphones(rater, step.probe, tones or [1] * step.trials)
     return commands.Ready(rater)
 
 

@@ -68,7 +68,7 @@ _RATINGS = {
     "first_play": "seconds until the clip was first played",
     "focus_losses": "how often the page lost the focus",
     "heard": "the share of the clip that was played before the answer, from 0 to 1",
-    "heard_flag": "what was odd about the listening, as the page reported it",
+    "heard_flag": "impossible or incomplete: what the listening lacks, by reports and time",
     "device": "the kind of device it was given on",
     "comment": "what the rater wrote about the trial",
     "study_version": "the hash of the version of the study that was asked",

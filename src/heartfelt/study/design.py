@@ -160,6 +160,9 @@ class Codes(Part):
     partial: Annotated[
         str | None, Field(max_length=200, description="left early, or too little was left to rate")
     ] = None
+    review: Annotated[
+        str | None, Field(max_length=200, description="finished, but the listening was impossible too often")
+    ] = None
 
 
 class Recruiting(Part):
@@ -185,6 +188,14 @@ class Recruiting(Part):
             description="share of stimuli_per_rater that earns the complete code if the study runs out",
         ),
     ] = 0.5
+    impossible_share: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="above this share of trials with impossible listening, at least two, the code is that of review",
+        ),
+    ] = 0.2
 
 
 class Consent(Part):

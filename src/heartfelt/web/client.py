@@ -56,8 +56,7 @@ def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tup
         page = {"time": command.time, "questions": list(command.questions)}
         return "/rate/questionnaire", {**page, "answers": dict(command.answers)}
     if isinstance(command, Headphones):
-        right = {"given": list(command.given), "right": list(command.right)}
-        return "/rate/headphones", {"probe": command.probe, **right}
+        return "/rate/headphones", {"probe": command.probe, "given": list(command.given)}
     if isinstance(command, Ready | Leave):
         return f"/rate/{type(command).__name__.lower()}", {}
     raise TypeError(f"the rating pages do not send {type(command).__name__}")
@@ -94,6 +93,18 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
     )
 
 
+def _quietest(sound: bytes) -> int:
+    """Which of three tones in a WAV file is the quietest, from 1."""
+    import io
+    import wave
+
+    import numpy as np
+
+    with wave.open(io.BytesIO(sound)) as file:
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float64)
+    return int(np.argmin([np.square(part).mean() for part in np.array_split(samples, 3)])) + 1
+
+
 class HttpClient:
     """A simulated rater's browser. It knows the study's blinding, which real raters do not."""
 
@@ -119,6 +130,10 @@ class HttpClient:
         """Send a command, and return the next step."""
         path, body = encode(command, self._names)
         return self._decoded(self._request("POST", path, json=body).json())
+
+    def quietest_tones(self, trials: int) -> list[int]:
+        """Listen to every round of the headphone check, as headphones would play it."""
+        return [_quietest(self._request("GET", f"/rate/tones/{n + 1}").content) for n in range(trials)]
 
     def _decoded(self, response: Mapping[str, Any]) -> Step:
         step = decode(response, self._blinding)

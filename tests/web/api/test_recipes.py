@@ -59,8 +59,8 @@ def come(collection: Collection, number: int) -> str:
         elif kind == "AskDemographics":
             step = collection.do(Demographics(rater, simulated_demographics(collection.study)))
         elif kind == "AskHeadphones":
-            right = [1] * step.trials  # type: ignore[union-attr]  # the headphone step
-            step = collection.do(Headphones(rater, step.probe, right, right))  # type: ignore[union-attr]  # the headphone step
+            heard = collection.quietest_tones(rater)
+            step = collection.do(Headphones(rater, step.probe, heard))  # type: ignore[union-attr]  # the headphone step
         else:
             step = collection.do(Ready(rater))
     return rater

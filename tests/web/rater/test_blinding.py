@@ -93,7 +93,7 @@ def walk(client: TestClient) -> tuple[list[Any], list[dict[str, Any]]]:
         if step["kind"] != "trial":
             body = {
                 "consent": {"agreed": True},
-                "headphones": {"probe": step.get("probe"), "given": [1], "right": [1]},
+                "headphones": {"probe": step.get("probe"), "given": [1]},
             }.get(step["kind"], {})
             path = {"consent": "consent", "headphones": "headphones"}.get(step["kind"], "ready")
             message = client.post(f"/rate/{path}", json=body)

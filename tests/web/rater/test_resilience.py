@@ -225,3 +225,36 @@ def test_another_rater_in_the_same_browser_leaves_a_kept_answer_alone(visit: Cal
     visitor.page.wait_for_selector("form.trial")
     assert len(visitor.served.collection.ratings()) == 2
     assert visitor.page.evaluate(QUEUED) == 0
+
+
+@pytest.mark.slow
+def test_a_second_tab_is_told_that_its_answer_does_not_count(visit: Callable[..., Visitor]) -> None:
+    """Both tabs show the first trial; the first answer counts, and the other tab goes on where the rater is."""
+    visitor = visit(count=3, design={"practice": 0})
+    visitor.enter()
+    first, second = visitor.page, visitor.tab()
+    second.goto(visitor.served.url + "/rate")
+    second.wait_for_selector("form.trial")
+    visitor.listen()
+    rate_one(visitor, 1)
+    first.wait_for_selector("#count:has-text('2 of 3')")
+    visitor.page = second
+    second.bring_to_front()
+    assert visitor.number() == "1 of 3"
+    visitor.fetched(3, here=3)
+    rate_one(visitor, 5)
+    second.wait_for_selector("#banner:has-text('in another tab')")
+    second.wait_for_selector("#count:has-text('2 of 3')")
+    kept, dropped = visitor.sent
+    assert kept["trial"] == dropped["trial"]
+    visitor.sent.remove(dropped)
+    stored_as_sent(visitor.served, visitor)
+    visitor.finish()
+    stored_as_sent(visitor.served, visitor)
+    # The last trial, from the tab that was left behind: the end comes, with a word.
+    visitor.page = first
+    first.bring_to_front()
+    rate_one(visitor, 2)
+    first.wait_for_selector("#banner:has-text('in another tab')")
+    first.wait_for_selector(".code output")
+    assert len(visitor.served.collection.ratings()) == 6

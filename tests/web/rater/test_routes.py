@@ -158,7 +158,7 @@ def test_type_and_size_of_a_body(client: TestClient) -> None:
     refused(plain, 415)
     huge = client.post("/rate/answer", json=good(step, comment="x" * 2_000_000))
     refused(huge, 413)
-    refused(client.post("/rate/headphones", json={"probe": "p", "given": [4], "right": [1]}), 422)
+    refused(client.post("/rate/headphones", json={"probe": "p", "given": [4]}), 422)
     refused(client.post("/rate/consent", json={"agreed": "yes"}), 422)
     refused(client.post("/rate/flag", json={"trial": step["trial"]}), 422)
     refused(client.post("/rate/flag", json={"trial": step["trial"], "reason": "x", "skip": 1}), 422)
@@ -275,3 +275,11 @@ def test_a_rater_who_accepts_two_hundred_drafts_in_a_minute(tmp_path: Path) -> N
         assert set(fields["verdict"]) == {"accepted"}
         assert set(fields["shown"]) == {"true", "planted"}
         assert set(fields["first"]) == {"(rejected)"}
+
+
+def test_an_answer_sent_again_is_told_from_one_of_another_tab(client: TestClient) -> None:
+    step = enter(client)
+    assert client.post("/rate/answer", json=good(step)).json()["status"] == "stored"
+    assert client.post("/rate/answer", json=good(step)).json()["status"] == "already"
+    other = client.post("/rate/answer", json=good(step, key="o" * 32)).json()
+    assert (other["status"], other["then"]["number"]) == ("elsewhere", 2)

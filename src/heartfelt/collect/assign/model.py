@@ -15,7 +15,7 @@ alike. Kinds of events (as stored):
 | leased | a trial is reserved for the rater | trial, unit; words: its kind, if not an ordinary rating; a set's order |
 | retaken | a lapsed lease is renewed | trial |
 | shown | a trial was shown | trial; number: its place in the order |
-| answered | a trial was answered | trial; number: 1 if late; words: values that steer, and under "" the seconds listened |
+| answered | a trial was answered | trial; number: 1 if late; words: values that steer; "": seconds listened; " ": impossible |
 | returned | a trial was given back | trial; words: why |
 | passed | a slot of the plan could not be filled | |
 | exhausted | nothing is left for the rater | |
@@ -47,6 +47,10 @@ TrialKind: TypeAlias = Literal["practice", "rating", "anchor", "repeat", "attent
 Slot: TypeAlias = tuple[str, str, int]
 """A place in a plan: kind, probe, and for a repeat which of the session's ordinary trials comes again."""
 ORDINARY: Slot = ("rating", "", -1)
+LISTENED = ""
+"""Among the values of an answer, the seconds that were spent listening; no question has this id."""
+IMPOSSIBLE = " "
+"""Among the values of an answer, that its listening was impossible; no question's id begins with a space."""
 
 
 class Event(NamedTuple):
@@ -236,6 +240,8 @@ class Rater:
     """Ordinary trials answered before their lease expired."""
     listened_until: float = 0.0
     """The moment up to which the rater's time has been spent on listening."""
+    impossible: int = 0
+    """Trials whose listening was impossible, not counting practice."""
     first_seq: int = 0
     """The number of the rater's first event."""
     positions: int = 0

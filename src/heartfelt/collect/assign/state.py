@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, cast
 
 from heartfelt.collect.assign.balance import Balance
-from heartfelt.collect.assign.model import Event, Layout, Plan, Rater, Trial
+from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Event, Layout, Plan, Rater, Trial
 from heartfelt.collect.assign.pairs import Pairs
 from heartfelt.collect.assign.pool import Errors, Pool
 from heartfelt.collect.commands import Ending
@@ -31,8 +31,6 @@ _ACTIVITY = frozenset(
     | {"renewed", "leased", "resumed"}
 )
 """Events that show the rater is there: they extend the leases."""
-LISTENED = ""
-"""Among the values of an answer, the seconds that were spent listening; no question has this id."""
 
 
 class State:
@@ -255,12 +253,14 @@ class State:
         if trial in rater.queue:
             rater.queue.remove(trial)
         values: dict[str, float] = json.loads(event.words) if event.words else {}
-        listened = values.pop(LISTENED, 0.0)
+        listened, impossible = values.pop(LISTENED, 0.0), values.pop(IMPOSSIBLE, 0.0)
         if listened:
-            rater.listened_until = max(rater.listened_until, trial.leased_at) + listened
+            # Not beyond the answer itself: a server's clock may have been set back since the trial was reserved.
+            rater.listened_until = min(event.at, max(rater.listened_until, trial.leased_at) + listened)
         if trial.kind == "practice":
             return
         rater.answered += 1
+        rater.impossible += bool(impossible)
         if trial.kind != "rating":
             return
         if not event.number:

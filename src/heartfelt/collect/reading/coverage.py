@@ -10,6 +10,7 @@ import polars as pl
 from sqlalchemy import Connection
 
 from heartfelt.collect.material import Material
+from heartfelt.collect.session.endings import FINISHED
 from heartfelt.collect.session.researcher import StateSummary
 
 _RECENT = 300
@@ -81,7 +82,7 @@ def measure_coverage(
         histogram=dict(zip(levels.tolist(), units.tolist(), strict=True)),
         raters=len(raters),
         raters_now=sum(rater.live for rater in raters),
-        raters_complete=sum(rater.ended == "complete" and not rater.excluded for rater in raters),
+        raters_complete=sum(rater.ended in FINISHED and not rater.excluded for rater in raters),
         raters_excluded=sum(rater.excluded for rater in raters),
         forecast=_forecast(connection, wanted - int(complete.sum()), now),
     )

@@ -105,7 +105,7 @@ def progress_in(connection: Connection) -> dict[int, Progress]:
     return out
 
 
-def _standing(
+def standing(
     progress: Mapping[int, Progress], excluded: Mapping[int, str], rater: int, at: float
 ) -> Progress:
     """How far a rater has come who arrived at that moment; that they are excluded goes before everything else."""
@@ -169,7 +169,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
     rows: list[dict[str, Any]] = []
     for row in map(dict, people):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
-        here = _standing(progress, excluded, number, row["arrived"])
+        here = standing(progress, excluded, number, row["arrived"])
         for name in ("agreed", "headphones_passed"):
             row[name] = None if row[name] is None else bool(row[name])
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
@@ -259,37 +259,6 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
 
 
 _LEASE_DEFAULTS: Mapping[str, Any] = {"kind": "rating", "probe": None, "repeat": 0}
-_PARTICIPANTS = (
-    "participant text, recruiter text, rater text, session text, assignment text, recruiter_study text, ended text,"
-    "trials integer, arrived moment, last_seen moment"
-)
-
-
-def participants(connection: Connection) -> pl.DataFrame:
-    """The recruiter's ids of raters, with how far each came and whether they were excluded."""
-    excluded, progress = exclusions(connection), progress_in(connection)
-    rows = []
-    for row in connection.exec_driver_sql(
-        "SELECT p.rater AS number, r.rater, p.at, p.recruiter, p.participant, p.facts FROM participants p"
-        " JOIN raters r ON r.number = p.rater ORDER BY p.rater"
-    ):
-        facts = json.loads(row.facts)
-        here = _standing(progress, excluded, row.number, row.at)
-        rows.append(
-            {
-                "participant": row.participant,
-                "recruiter": row.recruiter,
-                "rater": row.rater,
-                "session": facts.get("session"),
-                "assignment": facts.get("assignment"),
-                "recruiter_study": facts.get("study") or facts.get("hit"),
-                "ended": here.state,
-                "trials": here.trials,
-                "arrived": row.at,
-                "last_seen": here.last_seen,
-            }
-        )
-    return typed(pl.DataFrame(rows, schema=columns_of(_PARTICIPANTS)), _PARTICIPANTS)
 
 
 def flags(connection: Connection) -> pl.DataFrame:

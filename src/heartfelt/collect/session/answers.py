@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 from heartfelt.collect import commands
-from heartfelt.collect.assign.model import Rater, Trial
-from heartfelt.collect.assign.state import LISTENED
+from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Rater, Trial
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from heartfelt.collect.session.conditions import is_asked, not_shown, refused, without_answer
 from heartfelt.collect.session.listening import Listened, listened
@@ -101,6 +100,8 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         steering = dict(checked_trial.outcome)
     if listening.seconds:
         steering[LISTENED] = listening.seconds
+    if listening.flag == "impossible":
+        steering[IMPOSSIBLE] = 1.0
     words = json.dumps(steering) if steering else None
     work.record("answered", rater.number, trial.id, trial.unit, number=float(late), words=words)
     following = next_step(work, rater) if command.wants_next else None

@@ -15,6 +15,8 @@ HEARD_ENOUGH = 0.95
 """The share of a clip from which it counts as heard to the end; players stop reporting a moment before."""
 _SLACK_SECONDS = 0.5
 _SLACK_SHARE = 0.05
+_START_SECONDS = 0.1
+"""The least time in which a clip can be started and answered."""
 
 
 class Listened(NamedTuple):
@@ -28,7 +30,9 @@ class Listened(NamedTuple):
     """Share of the clip played at least once, 0 to 1; None where there is no clip with a known length. Of a set, that of
     the member that was heard least."""
     flag: str | None
-    """``impossible`` if more was reported than the time allows, ``incomplete`` if less was heard than the study asks."""
+    """``impossible`` if more was reported than the time allows, or if the answer came without what the pages wait for: before
+    the clips can have been heard as the study asks, or with a clip that was never started. ``incomplete`` if less was heard
+    than the study asks."""
     seconds: float
     """Time spent on it, which no other trial can claim."""
     shares: tuple[float | None, ...] = ()
@@ -44,28 +48,58 @@ def listened(work: Transaction, rater: Rater, trial: Trial, log: commands.TrialL
         reports = list(log.played[: len(members)]) + [()] * (len(members) - len(log.played))
     else:
         durations, reports = [None if unit is None else unit.duration], [log.intervals]
-    unseen = log.plays > 0 and not any(reports)
-    heard = [
-        None if not duration else (duration, duration) if unseen else played(intervals, duration)
-        for duration, intervals in zip(durations, reports, strict=True)
+    clips = [
+        (duration, intervals) for duration, intervals in zip(durations, reports, strict=True) if duration
     ]
-    nothing = (None,) * len(members)
-    if not any(durations):
-        return Listened(None, None, 0.0, nothing)
-    total = sum(each[1] for each in heard if each is not None)
-    passed = max(0.0, work.now - max(trial.leased_at, rater.listened_until))
+    if not clips:
+        return Listened(None, None, 0.0, (None,) * len(members))
+    passed = _passed(work, rater, trial)
+    claims = _claims(clips, passed, log)
+    total = sum(seconds for _, seconds in claims)
     possible = passed + _SLACK_SECONDS + _SLACK_SHARE * total
-    shares = [
-        None if each is None or not duration else min(1.0, min(each[0], possible) / duration)
-        for each, duration in zip(heard, durations, strict=True)
-    ]
-    share = min(each for each in shares if each is not None)
     rule = work.study.design.listening
+    needed = _needed(rule, [duration for duration, _ in clips])
+    started = [bool(intervals) for _, intervals in clips]
+    unstarted = rule != "free" and not all(started) and (any(started) or log.plays == 0)
+    by_clip = iter(
+        min(1.0, min(distinct, possible) / duration)
+        for (distinct, _), (duration, _) in zip(claims, clips, strict=True)
+    )
+    shares = [next(by_clip) if duration else None for duration in durations]
+    share = min(share for share in shares if share is not None)
     incomplete = (rule == "full" and share < HEARD_ENOUGH) or (rule == "started" and share <= 0.0)
-    flag = "impossible" if total > possible else "incomplete" if incomplete else None
-    rounded = tuple(None if each is None else round(each, 4) for each in shares)
-    spent = round(min(total, passed), 3)
+    impossible = total > possible or needed > passed or unstarted
+    flag = "impossible" if impossible else "incomplete" if incomplete else None
+    rounded = tuple(None if share is None else round(share, 4) for share in shares)
+    spent = round(min(max(total, needed), passed), 3)
     return Listened(round(share, 4), flag, spent, rounded if members else ())
+
+
+def _passed(work: Transaction, rater: Rater, trial: Trial) -> float:
+    """Seconds since the trial was reserved that no other trial has claimed; no limit if the clock was set back since."""
+    begun = max(trial.leased_at, rater.listened_until)
+    return work.now - begun if work.now >= begun else math.inf
+
+
+def _claims(
+    clips: Sequence[tuple[float, Sequence[tuple[float, float]]]], passed: float, log: commands.TrialLog
+) -> list[tuple[float, float]]:
+    """Of each clip, the seconds that were played at least once and the seconds of playing in all, as reported.
+
+    A page that counts a play without saying of what has played as much as there was time for.
+    """
+    if log.plays > 0 and not any(intervals for _, intervals in clips):
+        share = min(1.0, passed / sum(duration for duration, _ in clips))
+        return [(share * duration, share * duration) for duration, _ in clips]
+    return [played(intervals, duration) for duration, intervals in clips]
+
+
+def _needed(rule: str, durations: Sequence[float]) -> float:
+    """The least seconds in which clips can have been played as the study asks."""
+    if rule == "free":
+        return 0.0
+    start = sum(min(duration, _START_SECONDS) for duration in durations)
+    return start if rule == "started" else max(start, (1 - _SLACK_SHARE) * sum(durations) - _SLACK_SECONDS)
 
 
 def played(intervals: Sequence[tuple[float, float]], duration: float) -> tuple[float, float]:

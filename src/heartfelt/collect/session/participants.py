@@ -11,6 +11,7 @@ from typing import Any, Literal
 from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.adjudication import forget_words
+from heartfelt.collect.session.headphones import quietest_tones
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
 from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
@@ -218,19 +219,20 @@ def headphones(work: Transaction, command: commands.Headphones) -> commands.Step
     probe = headphone_probe(work.study)
     if probe is None or rater.headphones_done or not _consent_given(work, rater):
         return next_step(work, rater)
-    if command.probe != probe.id or not (len(command.given) == len(command.right) == probe.trials):
+    if command.probe != probe.id or len(command.given) != probe.trials:
         raise InputError(
             f"The headphone check '{probe.id}' has {probe.trials} trials, but {len(command.given)} answers came.",
             "Take the check from its beginning.",
         )
-    correct = sum(given == right for given, right in zip(command.given, command.right, strict=True))
+    expected = quietest_tones(work.context.secret, rater.id, probe.id, probe.trials)
+    correct = sum(answer == quietest for answer, quietest in zip(command.given, expected, strict=True))
     passed = correct >= probe.pass_at
     work.insert_about(
         rater,
         "headphones",
         probe=probe.id,
         given=plain_json(list(command.given)),
-        expected=plain_json(list(command.right)),
+        expected=plain_json(expected),
         correct=correct,
         passed=passed,
     )

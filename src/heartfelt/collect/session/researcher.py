@@ -19,7 +19,14 @@ from heartfelt.study import study_text
 _MOST_INVITATIONS = 10_000
 RAISED_QUOTA = "ratings per item"
 """The name under which a raised quota is stored."""
-_CODES = ("code_complete", "code_screened_out", "code_no_consent", "code_full", "code_partial")
+_CODES = (
+    "code_complete",
+    "code_screened_out",
+    "code_no_consent",
+    "code_full",
+    "code_partial",
+    "code_review",
+)
 _ALLOWED = {
     "open": "true or false",
     "cap": "a whole number, or none for no limit",
@@ -82,6 +89,7 @@ def apply_study_settings(work: Transaction) -> None:
             "code_no_consent": codes.declined,
             "code_full": codes.full,
             "code_partial": codes.partial,
+            "code_review": codes.review,
             "return_url": recruiting.return_url,
             "cap": recruiting.cap,
         }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
@@ -13,6 +12,7 @@ from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_sessi
 from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.conditions import asked_questions, pending_page
 from heartfelt.collect.session.drafts import shown_drafts
+from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
@@ -101,7 +101,7 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
         return "none"
     if settings.cap is not None:
         raters = [rater for rater in work.state.raters.values() if not rater.excluded]
-        complete = sum(rater.ended == "complete" for rater in raters)
+        complete = sum(rater.ended in FINISHED for rater in raters)
         if complete >= settings.cap:
             return "none"
         patience = max(_AWAY_SECONDS, work.state.layout.lease)
@@ -119,18 +119,8 @@ def _nothing_left(work: Transaction, rater: Rater) -> commands.Step:
         questions = pending_page(work.study, rater, "after") if work.study.after else ()
         if questions:
             return commands.AskQuestionnaire("after", questions)
-        enough = not rater.exhausted or rater.on_time >= _enough(work)
-        return end(work, rater, "complete" if enough else "partial")
+        return end(work, rater, earned_ending(work, rater))
     return session_end(work, "wait") if work.state.unfilled else end(work, rater, "full")
-
-
-def _enough(work: Transaction) -> int:
-    """Answers in time that earn the complete code when the study runs out of stimuli for a rater."""
-    study = work.study
-    if study.design.stimuli_per_rater is None:
-        return 1
-    wanted = min(study.design.stimuli_per_rater, work.state.layout.most)
-    return max(1, math.ceil(study.recruiting.complete_share * wanted))
 
 
 def _wants_break(work: Transaction, rater: Rater) -> bool:
@@ -154,15 +144,7 @@ def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.Se
 def session_end(work: Transaction, ending: commands.Ending) -> commands.SessionEnd:
     """The end a rater sees, with the code that reports it to the recruiter."""
     settings = work.settings
-    code = {
-        "complete": settings.code_complete,
-        "screened-out": settings.code_screened_out,
-        "no-consent": settings.code_no_consent,
-        "full": settings.code_full,
-        "closed": settings.code_full,
-        "left": settings.code_partial,
-        "partial": settings.code_partial,
-    }.get(ending)
+    code = code_of(settings, ending)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
     return commands.SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
 

@@ -93,6 +93,7 @@ class SettingsChange(RequestBody):
     code_no_consent: Code = ""
     code_full: Code = ""
     code_partial: Code = ""
+    code_review: Code = ""
     ratings_per_item: Annotated[
         int, Field(ge=1, le=999_999, description="ratings wanted for each item; can only be raised")
     ] = 1
@@ -418,7 +419,7 @@ class Exclusion(RequestBody):
 
 
 class ParticipantInfo(BaseModel):
-    """Which rater a recruiter's participant is."""
+    """Which rater a recruiter's participant is, how they took part, and what is suggested about paying them."""
 
     participant: str
     recruiter: str
@@ -427,9 +428,15 @@ class ParticipantInfo(BaseModel):
     assignment: str | None
     recruiter_study: str | None
     ended: str
+    code: str | None
     trials: Count
+    heard: float | None
+    impossible: Count
+    minutes: float
     arrived: datetime | None
     last_seen: datetime | None
+    flags: str | None
+    suggestion: str
 
 
 class ParticipantRequest(RequestBody):

@@ -10,6 +10,7 @@ import polars as pl
 from fastapi import APIRouter, Path, Query, Request
 
 from heartfelt.analysis.live import exclusion_effect
+from heartfelt.analysis.payment import payment_list
 from heartfelt.collect import Collection
 from heartfelt.collect.collection import snapshots_holding, unknown_rater
 from heartfelt.collect.commands import Erased, Exclude, Restore
@@ -120,10 +121,12 @@ def effect_of(collection: Collection, rater: str) -> dict[str, Any]:
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
 def participants(
-    collection: CollectionDep, form: Annotated[Literal["json", "csv"], Query(alias="as")] = "json"
+    collection: CollectionDep,
+    board: BoardDep,
+    form: Annotated[Literal["json", "csv"], Query(alias="as")] = "json",
 ) -> Any:
-    """Recruiters' participant ids and their raters; no export contains them."""
-    frame = collection.participants()
+    """Recruiters' participant ids and their raters, with what it takes to pay them; no export contains them."""
+    frame = payment_list(collection.participants(), board.flagged)
     if form == "json":
         return {"participants": frame.to_dicts()}
     return csv_response(frame, f"{collection.study.name}-participants.csv")

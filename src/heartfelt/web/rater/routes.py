@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import orjson
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -109,11 +110,23 @@ class QuestionnaireRequest(RaterRequest):
 
 
 class HeadphonesRequest(RaterRequest):
-    """The answers of a headphone check."""
+    """The answers of a headphone check. Pages of earlier versions made the tones themselves and sent what was right."""
 
     probe: Id
     given: Tones
-    right: Tones
+    right: Any = None
+
+    @classmethod
+    async def of(cls, request: Request) -> HeadphonesRequest:
+        """The body of a request; one of an earlier page is refused, since its tones were others."""
+        body = await super().of(request)
+        if body.right is not None:
+            raise Refused(
+                409,
+                "This page is from an earlier version of the study.",
+                "Reload it and take the headphone check again.",
+            )
+        return body
 
 
 class TrialRequest(RaterRequest):
@@ -189,7 +202,7 @@ _STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Comma
     ),
     "headphones": (
         HeadphonesRequest,
-        lambda rater, body, names: Headphones(rater, names.probe_of(body.probe), body.given, body.right),
+        lambda rater, body, names: Headphones(rater, names.probe_of(body.probe), body.given),
     ),
     "ready": (RaterRequest, lambda rater, _, __: Ready(rater)),
     "flag": (
@@ -211,6 +224,7 @@ def routes() -> list[Route]:
         Route("/rate/step", step, methods=["GET"], name="rater-step"),
         Route("/rate/answer", answer, methods=["POST"], name="rater-answer"),
         Route("/rate/beat", heartbeat, methods=["POST"], name="rater-beat"),
+        Route("/rate/tones/{number:int}", tones, methods=["GET"], name="rater-tones"),
         *(
             Route(f"/rate/{name}", _step_endpoint(*parts), methods=["POST"], name=f"rater-{name}")
             for name, parts in _STEPS.items()
@@ -225,7 +239,10 @@ async def step(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Store the answers to a trial durably; the next step comes from the same transaction."""
+    """Store the answers to a trial durably; the next step comes from the same transaction.
+
+    An answer to a trial that was answered under another key, in another tab, is not stored: its status is ``elsewhere``.
+    """
     state, rater = state_of(request), authenticated_rater(request)
     blinding = state.blinding
     body = await AnswerRequest.of(request)
@@ -233,9 +250,13 @@ async def answer(request: Request) -> Response:
         receipt = await state.collection.ask(_answer_command(rater, body, blinding))
     except InvalidAnswer as error:
         raise blinding.readable(error, request_language(request)) from error
-    following = receipt.next_step
+    following, status = receipt.next_step, str(receipt.status)
+    if status == "already" and not await run_in_threadpool(
+        state.collection.has_answer, receipt.trial, body.key
+    ):
+        status = "elsewhere"
     then = None if following is None else step_json(following, blinding, request_language(request))
-    return _json({"trial": receipt.trial, "status": receipt.status, "then": then})
+    return _json({"trial": receipt.trial, "status": status, "then": then})
 
 
 def _answer_command(rater: str, body: AnswerRequest, blinding: Blinding) -> Answer:
@@ -259,6 +280,15 @@ async def heartbeat(request: Request) -> Response:
     rater = authenticated_rater(request)
     body = await TrialRequest.of(request)
     return _json({"seconds": await state_of(request).collection.ask(Heartbeat(rater, body.trial))})
+
+
+async def tones(request: Request) -> Response:
+    """The sound of a round of the rater's headphone check. Neither its size nor its headers say what is to be answered."""
+    rater, number = authenticated_rater(request), request.path_params["number"]
+    sound = await run_in_threadpool(state_of(request).collection.headphone_tones, rater, number)
+    if sound is None:
+        raise Refused(404, "There is no such round.", "Reload the page.")
+    return Response(sound, media_type="audio/wav", headers=_NO_STORE)
 
 
 def _step_endpoint(

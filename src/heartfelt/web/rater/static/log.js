@@ -16,6 +16,9 @@ export class Log {
     this.start = performance.now();
     this.paused = 0;
     this.pausedAt = null;
+    // Seconds of listening that are no part of the time to answer: of clips that were heard to the end.
+    this.listened = () => 0;
+    this.listenedAtPause = 0;
     this.lost = false;
     // By question: the first answer, the time spent on it, and the keys and taps it took.
     this.fields = past.fields ?? {};
@@ -55,12 +58,15 @@ export class Log {
   }
 
   pause() {
-    this.pausedAt ??= performance.now();
+    if (this.pausedAt !== null) return;
+    this.pausedAt = performance.now();
+    this.listenedAtPause = this.listened();
   }
 
-  goOn() {
+  // A moment in which the rater thought again was no pause.
+  goOn(counts = false) {
     if (this.pausedAt === null) return;
-    this.paused += performance.now() - this.pausedAt;
+    if (!counts) this.paused += performance.now() - this.pausedAt;
     this.pausedAt = null;
   }
 
@@ -117,11 +123,16 @@ export class Log {
     }]));
   }
 
+  // From when the stimulus was there until now, less the clips that were heard to the end by then.
+  get seconds() {
+    const listened = this.pausedAt === null ? this.listened() : this.listenedAtPause;
+    return Math.max(0, this.elapsed - listened);
+  }
+
   heard(player) {
-    const clip = player?.seconds ?? 0;
     this.sound(false);
     return {
-      seconds: round(Math.max(0, this.elapsed - clip)),
+      seconds: round(this.seconds),
       first_play: player?.firstPlay ?? null,
       plays: player?.plays ?? 0,
       intervals: player?.intervals ?? [],

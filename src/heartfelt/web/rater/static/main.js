@@ -99,10 +99,11 @@ class Page {
   }
 
   async #drain() {
-    const { receipt, refused } = await this.queue.drain(() => {
+    const { receipt, refused, elsewhere } = await this.queue.drain(() => {
       if (this.screen.sent || !asks(this.screen)) this.#without();
     });
     if (refused.some((refusal) => refusal.status === 401)) return this.#stranger();
+    if (elsewhere) notice(words("answered_elsewhere"), "away", 12);
     for (const refusal of refused) notice(words("refused", { problem: refusal.problem }), "away", 12);
     // Without the answer that was refused the server may be elsewhere; what has been answered of this trial is stored.
     if (refused.length && asks(this.screen) && !this.screen.sent) {
@@ -117,7 +118,7 @@ class Page {
       if (place >= 0) {
         this.following = then.following.slice(place);
         this.library.ahead(this.screen.step, this.following);
-      } else if (then && !this.screen.touched && !this.queue.size) this.show(then);
+      } else if (then && (elsewhere || !this.screen.touched) && !this.queue.size) this.show(then);
       return;
     }
     if (receipt?.then) this.show(receipt.then);

@@ -20,6 +20,7 @@ export class Player {
     this.wanted = () => false;
     this.traced = false;
     this.since = null;
+    this.halted = true;
     this.frame = 0;
     this.button.addEventListener("click", () => this.toggle());
   }
@@ -68,6 +69,18 @@ export class Player {
     return reaches(this.intervals, this.seconds);
   }
 
+  // The stretches that were heard up to now, the one that is playing included.
+  get stretches() {
+    const at = this.audio.currentTime;
+    return this.since === null || at <= this.since ? this.intervals : [...this.intervals, [round(this.since), round(at)]];
+  }
+
+  // Seconds of the clip that were heard, if it was heard to the end: an answer given before that is given while listening.
+  get listened() {
+    const heard = this.stretches;
+    return this.seconds && !reaches(heard, this.seconds) ? 0 : covered(heard);
+  }
+
   toggle() {
     if (this.playing) this.audio.pause();
     else this.play();
@@ -82,9 +95,12 @@ export class Player {
     }
   }
 
+  // Stops at once: the browser's own event comes only after an answer that is sent now.
   stop() {
+    const { playing } = this;
     this.audio.pause();
     cancelAnimationFrame(this.frame);
+    if (playing) this.#stopped("pause");
   }
 
   close() {
@@ -95,6 +111,7 @@ export class Player {
   #began() {
     const at = this.audio.currentTime;
     this.since = at;
+    this.halted = false;
     if (at < 0.05) {
       this.since = 0;
       this.plays += 1;
@@ -108,6 +125,8 @@ export class Player {
   }
 
   #stopped(how) {
+    if (how === "pause" && this.halted) return;
+    this.halted = how !== "waiting";
     if (this.since !== null) {
       const to = how === "ended" ? this.seconds || this.audio.currentTime : this.audio.currentTime;
       if (to > this.since) this.intervals.push([round(this.since), round(to)]);
@@ -149,5 +168,18 @@ export function reaches(intervals, seconds, slack = SLACK) {
   }
   return reach >= seconds - slack;
 }
+
+// The stretches without what they share.
+export function merged(parts) {
+  const out = [];
+  for (const [from, to] of [...parts].sort((a, b) => a[0] - b[0])) {
+    const last = out.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else out.push([from, to]);
+  }
+  return out;
+}
+
+export const covered = (parts) => merged(parts).reduce((sum, [from, to]) => sum + to - from, 0);
 
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

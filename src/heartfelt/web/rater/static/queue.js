@@ -60,7 +60,8 @@ export class Queue {
     return [...this.here].filter(([name]) => name !== this.held).sort();
   }
 
-  // Sends everything, oldest first. Ends with the last receipt, and with what was refused on the way.
+  // Sends everything, oldest first. Ends with the last receipt, with what was refused on the way, and with whether a trial
+  // had been answered in another tab.
   drain(whenAway = () => {}) {
     this.running ??= this.#run(whenAway).finally(() => (this.running = null));
     return this.running;
@@ -68,11 +69,13 @@ export class Queue {
 
   async #run(whenAway) {
     let receipt = null;
+    let elsewhere = false;
     const refused = [];
     for (let tries = 0, ready = this.#ready; ready.length; ready = this.#ready) {
       const [[name, answer]] = ready;
       try {
         receipt = await ask("/rate/answer", { ...answer, go_on: ready.length === 1 }, { keepalive: true });
+        elsewhere ||= receipt.status === "elsewhere";
         this.#strike(name);
         this.stuck = false;
         tries = 0;
@@ -90,7 +93,7 @@ export class Queue {
         } else throw error;
       }
     }
-    return { receipt, refused };
+    return { receipt, refused, elsewhere };
   }
 
   #strike(name) {

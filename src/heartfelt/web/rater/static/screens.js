@@ -1,6 +1,7 @@
 // Everything that is not a trial: consent, facts, headphones, instructions, break, end.
 import { copy, does, find, make, part, tell } from "./dom.js";
-import { shuffled, threeTones, twoNotes } from "./sound.js";
+import { askUntilAnswered } from "./server.js";
+import { playRound, twoNotes } from "./sound.js";
 import { words } from "./words.js";
 
 function once(button, action) {
@@ -93,7 +94,7 @@ export class FactsScreen extends Screen {
 export class HeadphoneScreen extends Screen {
   constructor(step, page) {
     super("screen-headphones");
-    Object.assign(this, { step, page, given: [], right: [] });
+    Object.assign(this, { step, page, given: [] });
     const { node } = this;
     once(does("sound", node), async () => {
       await twoNotes();
@@ -114,15 +115,17 @@ export class HeadphoneScreen extends Screen {
 
   #round() {
     const place = part("round", this.node);
-    place.textContent = place.dataset.text.replace("{number}", this.given.length + 1).replace("{of}", this.step.trials);
-    this.order = shuffled(["plain", "opposite", "quiet"]);
+    const number = this.given.length + 1;
+    place.textContent = place.dataset.text.replace("{number}", number).replace("{of}", this.step.trials);
+    // Only the server knows the order of the tones.
+    this.sound = askUntilAnswered(`/rate/tones/${number}`, undefined, { cached: true });
     this.heard = false;
     for (const button of this.tones) button.disabled = true;
     does("tones", this.node).hidden = false;
   }
 
   async #play() {
-    await threeTones(this.order, (number) => {
+    await playRound(this.sound, (number) => {
       this.tones.forEach((button, place) => button.classList.toggle("sounding", place + 1 === number));
     });
     for (const button of this.tones) {
@@ -135,7 +138,6 @@ export class HeadphoneScreen extends Screen {
   async #answer(number) {
     if (!this.heard) return;
     this.given.push(number);
-    this.right.push(this.order.indexOf("quiet") + 1);
     tell(words("of", { number: this.given.length, of: this.step.trials }));
     if (this.given.length < this.step.trials) {
       this.#round();
@@ -145,7 +147,7 @@ export class HeadphoneScreen extends Screen {
     this.heard = false;
     for (const button of this.tones) button.disabled = true;
     does("tones", this.node).hidden = true;
-    await this.page.send("/rate/headphones", { probe: this.step.probe, given: this.given, right: this.right });
+    await this.page.send("/rate/headphones", { probe: this.step.probe, given: this.given });
   }
 
   key(event) {

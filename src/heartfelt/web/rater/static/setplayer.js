@@ -2,7 +2,7 @@
 import { does, find, make, part, tell } from "./dom.js";
 import { round } from "./log.js";
 import { Mixer } from "./mixer.js";
-import { clock, reaches } from "./player.js";
+import { clock, covered, merged, reaches } from "./player.js";
 import { audioContext } from "./sound.js";
 import { setWish, wish } from "./wishes.js";
 import { words } from "./words.js";
@@ -72,9 +72,14 @@ export class SetPlayer {
     this.#draw();
   }
 
-  // Seconds it takes to hear every member once.
-  get seconds() {
-    return (this.lengths ?? []).reduce((sum, length) => sum + length, 0);
+  // Seconds that were heard of the members that were heard to the end.
+  get listened() {
+    this.#note();
+    return this.played.reduce((sum, parts, place) => sum + (this.#whole(place) ? covered(parts) : 0), 0);
+  }
+
+  get stretches() {
+    return this.intervals;
   }
 
   get playing() {
@@ -316,16 +321,3 @@ export class SetPlayer {
     return this.#left > 0 ? words("plays_left", { count: this.#left }) : words("no_more_plays");
   }
 }
-
-// The stretches without what they share.
-function merged(parts) {
-  const out = [];
-  for (const [from, to] of [...parts].sort((a, b) => a[0] - b[0])) {
-    const last = out.at(-1);
-    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
-    else out.push([from, to]);
-  }
-  return out;
-}
-
-const covered = (parts) => merged(parts).reduce((sum, [from, to]) => sum + to - from, 0);

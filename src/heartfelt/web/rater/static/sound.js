@@ -1,4 +1,4 @@
-// Sounds made in the browser: two soft notes for the volume, and the three tones of the headphone check.
+// Two soft notes for the volume, and the rounds of the headphone check, which the server makes.
 let context = null;
 
 // The one audio context of the page. It may be made at any time; it sounds after the first click, tap or key.
@@ -15,22 +15,16 @@ function ready() {
 }
 
 const RAMP = 0.1;
-export const TONE = { hertz: 200, seconds: 1, gap: 0.5, quieter: 10 ** (-6 / 20), level: 0.35 };
+const STEP = 1.5; // seconds from the beginning of one tone of a round to that of the next
 
-// One tone on two channels; in opposite phase the two cancel between loudspeakers but not between headphones.
-function tone(at, seconds, hertz, level, opposite = false) {
+function tone(at, seconds, hertz, level) {
   const oscillator = new OscillatorNode(context, { frequency: hertz });
   const envelope = new GainNode(context, { gain: 0 });
-  const sides = new ChannelMergerNode(context, { numberOfInputs: 2 });
-  const other = new GainNode(context, { gain: opposite ? -1 : 1 });
   envelope.gain.setValueAtTime(0, at);
   envelope.gain.linearRampToValueAtTime(level, at + RAMP);
   envelope.gain.setValueAtTime(level, at + seconds - RAMP);
   envelope.gain.linearRampToValueAtTime(0, at + seconds);
-  oscillator.connect(envelope);
-  envelope.connect(sides, 0, 0);
-  envelope.connect(other).connect(sides, 0, 1);
-  sides.connect(context.destination);
+  oscillator.connect(envelope).connect(context.destination);
   oscillator.start(at);
   oscillator.stop(at + seconds);
   return new Promise((resolve) => oscillator.addEventListener("ended", resolve));
@@ -42,22 +36,13 @@ export function twoNotes() {
   return tone(at + 0.5, 0.9, 660, 0.25);
 }
 
-// Plays three tones in order: one plain, one in opposite phase, one quieter. ``heard(n)`` when the nth begins.
-export async function threeTones(order, heard) {
-  const begin = ready().currentTime + 0.1;
-  const ends = order.map((kind, place) => {
-    const at = begin + place * (TONE.seconds + TONE.gap);
-    setTimeout(() => heard(place + 1), (at - context.currentTime) * 1000);
-    return tone(at, TONE.seconds, TONE.hertz, TONE.level * (kind === "quiet" ? TONE.quieter : 1), kind === "opposite");
-  });
-  await Promise.all(ends);
-}
-
-export function shuffled(kinds) {
-  const order = [...kinds];
-  for (let last = order.length - 1; last > 0; last -= 1) {
-    const other = crypto.getRandomValues(new Uint32Array(1))[0] % (last + 1);
-    [order[last], order[other]] = [order[other], order[last]];
-  }
-  return order;
+// Plays a round of the headphone check. ``heard(n)`` when the nth tone begins.
+export async function playRound(sound, heard) {
+  const clip = await ready().decodeAudioData(await (await sound).arrayBuffer());
+  const source = new AudioBufferSourceNode(context, { buffer: clip });
+  const begin = context.currentTime + 0.05;
+  source.connect(context.destination);
+  source.start(begin, 0, clip.duration);
+  for (let place = 0; place < 3; place += 1) setTimeout(() => heard(place + 1), (begin + place * STEP - context.currentTime) * 1000);
+  await new Promise((resolve) => source.addEventListener("ended", resolve));
 }

@@ -92,9 +92,11 @@ export class Trial {
     // Time counts from when the stimulus is there.
     this.log.close();
     this.log = new Log(this.draft.log);
+    if (this.player) this.log.listened = () => this.player.listened;
     this.#beat();
     this.#unlock();
     this.#count();
+    addEventListener("pagehide", () => this.#keep(), { signal: this.log.watching.signal });
     if (this.tracing) this.#trace();
     else if (audio && !this.player.unlocked) this.player.button.focus({ preventScroll: true });
     else if (this.form.active) this.form.focus(this.form.active);
@@ -365,7 +367,7 @@ export class Trial {
     if (!this.advancing) return false;
     clearTimeout(this.advancing);
     this.advancing = 0;
-    this.log.goOn();
+    this.log.goOn(true);
     this.#foot();
     return true;
   }
@@ -408,6 +410,8 @@ export class Trial {
     if (this.verification.opened) this.verification.close(this.verification.opened);
     if (this.verification.pending.length) return this.verification.remind();
     for (const field of this.form.here) if (!field.editor) field.take?.();
+    // Where a rater may stop whenever they like, going on stops the clip, and its trace is what there is.
+    if (this.tracing?.course && this.player.rule === "free" && this.form.last) this.player.stop();
     const wrong = this.form.check();
     if (wrong) this.form.focus(wrong);
     else if (!this.form.last) this.#turn(this.form.page + 1);
@@ -542,7 +546,7 @@ export class Trial {
     if (this.sent || this.closed) return;
     const { log, player, form } = this;
     const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses, away: log.away, fields: log.fields };
-    const heard = player && { plays: player.plays, intervals: player.intervals, played: player.played, first_play: player.firstPlay };
+    const heard = player && { plays: player.plays, intervals: player.stretches, played: player.played, first_play: player.firstPlay };
     try {
       sessionStorage.setItem(drafts(this.step.trial), JSON.stringify({ values: form.drafts, verdicts: form.verdicts, comment: this.comment, log: past, heard }));
     } catch {
