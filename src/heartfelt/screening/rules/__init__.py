@@ -13,7 +13,8 @@ from heartfelt.screening.rules.comparisons import (
     SIDE_BIAS,
 )
 from heartfelt.screening.rules.informativeness import INFORMATIVENESS
-from heartfelt.screening.rules.probes import ANCHOR, HEARD, REPEAT_DIFFERENCE
+from heartfelt.screening.rules.listening import HEARD, IMPOSSIBLE_LISTENING
+from heartfelt.screening.rules.probes import ANCHOR, REPEAT_DIFFERENCE
 from heartfelt.screening.rules.repetition import IDENTICAL_ANSWERS, LONGEST_RUN, STRAIGHT_LINING
 from heartfelt.screening.rules.standards import BT500, P913
 from heartfelt.screening.rules.traces import AWAY, FLAT_TRACE
@@ -32,6 +33,7 @@ for _rule in (
     COLLUSION,
     HEARD,
     IDENTICAL_ANSWERS,
+    IMPOSSIBLE_LISTENING,
     LONGEST_RUN,
     P913,
     REPEAT_DIFFERENCE,
