@@ -41,7 +41,7 @@ from heartfelt.collect.simulation import (
 )
 from heartfelt.simulate import Habits, judge
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.set_scale import TIE, Choice, Grade
+from heartfelt.study.set_scale import Choice, Grade
 
 CHEATS = (
     "instant",
@@ -220,7 +220,9 @@ class Crowd:
     def _honest(self, person: Person, scale: Any, truth: list[float], rng: np.random.Generator) -> Any:
         if isinstance(scale, Choice):
             return judge(scale, truth, rng, Habits(noise=person.noise, tie_width=person.tie_width))
-        latent = person.shift + person.gain * (np.array(truth) + person.noise * rng.standard_normal(len(truth)))
+        latent = person.shift + person.gain * (
+            np.array(truth) + person.noise * rng.standard_normal(len(truth))
+        )
         if isinstance(scale, Grade):
             grades = 100 / (1 + np.exp(-latent))
             return [float(10 * round(grade / 10) if person.coarse else round(grade)) for grade in grades]

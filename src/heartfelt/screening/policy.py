@@ -126,6 +126,7 @@ for _policy in (
                 "choice-agreement",
                 "flat-trace",
                 "impossible",
+                "pattern",
             ]
         ),
     ),

@@ -36,6 +36,7 @@ LIMIT_EVIDENCE = 2.0
 
 _ABSENT = {
     "listening": "listening flags",
+    "browsers": "shared browsers",
     "sets": "sets",
     "traces": "traces",
     "drafts": "drafts",
@@ -147,16 +148,18 @@ class Rule:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     careless: bool = True
     error_controlled: bool = True
-    examines: Literal["ratings", "trials", "listening", "sets", "traces", "drafts"] = "ratings"
+    examines: Literal["ratings", "trials", "listening", "sets", "traces", "drafts", "browsers"] = "ratings"
 
     def applies(self, view: RatingsView) -> bool:
         """Whether a study has what the rule examines; a study without anything else counts as one of ratings."""
         others = {"sets": view.sets, "traces": view.traces, "drafts": view.drafts}
-        if self.examines == "listening":
-            return "heard_flag" in view.trials.columns and bool(view.trials["heard_flag"].count())
         if self.examines in others:
             return bool(others[self.examines].height)
-        if self.examines == "trials" and view.trials.height:
+        if self.examines == "listening":
+            return "heard_flag" in view.trials.columns and bool(view.trials["heard_flag"].count())
+        if self.examines == "browsers":
+            return bool(view.raters_before)
+        if self.examines == "trials" and (view.trials.height or view.sets.height):
             return True
         return bool(view.rater.size) or not any(table.height for table in others.values())
 

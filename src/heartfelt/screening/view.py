@@ -13,7 +13,7 @@ was recorded about listening and timing is kept per presentation (``trials``), o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from inspect import signature
@@ -99,6 +99,8 @@ class RatingsView:
     """Traces of first presentations."""
     drafts: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     """Drafts that known raters verified (``heartfelt.snapshot.verified``)."""
+    raters_before: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """How many raters had used the same browser before, of raters for whom there were any."""
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """What ``remembered`` has computed."""
 
@@ -305,6 +307,7 @@ def _view(snapshot: Snapshot) -> RatingsView:
         sets,
         traces,
         drafts,
+        _raters_before(snapshot.raters),
     )
 
 
@@ -329,6 +332,14 @@ def _sets(snapshot: Snapshot) -> pl.DataFrame:
         return pl.DataFrame()
     rows = ratings.filter(pl.col("rater").is_not_null() & pl.col("trial").is_not_null()).collect()
     return _first(rows) if snapshot.study.repeats_are_probes else rows
+
+
+def _raters_before(raters: pl.DataFrame) -> dict[str, int]:
+    if "device" not in raters.columns or raters.schema["device"] != pl.String:
+        return {}
+    # What a running study knows of the device is JSON; other sources write what they like.
+    before = pl.col("device").str.extract(r'"raters_before": ?(\d{1,6})').cast(pl.Int64)
+    return dict(raters.select("rater", before.alias("before")).filter(pl.col("before") > 0).iter_rows())
 
 
 def _drafts(snapshot: Snapshot) -> pl.DataFrame:

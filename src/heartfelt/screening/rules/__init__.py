@@ -3,6 +3,7 @@
 from heartfelt.registry import Registry
 from heartfelt.screening.rule import Rule
 from heartfelt.screening.rules.against_norm import AGREEMENT, BIAS, RESPONSE_TIME, SPREAD
+from heartfelt.screening.rules.browsers import SHARED_BROWSER
 from heartfelt.screening.rules.change import CHANGE
 from heartfelt.screening.rules.collusion import COLLUSION
 from heartfelt.screening.rules.comparisons import (
@@ -12,6 +13,7 @@ from heartfelt.screening.rules.comparisons import (
     MUSHRA,
     SIDE_BIAS,
 )
+from heartfelt.screening.rules.given_answers import PARALLEL_SETS, PATTERN
 from heartfelt.screening.rules.informativeness import INFORMATIVENESS
 from heartfelt.screening.rules.listening import HEARD, IMPOSSIBLE_LISTENING
 from heartfelt.screening.rules.probes import ANCHOR, REPEAT_DIFFERENCE
@@ -36,6 +38,7 @@ for _rule in (
     IMPOSSIBLE_LISTENING,
     LONGEST_RUN,
     P913,
+    PATTERN,
     REPEAT_DIFFERENCE,
     RESPONSE_TIME,
     STRAIGHT_LINING,
@@ -44,10 +47,12 @@ for _rule in (
     CHOICE_AGREEMENT,
     CIRCULAR_TRIADS,
     MUSHRA,
+    PARALLEL_SETS,
     SIDE_BIAS,
     AWAY,
     FLAT_TRACE,
     RUBBER_STAMPING,
     HASTY_VERIFICATION,
+    SHARED_BROWSER,
 ):
     RULES.add(_rule.name, _rule)

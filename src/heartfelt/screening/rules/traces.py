@@ -18,6 +18,7 @@ from heartfelt.screening.tolerated import beyond_tolerated
 from heartfelt.screening.view import RatingsView
 from heartfelt.study.set_scale import Trace
 
+
 def _flat(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     table = view.traces
     lengths = {
