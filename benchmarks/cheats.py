@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 
-from tests.screening.cheats import CHEATS, STUDIES, Cheated, cheated_study
+from tests.screening.cheats import CHEATS, STUDIES, Cheated, cheated
 
 from heartfelt.screening import screen
 
@@ -21,9 +21,9 @@ HONEST = 40
 REPORTS = {"shared-browser"}
 
 
-def flagged_by(cheated: Cheated, seed: int) -> dict[str, set[str]]:
+def flagged_by(study: Cheated, seed: int) -> dict[str, set[str]]:
     """The rules by which each rater is flagged."""
-    flags = screen(cheated.snapshot, seed=seed).flags.filter("flagged")
+    flags = screen(study.snapshot, seed=seed).flags.filter("flagged")
     rules: defaultdict[str, set[str]] = defaultdict(set)
     for rater, rule, controlled in flags.select("rater", "rule", "error_controlled").iter_rows():
         if controlled or rule in REPORTS:
@@ -33,18 +33,18 @@ def flagged_by(cheated: Cheated, seed: int) -> dict[str, set[str]]:
 
 def main() -> None:
     print(f"{SEEDS} studies of each type, {HONEST} honest raters and one cheat of each kind: raters flagged")
-    for study in STUDIES:
+    for name in STUDIES:
         hits: Counter[str] = Counter()
         counts: Counter[str] = Counter()
         by_rule: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for seed in range(SEEDS):
-            cheated = cheated_study(study, seed, honest=HONEST)
-            rules = flagged_by(cheated, seed)
-            for rater, kind in cheated.kinds.items():
-                kind = "source of a copy" if rater in cheated.sources else kind
-                counts[kind] += 1
-                hits[kind] += bool(rules.get(rater))
-                by_rule[kind].update(rules.get(rater, ()))
-        for kind in (*CHEATS, "honest", "source of a copy"):
-            rules_used = ", ".join(f"{rule} {n}" for rule, n in by_rule[kind].most_common())
-            print(f"{study:7} {kind:17} {hits[kind]:4} of {counts[kind]:4}  {rules_used}", flush=True)
+            with cheated(name, seed, honest=HONEST) as study:
+                rules = flagged_by(study, seed)
+            for rater, kind in study.kinds.items():
+                role = "source of a copy" if rater in study.sources else kind
+                counts[role] += 1
+                hits[role] += bool(rules.get(rater))
+                by_rule[role].update(rules.get(rater, ()))
+        for role in (*CHEATS, "honest", "source of a copy"):
+            rules_used = ", ".join(f"{rule} {n}" for rule, n in by_rule[role].most_common())
+            print(f"{name:7} {role:17} {hits[role]:4} of {counts[role]:4}  {rules_used}", flush=True)

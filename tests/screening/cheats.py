@@ -9,7 +9,7 @@ be heard to the end).
 | instant | at random, within .4 s | nothing is reported |
 | constant delay | at random, after 5 s each time | one play is reported |
 | one clip heard | at random | only the first clip of the session, or the first of every set, is played |
-| forged reports | at random, after 1 to 3 s | everything is reported as played |
+| forged reports | at random, after .3 to 3 s | everything is reported as played |
 | pattern | the same cycle over and over | real |
 | copied | those of an honest rater, trial by trial | real |
 | two accounts | honest, from a browser in which somebody has taken part before | real |
@@ -21,6 +21,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,13 @@ from heartfelt.collect.simulation import (
     TrialReply,
     run_visits,
     simulated_answer,
+    simulated_demographics,
     visit,
 )
 from heartfelt.simulate import Habits, judge
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import parse_study
+from heartfelt.study.recipes import recipe_study, recipe_text
 from heartfelt.study.set_scale import Choice, Grade
 
 CHEATS = (
@@ -120,18 +124,28 @@ def honest_person(name: str, rng: np.random.Generator, kind: str = "honest") -> 
     )
 
 
-def write_study(folder: Path, name: str, seed: int) -> Path:
-    """The folder of a study, with silent clips that last twelve seconds."""
+def write_study(folder: Path, name: str, seed: int, *, recipe: bool = False) -> Path:
+    """The folder of a study, with clips of noise that last twelve seconds."""
     import soundfile
 
     rng = np.random.default_rng([seed, 1])
     (folder / "media").mkdir(parents=True)
+    study = recipe_study(name) if recipe else parse_study(_study_text(name))
+    prompts = [prompt.id for prompt in study.prompts] or [intent.id for intent in study.intents]
+    systems = ("original", "anchor35", "anchor70", "A") if recipe and name == "mushra" else _SYSTEMS[name]
     rows = ["stimulus,path,system,prompt,intent"]
-    for prompt, system in itertools.product(range(_PROMPTS[name]), _SYSTEMS[name]):
-        stimulus = f"{system}{prompt}"
+    for prompt, system in itertools.product(prompts, systems):
+        stimulus = f"{system}-{prompt}"
         soundfile.write(folder / "media" / f"{stimulus}.wav", 0.01 * rng.standard_normal(1200), 100)
-        rows.append(f"{stimulus},{stimulus}.wav,{system},p{prompt},p{prompt}")
+        rows.append(
+            f"{stimulus},{stimulus}.wav,{system},{prompt if study.prompts else ''},{prompt if study.intents else ''}"
+        )
     (folder / "stimuli.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "study.yaml").write_text(recipe_text(name) if recipe else _study_text(name), encoding="utf-8")
+    return folder
+
+
+def _study_text(name: str) -> str:
     parts = dict(_PARTS[name])
     parts["design"] = {
         **parts["design"],
@@ -143,8 +157,7 @@ def write_study(folder: Path, name: str, seed: int) -> Path:
     intents = [{"id": f"p{prompt}"} for prompt in range(_PROMPTS[name])]
     prompts = [{"id": f"p{prompt}", "text": f"prompt {prompt}"} for prompt in range(_PROMPTS[name])]
     study = {"heartfelt": 1, "name": name, "media": "audio", "intents": intents, "prompts": prompts, **parts}
-    (folder / "study.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
-    return folder
+    return str(yaml.safe_dump(study))
 
 
 class Crowd:
@@ -157,20 +170,21 @@ class Crowd:
         system = {name: rng.normal(0.0, 1.0, 2) for name in sorted(set(stimuli["system"]))}
         if "original" in system:
             system = {name: -1.0 + 0.7 * level for name, level in system.items()}
-            system |= {"original": np.array([6.0, 6.0]), "anchor": np.array([-3.0, -3.0])}
+            system |= {"original": np.array([6.0, 6.0])}
+            system |= {made_by: np.array([-3.0, -3.0]) for made_by in system if made_by.startswith("anchor")}
         self.truth = {
             stimulus: system[made_by] + rng.normal(0.0, 0.7, 2)
             for stimulus, made_by in stimuli.select("stimulus", "system").iter_rows()
         }
         self._seed = seed
         self.people: list[Person] = []
-        self.ids: dict[str, str] = {}
 
     def rater(self, person: Person, source: Person | None = None) -> SimulatedRater:
         rng = np.random.default_rng([self._seed, 3, len(self.people)])
         self.people.append(person)
         reply = self._reply_of(person, source, rng)
-        return SimulatedRater(person.name, reply, {}, page_seconds=float(rng.uniform(3, 20)))
+        about = simulated_demographics(self._study)
+        return SimulatedRater(person.name, reply, about, page_seconds=float(rng.uniform(3, 20)))
 
     def _reply_of(
         self, person: Person, source: Person | None, rng: np.random.Generator
@@ -264,7 +278,7 @@ def _timed(
     if kind == "constant delay":
         return reply([], 5.0, net=5.0)
     if kind == "forged reports":
-        return reply([CLIP] * clips, float(rng.uniform(1.0, 3.0)))
+        return reply([CLIP] * clips, float(rng.uniform(0.3, 3.0)))
     if kind == "one clip heard":
         played = [CLIP, *[0.0] * (clips - 1)] if sets or trial.number == 1 else [0.0]
         return reply(played, sum(played) + seconds, plays=int(sum(played) > 0))
@@ -279,21 +293,29 @@ def _timed(
 
 @dataclass(frozen=True, kw_only=True)
 class Cheated:
-    """A frozen study and who its raters are: the kind of each, and the honest raters whose answers were copied."""
+    """A collected study and who its raters are: the kind of each, and the honest raters whose answers were copied."""
 
+    collection: Collection
     snapshot: Snapshot
     kinds: Mapping[str, str]
     sources: frozenset[str]
 
 
-def cheated_study(
-    name: str, seed: int, *, honest: int, cheats: int = 1, kinds: tuple[str, ...] = CHEATS
-) -> Cheated:
-    """Collect a study of ``honest`` raters and ``cheats`` of each kind, and freeze it."""
+@contextmanager
+def cheated(
+    name: str,
+    seed: int,
+    *,
+    honest: int,
+    cheats: int = 1,
+    kinds: tuple[str, ...] = CHEATS,
+    recipe: bool = False,
+) -> Iterator[Cheated]:
+    """Collect a study of ``honest`` raters and ``cheats`` of each kind; one of the study's type, or the recipe of that name."""
     rng = np.random.default_rng([seed, 4])
+    clock, options = Clock(_START), CollectOptions(seed=seed, durable=False)
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as temporary:
-        folder, clock = write_study(Path(temporary) / name, name, seed), Clock(_START)
-        options = CollectOptions(seed=seed, durable=False)
+        folder = write_study(Path(temporary) / name, name, seed, recipe=recipe)
         with Collection.open(folder, clock=clock, options=options) as collection:
             crowd = Crowd(collection, seed)
             clients: dict[str, CollectionClient] = {}
@@ -301,23 +323,24 @@ def cheated_study(
             def visits(people: list[tuple[Person, Person | None]]) -> list[Iterator[float]]:
                 out = []
                 for person, source in people:
-                    device = {"class": "computer"} | (
-                        {"raters_before": 1} if person.kind == "two accounts" else {}
-                    )
-                    clients[person.name] = CollectionClient(collection, person.name, device)
-                    out.append(visit(clients[person.name], crowd.rater(person, source), lambda _: None))
+                    before = {"raters_before": 1} if person.kind == "two accounts" else {}
+                    client = CollectionClient(collection, person.name, {"class": "computer", **before})
+                    clients[person.name] = client
+                    out.append(visit(client, crowd.rater(person, source), lambda _: None))
                 return out
 
             careful = [honest_person(f"h{number}", rng) for number in range(honest)]
             run_visits(visits([(person, None) for person in careful]), clock)
-            others, sources = [], []
-            for kind, number in itertools.product(kinds, range(cheats)):
+            others: list[tuple[Person, Person | None]] = []
+            sources: list[Person] = []
+            for kind, _ in itertools.product(kinds, range(cheats)):
                 source = careful[len(sources) % len(careful)] if kind == "copied" else None
                 sources += [source] if source is not None else []
-                others.append((honest_person(f"{kind} {number}", rng, kind), source))
+                others.append((honest_person(f"c{len(others)}", rng, kind), source))
             run_visits(visits(others), clock)
             ids = {name: client.rater for name, client in clients.items()}
-            return Cheated(
+            yield Cheated(
+                collection=collection,
                 snapshot=collection.snapshot(),
                 kinds={ids[person.name]: person.kind for person in crowd.people},
                 sources=frozenset(ids[source.name] for source in sources),

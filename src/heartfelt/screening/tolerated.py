@@ -14,9 +14,17 @@ import polars as pl
 
 from heartfelt.screening.rule import RuleOptions, Verdicts
 from heartfelt.screening.view import RatingsView
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import p_value
 
 LEAST_TRIALS = 5
+
+
+def binomial_tail(hits: Ints, n: Ints, rate: Floats | float) -> Floats:
+    """The chance of so many hits or more among n, each with probability ``rate``."""
+    from scipy.special import bdtrc
+
+    return np.asarray(np.where(hits > 0, bdtrc(np.maximum(hits - 1, 0), n, rate), 1.0), np.float64)
 
 
 def beyond_tolerated(
@@ -34,7 +42,7 @@ def beyond_tolerated(
     n = np.bincount(rater, minlength=size)
     bad = np.bincount(rater[table["bad"].to_numpy()], minlength=size)
     enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
-    p = np.where(enough, binom.sf(bad - 1, n, at_most), np.nan)
+    p = np.where(enough, binomial_tail(bad, n, at_most), np.nan)
     limit = options.alpha / max(int(enough.sum()), 1)
     asked = np.flatnonzero(n)
 

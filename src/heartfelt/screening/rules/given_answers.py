@@ -26,6 +26,7 @@ import polars as pl
 
 from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.rules.informativeness import RESCUE, effects
+from heartfelt.screening.tolerated import binomial_tail
 from heartfelt.screening.view import RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import number, p_value
@@ -155,20 +156,15 @@ def _pattern(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
 
 def _periodic(answer: Ints, longest: int) -> tuple[float, float, int]:
     """p of the most regular period, the share of answers that fit it, and its length."""
-    from scipy.stats import binom
-
     n = answer.size
-    distances = np.arange(1, min(longest, n - LEAST_PAIRS) + 1)
-    equal = np.array([np.sum(answer[d:] == answer[:-d]) for d in distances])
-    rate = equal / (n - distances)
-    usual = (float(np.bincount(answer - answer.min()).max()) + 1.0) / (n + 1.0)
-    best = (1.0, 0.0, 0)
-    periods = distances[1:]
-    for d in periods.tolist():
-        others = float(np.median(np.delete(rate, d - 1)))
-        chance = float(binom.sf(equal[d - 1] - 1, n - d, max(usual, others)))
-        best = min(best, (min(1.0, chance * periods.size), float(rate[d - 1]), d))
-    return best
+    distance = np.arange(1, min(longest, n - LEAST_PAIRS) + 1)
+    equal = np.array([np.sum(answer[d:] == answer[:-d]) for d in distance])
+    share = equal / (n - distance)
+    usual = (float(np.unique(answer, return_counts=True)[1].max()) + 1.0) / (n + 1.0)
+    others = np.array([float(np.median(np.delete(share, place))) for place in range(distance.size)])
+    chance = binomial_tail(equal, n - distance, np.maximum(usual, others))
+    best = 1 + int(np.argmin(chance[1:]))  # a distance of 1 is one answer throughout
+    return min(1.0, float(chance[best]) * (distance.size - 1)), float(share[best]), int(distance[best])
 
 
 # --- the same answers as another rater's ------------------------------------------------------------------------------
@@ -220,8 +216,6 @@ def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[Verdicts] | 
 
 def _closest(given: GivenAnswers, judged: Ints) -> tuple[Floats, Floats, Floats, Ints]:
     """For each judged rater and the one with the most equal answers: p, their share, the share given earlier, and who it is."""
-    from scipy.stats import binom
-
     width = int(given.n[judged].max())
     answer, shown, at = np.full((3, judged.size, width), -1, dtype=np.int64)
     use = np.zeros((judged.size, int(given.answer.max()) + 1), dtype=np.float64)
@@ -238,7 +232,7 @@ def _closest(given: GivenAnswers, judged: Ints) -> tuple[Floats, Floats, Floats,
         n = counted.sum(axis=1)
         equal = (counted & (answer == answer[row])).sum(axis=1)
         rate = (use @ use[row] * n + 1.0) / (n + 1.0)
-        chance = np.where(n >= LEAST_TRIALS, binom.sf(equal - 1, n, rate), 1.0)
+        chance = np.where(n >= LEAST_TRIALS, binomial_tail(equal, n, rate), 1.0)
         chance[row] = 1.0
         closest = int(np.argmin(chance))
         p[row], partner[row] = float(chance[closest]), closest
