@@ -16,7 +16,7 @@ from tests.screening.cheats import CHEATS, STUDIES, Cheated, cheated
 
 from heartfelt.screening import screen
 
-SEEDS = 20 if os.environ.get("HEARTFELT_BENCH") == "full" else int(os.environ.get("N", 3))
+SEEDS = 20 if os.environ.get("HEARTFELT_BENCH") == "full" else 3
 HONEST = 40
 REPORTS = {"shared-browser"}
 

@@ -148,7 +148,9 @@ class Rule:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     careless: bool = True
     error_controlled: bool = True
-    examines: Literal["ratings", "trials", "listening", "sets", "traces", "drafts", "browsers"] = "ratings"
+    examines: Literal["ratings", "answers", "trials", "listening", "sets", "traces", "drafts", "browsers"] = (
+        "ratings"
+    )
 
     def applies(self, view: RatingsView) -> bool:
         """Whether a study has what the rule examines; a study without anything else counts as one of ratings."""
@@ -159,7 +161,9 @@ class Rule:
             return "heard_flag" in view.trials.columns and bool(view.trials["heard_flag"].count())
         if self.examines == "browsers":
             return bool(view.raters_before)
-        if self.examines == "trials" and (view.trials.height or view.sets.height):
+        if (self.examines == "trials" and view.trials.height) or (
+            self.examines == "answers" and view.sets.height
+        ):
             return True
         return bool(view.rater.size) or not any(table.height for table in others.values())
 

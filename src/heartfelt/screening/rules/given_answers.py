@@ -251,7 +251,7 @@ PATTERN = Rule(
         "longest": (10, "the longest period, in trials"),
         "at_least": (0.9, "the share of answers that must fit the period"),
     },
-    examines="trials",
+    examines="answers",
 )
 PARALLEL_SETS = Rule(
     "parallel-sets",
