@@ -13,6 +13,7 @@ import benchmarks
 
 ONLY_IF_NAMED = {
     "ceiling_coverage",
+    "cheats",
     "draft_evidence",
     "drafters",
     "finetuning",

@@ -151,7 +151,7 @@ def few(raters: int) -> Snapshot:
 
 
 def heard() -> Snapshot:
-    """Trials heard in part: 4 to 12 trials, and 0 to 12 of 20 below, at and above 90% of the clip."""
+    """Trials heard in part: 4 to 12 trials, and 0 to 12 of 20 below and at what counts as heard to the end."""
     made = Maker(24, 4)
     for trials in range(3, 8):
         made.add(f"few{trials}", made.honest(trials), heard=lambda place: 0.2 if place < 3 else 1.0)
@@ -159,7 +159,7 @@ def heard() -> Snapshot:
         made.add(
             f"short{short:02d}",
             made.honest(20),
-            heard=lambda place, short=short: 0.899 if place < short else 0.9,
+            heard=lambda place, short=short: 0.949 if place < short else 0.95,
         )
     made.add("unknown", made.honest(20), heard=lambda place: None if place % 2 else 0.5)
     return made.snapshot()

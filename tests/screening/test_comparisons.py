@@ -15,7 +15,7 @@ from tests.compared import abx, arena, mushra, sets_of_four, traced
 from tests.screening.compared_panels import panel_of_pairs
 from tests.screening.planted import planted
 
-SETS = ("always-tie", "choice-agreement", "circular-triads", "mushra", "side-bias")
+SETS = ("always-tie", "choice-agreement", "circular-triads", "mushra", "parallel-sets", "side-bias")
 CARELESS = {"r00": "first", "r01": "tie", "r02": "random"}
 
 
@@ -149,7 +149,7 @@ def test_rules_for_sets_are_not_applied_elsewhere() -> None:
     plain, _ = planted(n=8, seed=1)
     assert not set(screen(plain).flags["rule"]) & {*SETS, "away", "flat-trace"}
     of_pairs = set(screen(panel_of_pairs(6, 20)).flags["rule"])
-    assert of_pairs == set(SETS)
+    assert of_pairs == {*SETS, "pattern"}
     for snapshot in (abx(raters=4), sets_of_four("rank", raters=6), sets_of_four("best-worst", raters=6)):
         panel = screen(snapshot)
         assert not panel.dropped

@@ -13,6 +13,8 @@ from heartfelt.tables import LEDGER
 from tests.screening.planted import of_kind, planted, snapshot
 
 KINDS = {"random": 0.07, "straightline": 0.05, "pattern": 0.05, "ignores-stimulus": 0.07, "colluder": 0.06}
+EVERYWHERE = {"ratings", "answers", "trials"}
+"""What rules examine that are applied to every study of ratings."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,7 @@ def test_the_json_says_who_why_and_with_whom(screened: tuple[Panel, pl.DataFrame
     assert plain["collusion"] == [list(group) for group in panel.groups]
     assert plain["counts"]["kept"] == len(panel.raters)
     assert [rule["rule"] for rule in plain["rules"]] == [
-        name for name in RULES if RULES[name].examines == "ratings"
+        name for name in RULES if RULES[name].examines in EVERYWHERE
     ]
     anchor = next(rule for rule in plain["rules"] if rule["rule"] == "anchor")
     assert anchor["why_missing"] == ["the study has no anchor probes"]
@@ -100,7 +102,7 @@ def test_the_ranking_puts_the_careless_first(screened: tuple[Panel, pl.DataFrame
     top = panel.ranking.head(len(bad))["rater"].to_list()
     assert len(bad & set(top)) / len(bad) > 0.85
     assert panel.ranking["rank"].is_sorted()
-    rules = [name for name in RULES if RULES[name].careless and RULES[name].examines == "ratings"]
+    rules = [name for name in RULES if RULES[name].careless and RULES[name].examines in EVERYWHERE]
     total = panel.ranking.select(pl.sum_horizontal(pl.col(rules).fill_null(0.0))).to_series()
     assert panel.ranking["score"].to_list() == pytest.approx(total.to_list())
     assert panel.ranking.height == panel.source.raters.height

@@ -149,7 +149,7 @@ def test_the_ranking_adds_evidence_and_counts_each_rule_once() -> None:
     assert table["score"].to_list() == pytest.approx(parts.sum_horizontal().to_list())
     assert table.columns[4:] == [
         *("agreement", "anchor", "informativeness", "change", "collusion", "heard", "identical-answers"),
-        *("longest-run", "repeat-difference", "response-time", "straight-lining", "spread"),
+        *("longest-run", "pattern", "repeat-difference", "response-time", "straight-lining", "spread"),
     ]
     assert table["rank"].to_list() == sorted(table["rank"])
     assert table["rater"][:6].to_list() == ["line57", "line56", "copy", "line60", "twice", "stops"]

@@ -14,7 +14,9 @@ def test_the_named_policies() -> None:
     default = POLICIES["default"]
     assert {rule for rule, action in default.actions.items() if action == "drop"} == {
         "collusion",
+        "impossible",
         "informativeness",
+        "pattern",
         "straight-lining",
         "always-tie",
         "choice-agreement",

@@ -71,6 +71,8 @@ class TrialReply:
     """On drafts that were shown; a draft that is accepted as it is needs no value."""
     fields: Mapping[str, commands.FieldLog] = field(default_factory=dict)
     """How single questions were answered."""
+    log: commands.TrialLog | None = None
+    """How the trial went; one play of everything, on a computer, if left out."""
 
 
 Departure: TypeAlias = Literal["leave", "vanish"]
@@ -124,14 +126,18 @@ class SessionClient(Protocol):
 class CollectionClient:
     """A client of a collection in this process."""
 
-    def __init__(self, collection: Collection, name: str) -> None:
+    def __init__(
+        self, collection: Collection, name: str, device: Mapping[str, str | int | float | bool] | None = None
+    ) -> None:
         self.rater = ""
         self._collection = collection
         self._name = name
+        self._device = device or {}
 
     def arrive(self) -> commands.Step:
         """Arrive under the simulated rater's name."""
-        self.rater = self._collection.do(commands.Arrive(recruiter="simulated", person=self._name)).rater
+        arrival = commands.Arrive(recruiter="simulated", person=self._name, device=self._device)
+        self.rater = self._collection.do(arrival).rater
         return self.send(commands.Next(self.rater))
 
     def send(self, command: commands.Command[Any]) -> commands.Step:
@@ -170,7 +176,9 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
                 done(Visit(rater.name, answers, None))
                 return
             yield reply.duration
-            log = commands.TrialLog(seconds=reply.seconds, plays=1, device="computer", fields=reply.fields)
+            log = reply.log or commands.TrialLog(
+                seconds=reply.seconds, plays=1, device="computer", fields=reply.fields
+            )
             key = f"{rater.name}-{step.trial}"
             given = commands.Answer(client.rater, step.trial, key, reply.values, reply.verdicts, log=log)
             step = client.send(given)

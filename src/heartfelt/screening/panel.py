@@ -327,7 +327,7 @@ def _decided(panel: Panel, policy: Policy, exclude: Iterable[str], restore: Iter
 
 def _counts(rule: str, flags: pl.DataFrame) -> bool:
     """Whether the ranking has a column for a rule: rules of sets and traces only where they were applied."""
-    return RULES[rule].examines == "ratings" or bool((flags["rule"] == rule).any())
+    return RULES[rule].examines in {"ratings", "answers", "trials"} or bool((flags["rule"] == rule).any())
 
 
 def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:

@@ -114,7 +114,8 @@ for _policy in (
     Policy("flag-only", "apply every rule and keep everyone", actions_of()),
     Policy(
         "default",
-        "drop raters whose answers carry no information about the stimuli or run in parallel with another rater's",
+        "drop raters whose answers carry no information about the stimuli, run in parallel with another rater's, or come"
+        " with listening reports that time does not allow",
         actions_of(
             [
                 "informativeness",
@@ -124,6 +125,8 @@ for _policy in (
                 "always-tie",
                 "choice-agreement",
                 "flat-trace",
+                "impossible",
+                "pattern",
             ]
         ),
     ),

@@ -34,6 +34,13 @@ MOST_EVIDENCE = 4.0
 LIMIT_EVIDENCE = 2.0
 """The evidence of missing a limit that the study set."""
 
+_ABSENT = {
+    "listening": "listening flags",
+    "browsers": "shared browsers",
+    "sets": "sets",
+    "traces": "traces",
+    "drafts": "drafts",
+}
 FLAGS = Contract(
     "flags",
     "what each screening rule reports about each rater",
@@ -141,21 +148,31 @@ class Rule:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     careless: bool = True
     error_controlled: bool = True
-    examines: Literal["ratings", "sets", "traces", "drafts"] = "ratings"
+    examines: Literal["ratings", "answers", "trials", "listening", "sets", "traces", "drafts", "browsers"] = (
+        "ratings"
+    )
 
     def applies(self, view: RatingsView) -> bool:
         """Whether a study has what the rule examines; a study without anything else counts as one of ratings."""
         others = {"sets": view.sets, "traces": view.traces, "drafts": view.drafts}
-        if self.examines == "ratings":
-            return bool(view.rater.size) or not any(table.height for table in others.values())
-        return bool(others[self.examines].height)
+        if self.examines in others:
+            return bool(others[self.examines].height)
+        if self.examines == "listening":
+            return "heard_flag" in view.trials.columns and bool(view.trials["heard_flag"].count())
+        if self.examines == "browsers":
+            return bool(view.raters_before)
+        if (self.examines == "trials" and view.trials.height) or (
+            self.examines == "answers" and view.sets.height
+        ):
+            return True
+        return bool(view.rater.size) or not any(table.height for table in others.values())
 
     def apply(self, source: Snapshot | RatingsView, options: RuleOptions | None = None) -> pl.DataFrame:
         """What the rule reports: a table under the contract ``FLAGS``."""
         view = RatingsView.of(source)
         complete = self.complete(options or RuleOptions())
-        if self.examines != "ratings" and not self.applies(view):
-            result: Sequence[Verdicts] | str = f"the study has no {self.examines}"
+        if self.examines in _ABSENT and not self.applies(view):
+            result: Sequence[Verdicts] | str = f"the study has no {_ABSENT[self.examines]}"
         elif view.raters:
             result = self.judge(view, complete)
         else:

@@ -7,12 +7,13 @@ trial in presentation order, then by question, so trials and their order are con
 A *channel* is one column of numbers: the answer itself for points, numbers, ordered categories and yes/no; one
 0/1 column per category where categories have no order.
 
-Stimuli that were judged together are kept as a table (``sets``), and so are traces: rules of their own examine them.
+Stimuli that were judged together are kept as a table (``sets``), and so are traces: rules of their own examine them. What
+was recorded about listening and timing is kept per presentation (``trials``), of every kind of question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from inspect import signature
@@ -24,6 +25,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.screening.consensus import Consensus, consensus
+from heartfelt.screening.presentations import presentations
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.snapshot.verified import verified_rows
@@ -86,18 +88,19 @@ class RatingsView:
     repeat: Ints
     ordered: Bools
     """For each rater, whether the order of presentation is known."""
-    seconds: Floats | None
     batch: tuple[str | None, ...] | None
     unknown_raters: int
     unanswered: tuple[str, ...]
-    heard: Floats | None = None
-    """The share of the clip that was heard before each answer, where that was recorded."""
+    trials: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    """Listening and timing of every presentation (``heartfelt.screening.presentations``)."""
     sets: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     """Rating rows of known raters in trials with several stimuli, without repeats that test the rater."""
     traces: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     """Traces of first presentations."""
     drafts: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     """Drafts that known raters verified (``heartfelt.snapshot.verified``)."""
+    raters_before: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """How many raters had used the same browser before, of raters for whom there were any."""
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """What ``remembered`` has computed."""
 
@@ -120,14 +123,9 @@ class RatingsView:
         """The view without the answers of the marked raters; everybody keeps their code."""
         rows = np.flatnonzero(~raters[self.rater])
 
-        def taken(column: Floats | None) -> Floats | None:
-            return None if column is None else column[rows]
-
         return replace(
             self,
             **{name: getattr(self, name)[rows] for name in ROW_COLUMNS},
-            seconds=taken(self.seconds),
-            heard=taken(self.heard),
             batch=None if self.batch is None else tuple(self.batch[row] for row in rows.tolist()),
             memory={},
         )
@@ -268,10 +266,6 @@ def _view(snapshot: Snapshot) -> RatingsView:
     def recorded(name: str) -> pl.Series | None:
         return frame[name] if name in columns and frame[name].count() else None
 
-    def floats(name: str) -> Floats | None:
-        values = recorded(name)
-        return None if values is None else values.cast(pl.Float64).fill_null(np.nan).to_numpy()
-
     def codes(name: str, ids: list[str]) -> Ints:
         coded = (
             frame[name].replace_strict(ids, list(range(len(ids))), return_dtype=pl.Int64)
@@ -282,7 +276,8 @@ def _view(snapshot: Snapshot) -> RatingsView:
 
     raters, stimuli = (frame[name].unique(maintain_order=True).to_list() for name in ("rater", "stimulus"))
     sets, traces, drafts = _sets(snapshot), _first(snapshot.traces), _drafts(snapshot)
-    for other in (sets, traces, drafts):
+    trials = presentations(snapshot)
+    for other in (sets, traces, drafts, trials):
         known = set(raters)
         raters += (
             [name for name in other["rater"].unique(maintain_order=True) if name not in known]
@@ -305,14 +300,14 @@ def _view(snapshot: Snapshot) -> RatingsView:
         frame["value"].to_numpy(),
         frame["_repeat"].to_numpy(),
         _ordered(frame, raters),
-        floats("seconds"),
         None if batch is None else tuple(batch.cast(pl.String).to_list()),
         snapshot.survey.unknown_raters,
         tuple(question.id for question in study.asked if question.id not in snapshot.survey.questions),
-        floats("heard"),
+        trials,
         sets,
         traces,
         drafts,
+        _raters_before(snapshot.raters),
     )
 
 
@@ -337,6 +332,14 @@ def _sets(snapshot: Snapshot) -> pl.DataFrame:
         return pl.DataFrame()
     rows = ratings.filter(pl.col("rater").is_not_null() & pl.col("trial").is_not_null()).collect()
     return _first(rows) if snapshot.study.repeats_are_probes else rows
+
+
+def _raters_before(raters: pl.DataFrame) -> dict[str, int]:
+    if "device" not in raters.columns or raters.schema["device"] != pl.String:
+        return {}
+    # What a running study knows of the device is JSON; other sources write what they like.
+    before = pl.col("device").str.extract(r'"raters_before": ?(\d{1,6})').cast(pl.Int64)
+    return dict(raters.select("rater", before.alias("before")).filter(pl.col("before") > 0).iter_rows())
 
 
 def _drafts(snapshot: Snapshot) -> pl.DataFrame:

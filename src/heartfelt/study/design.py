@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 GRID_POINTS = 9
 MOST_DRAFTS = 24
+HEARD_ENOUGH = 0.95
+"""The share of a clip from which it counts as heard to the end; players stop reporting a moment before."""
 
 
 class Design(Part):

@@ -101,3 +101,14 @@ def test_a_rater_known_here_comes_in_again_without_a_second_place(
     door.cookies.set(RATER_COOKIE, Signer(SECRET).sign("rater", rater, 60))
     assert door.get("/").status_code == 303
     assert collection.raters().height == 1
+
+
+def test_how_many_raters_used_the_browser_before_is_stored_and_nothing_else(
+    collection: Collection, options: WebOptions
+) -> None:
+    app = create_app(collection, options)
+    shared, other = from_address(app, "192.0.2.1"), from_address(app, "192.0.2.1")
+    for door, person in ((shared, "a"), (shared, "b"), (shared, "a"), (other, "c")):
+        assert door.get(f"/?PROLIFIC_PID={person}&STUDY_ID=s&SESSION_ID={person}").status_code == 303
+    devices = collection.raters()["device"].to_list()
+    assert devices == ['{"class":"computer"}', '{"class":"computer","raters_before":1}', devices[0]]

@@ -75,6 +75,8 @@ EMPTY: Mapping[str, str] = {
     "headphones_correct": "no headphone check was made",
     "headphones_passed": "no headphone check was made",
     "reason": "the rater was not left out",
+    "heard": "no clip of known length",
+    "heard_flag": "nothing was odd, or no clip of known length",
 }
 TYPES = (
     ("list", "list of numbers"),

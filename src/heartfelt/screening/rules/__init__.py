@@ -3,6 +3,7 @@
 from heartfelt.registry import Registry
 from heartfelt.screening.rule import Rule
 from heartfelt.screening.rules.against_norm import AGREEMENT, BIAS, RESPONSE_TIME, SPREAD
+from heartfelt.screening.rules.browsers import SHARED_BROWSER
 from heartfelt.screening.rules.change import CHANGE
 from heartfelt.screening.rules.collusion import COLLUSION
 from heartfelt.screening.rules.comparisons import (
@@ -12,8 +13,10 @@ from heartfelt.screening.rules.comparisons import (
     MUSHRA,
     SIDE_BIAS,
 )
+from heartfelt.screening.rules.given_answers import PARALLEL_SETS, PATTERN
 from heartfelt.screening.rules.informativeness import INFORMATIVENESS
-from heartfelt.screening.rules.probes import ANCHOR, HEARD, REPEAT_DIFFERENCE
+from heartfelt.screening.rules.listening import HEARD, IMPOSSIBLE_LISTENING
+from heartfelt.screening.rules.probes import ANCHOR, REPEAT_DIFFERENCE
 from heartfelt.screening.rules.repetition import IDENTICAL_ANSWERS, LONGEST_RUN, STRAIGHT_LINING
 from heartfelt.screening.rules.standards import BT500, P913
 from heartfelt.screening.rules.traces import AWAY, FLAT_TRACE
@@ -32,8 +35,10 @@ for _rule in (
     COLLUSION,
     HEARD,
     IDENTICAL_ANSWERS,
+    IMPOSSIBLE_LISTENING,
     LONGEST_RUN,
     P913,
+    PATTERN,
     REPEAT_DIFFERENCE,
     RESPONSE_TIME,
     STRAIGHT_LINING,
@@ -42,10 +47,12 @@ for _rule in (
     CHOICE_AGREEMENT,
     CIRCULAR_TRIADS,
     MUSHRA,
+    PARALLEL_SETS,
     SIDE_BIAS,
     AWAY,
     FLAT_TRACE,
     RUBBER_STAMPING,
     HASTY_VERIFICATION,
+    SHARED_BROWSER,
 ):
     RULES.add(_rule.name, _rule)

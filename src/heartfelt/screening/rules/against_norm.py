@@ -17,10 +17,12 @@ only where the answers are also likely to carry no information: the posterior ch
 least ``LIKELY``, or the rater gives one answer throughout (rule ``straight-lining``). Where neither can be known, a rater with
 a low spread is not judged.
 
-*Response time*: a rater's median time for an answer, without the clip. The rating's ``seconds`` are taken as net of the clip
-unless at least 95% of them reach their stimulus's duration: then they include it and it is subtracted (the setting
-``seconds`` says ``net`` or ``gross`` outright). The logarithm of the median is compared; its sampling error is
-1.2533 s / sqrt(n) for answers that scatter by ``s``. Unit: seconds. Only fast raters are flagged.
+*Response time*: a rater's median time for a trial (a rating, a pair, a set, a trace), without its clips. The recorded
+``seconds`` are taken as net of the clips unless at least 95% of them reach the clips' length: then they include it and it is
+subtracted (the setting ``seconds`` says ``net`` or ``gross`` outright). Where the study lets raters answer before the clips
+have ended, net times are cut off at 0, so the time from one answer to the next is taken instead. The logarithm of the
+median is compared; its sampling error is 1.2533 s / sqrt(n) for times that scatter by ``s``. Unit: seconds. Only fast
+raters are flagged.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm
@@ -195,26 +198,40 @@ def _response_time(view: RatingsView, options: RuleOptions) -> list[Verdicts] | 
             f"The setting 'seconds' of the rule 'response-time' is '{way}'.",
             suggestion(way, _TIMES, "Choices"),
         )
-    if view.seconds is None:
+    times = _recorded_times(view)
+    if not times.height:
         return "no response times were recorded"
-    return compare_with_norm([_time_measure(view, *net_seconds(view, way))], "low", options.alpha)
+    if way == "auto" and view.study.design.listening != "full" and (times["clip"] > 0).any():
+        times = view.trials.select("rater", pl.col("gap").alias("seconds")).drop_nulls()
+        if not times.height:
+            return "the time from one answer to the next is not known, and the clips need not be heard to the end"
+        seconds = np.maximum(times["seconds"].to_numpy(), LEAST_SECONDS)
+        return _fast(_time_measure(view, times["rater"], seconds, " from one answer to the next"), options)
+    seconds, gross = net_seconds(view, way)
+    about = " for an answer after subtracting the clip" if gross else " for an answer"
+    return _fast(_time_measure(view, times["rater"], seconds, about), options)
+
+
+def _fast(measure: Measure, options: RuleOptions) -> list[Verdicts] | str:
+    return compare_with_norm([measure], "low", options.alpha)
+
+
+def _recorded_times(view: RatingsView) -> pl.DataFrame:
+    """``rater, seconds, clip``: every time recorded for a trial; answers that share one count once."""
+    if not view.trials.height:
+        return view.trials
+    return view.trials.explode("seconds").filter(pl.col("seconds").is_finite())
 
 
 def net_seconds(view: RatingsView, way: str = "auto") -> tuple[Floats, bool]:
-    """Seconds without the clip, and whether the clip's duration had to be subtracted."""
-    assert view.seconds is not None
-    duration = np.full(len(view.stimulus_names), np.nan)
-    if "duration" in view.stimuli.columns:
-        known = dict(view.stimuli.select("stimulus", "duration").drop_nulls().iter_rows())
-        duration = np.array([known.get(name, np.nan) for name in view.stimulus_names], dtype=np.float64)
-    clip = duration[view.stimulus]
-    both = np.isfinite(clip) & np.isfinite(view.seconds)
-    reached = view.seconds[both] >= clip[both]
+    """Every recorded time without the clips, and whether their length had to be subtracted."""
+    times = _recorded_times(view)
+    seconds, clip = times["seconds"].to_numpy(), times["clip"].to_numpy()
+    reached = seconds[clip > 0] >= clip[clip > 0]
     gross = way == "gross" or (
-        way == "auto" and bool(both.any()) and float(np.mean(reached)) >= INCLUDES_CLIP
+        way == "auto" and bool(reached.size) and float(np.mean(reached)) >= INCLUDES_CLIP
     )
-    net = view.seconds - np.where(np.isfinite(clip), clip, 0.0) if gross else view.seconds
-    return np.where(np.isfinite(net), np.maximum(net, LEAST_SECONDS), np.nan), gross
+    return np.maximum(seconds - clip if gross else seconds, LEAST_SECONDS), gross
 
 
 def median_log_times(rater: Ints, seconds: Floats, raters: int) -> tuple[Floats, Floats, Ints]:
@@ -230,19 +247,17 @@ def median_log_times(rater: Ints, seconds: Floats, raters: int) -> tuple[Floats,
     return middle, 1.2533 * np.sqrt(variance / np.maximum(n, 1)), n
 
 
-def _time_measure(view: RatingsView, seconds: Floats, gross: bool) -> Measure:
-    rows = np.flatnonzero(np.isfinite(seconds))
-    middle, error, n = median_log_times(view.rater[rows], seconds[rows], len(view.raters))
+def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: str) -> Measure:
+    middle, error, n = median_log_times(view.codes_of(rater), seconds, len(view.raters))
 
     def sentence(rater: int, stand: Standing) -> str:
-        off = " after subtracting the clip" if gross else ""
         return (
-            f"Takes {number(np.exp(middle[rater]), 2)} s for an answer{off}, where the raters' median is"
+            f"Takes {number(np.exp(middle[rater]), 2)} s{about}, where the raters' median is"
             f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
         )
 
     why = too_few(n, LEAST_ANSWERS, "response times")
-    return Measure(None, np.flatnonzero(view.ratings_of), middle, error, n, why, sentence, np.exp)
+    return Measure(None, np.flatnonzero(n), middle, error, n, why, sentence, np.exp)
 
 
 AGREEMENT = Rule(
@@ -267,7 +282,7 @@ SPREAD = Rule(
 )
 RESPONSE_TIME = Rule(
     "response-time",
-    "median time for an answer net of the clip, compared with the panel's norm",
+    "median time for a trial net of its clips, compared with the panel's norm",
     "median seconds for an answer",
     _response_time,
     {
@@ -276,4 +291,5 @@ RESPONSE_TIME = Rule(
             "whether the recorded seconds are net of the clip, gross, or to be detected from the data (auto)",
         )
     },
+    examines="trials",
 )

@@ -38,6 +38,7 @@ import polars as pl
 from heartfelt.screening.norm import Measure, Standing, compare_with_norm
 from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
 from heartfelt.screening.rules.informativeness import RESCUE, Effects, judged_as_two_kinds
+from heartfelt.screening.tolerated import binomial_tail
 from heartfelt.screening.view import RatingsView, remembered
 from heartfelt.snapshot.comparisons import choices, contests, members
 from heartfelt.stats.comparison.consistency import TRIADS_AT_MOST, count_triads, strengths_without_each
@@ -167,14 +168,9 @@ def _side_chances(firsts: Ints, n: Ints) -> Floats:
     from scipy.special import bdtr, expit
 
     low, high = _careful_range(firsts, n, LEAST_SIDE_SPREAD)
-    return np.minimum(2.0 * np.minimum(_at_least(firsts, n, expit(high)), bdtr(firsts, n, expit(low))), 1.0)
-
-
-def _at_least(hits: Ints, n: Ints, rate: Floats) -> Floats:
-    """The binomial chance of so many hits or more."""
-    from scipy.special import bdtrc
-
-    return np.asarray(np.where(hits > 0, bdtrc(np.maximum(hits - 1, 0), n, rate), 1.0), np.float64)
+    return np.minimum(
+        2.0 * np.minimum(binomial_tail(firsts, n, expit(high)), bdtr(firsts, n, expit(low))), 1.0
+    )
 
 
 def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Floats]:
@@ -212,7 +208,7 @@ def _ties(each: Compared, limit: float, at_least: float, size: int) -> Verdicts:
     n, tied = each.count(size), each.count(size, each.value == 0.5)
     share, asked = tied / np.maximum(n, 1), np.flatnonzero(n)
     _, high = _careful_range(tied, n, 0.0)
-    p = _at_least(tied, n, np.maximum(NARROW, expit(high)))
+    p = binomial_tail(tied, n, np.maximum(NARROW, expit(high)))
 
     def words(row: int) -> str:
         r = int(asked[row])

@@ -1,4 +1,4 @@
-"""Rules about trials that test the rater: known anchors, repeated stimuli, and whether the clip was heard.
+"""Rules about trials that test the rater: known anchors and repeated stimuli.
 
 *Anchor*: answers to stimuli whose answer is known within limits. The limits are those of the study's anchor probes, such as
 MusicEval's "a real recording must not score below 3", and those that the settings put on the mean or the sum of a rater's
@@ -11,13 +11,6 @@ repeat probe, its own limit counts: a rater with any difference above ``at_most_
 ratings have a ``batch`` (the rule of MusicEval). No p-value belongs to a limit set in advance. Otherwise the square root of
 the mean absolute difference is compared with the panel's norm. Unit: scale points; for unordered categories, the share of
 answers that changed.
-
-*Heard*: the share of trials in which the rater heard too little of the clip. A rating's ``heard`` is the share of the clip
-that was played at least once, as far as the time that passed on the server allows. A trial is short if it is below the
-setting ``enough``. Players and connections fail now and then, so a rater may have a share of short trials of up to
-``at_most``: the p-value is the binomial chance of as many short trials or more at that rate, and the limit is Bonferroni
-over the raters judged. Unit: share of trials. Ratings whose ``heard`` is not known are ignored; a study that lets
-raters answer without listening is not judged.
 """
 
 from __future__ import annotations
@@ -37,7 +30,6 @@ from heartfelt.study.model import AnchorProbe, RepeatProbe
 from heartfelt.wording import number, p_value
 
 NO_LIMITS = "the anchors have no limits"
-LEAST_TRIALS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,43 +209,6 @@ def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> Measu
     return Measure(None, np.flatnonzero(n), np.sqrt(mean), error, n, [None] * n.size, sentence, np.square)
 
 
-def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
-    if view.heard is None:
-        return "how much of each clip was heard was not recorded"
-    if view.study.design.listening == "free":
-        return "the study lets raters answer without listening"
-    from scipy.stats import binom
-
-    # All questions of a trial carry the same share: the first row of each trial stands for it.
-    _, first = np.unique(view.trial, return_index=True)
-    rows = first[np.isfinite(view.heard[first])]
-    too_little = view.rater[rows[view.heard[rows] < options.number("enough")]]
-    short, n = (np.bincount(rater, minlength=len(view.raters)) for rater in (too_little, view.rater[rows]))
-    at_most = options.number("at_most")
-    enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
-    p = np.where(enough, binom.sf(short - 1, n, at_most), np.nan)
-    limit = options.alpha / max(int(enough.sum()), 1)
-
-    def words(rater: int) -> str:
-        return (
-            f"Heard too little of the clip in {int(short[rater])} of {int(n[rater])} trials ({p_value(p[rater])} if every"
-            f" {round(1 / at_most)}th trial failed by itself)."
-        )
-
-    return [
-        Verdicts(
-            None,
-            n,
-            words,
-            [None if ok else f"fewer than {LEAST_TRIALS} trials with a known length" for ok in enough],
-            short / some,
-            binom.isf(limit, some, at_most) / some,
-            p,
-            p < limit,
-        )
-    ]
-
-
 ANCHOR = Rule(
     "anchor",
     "answers to the study's anchor probes, compared with the limits the study sets",
@@ -272,14 +227,4 @@ REPEAT_DIFFERENCE = Rule(
     "how far apart the answers to a repeated stimulus lie",
     "difference between repeated answers",
     _repeat_difference,
-)
-HEARD = Rule(
-    "heard",
-    "share of trials in which too little of the clip was heard before the answer",
-    "share of trials heard too little",
-    _heard,
-    {
-        "enough": (0.9, "the share of a clip that must have been heard"),
-        "at_most": (0.1, "the share of short trials that failing players and connections may explain"),
-    },
 )

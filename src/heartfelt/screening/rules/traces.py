@@ -1,7 +1,7 @@
 """Rules about traces: traces that never move, and clips that played while the page was in the background.
 
 Both count bad traces of a rater and allow for a share of them (``at_most``) that has other reasons: a clip on which one value is
-right, a phone call. p is the binomial chance of as many or more at that rate; the limit is Bonferroni over the raters judged.
+right, a phone call (:mod:`heartfelt.screening.tolerated`).
 
 *Flat trace*: a trace is flat if all its samples lie within ``within`` of the scale's length, or if it has no sample at all.
 
@@ -11,15 +11,12 @@ source does not record it are not judged.
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from heartfelt.screening.rule import Rule, RuleOptions, Verdicts
+from heartfelt.screening.tolerated import beyond_tolerated
 from heartfelt.screening.view import RatingsView
 from heartfelt.study.set_scale import Trace
-from heartfelt.wording import p_value
-
-LEAST = 5
 
 
 def _flat(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
@@ -33,7 +30,7 @@ def _flat(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     samples = pl.col("samples")
     spread = (samples.list.max() - samples.list.min()).cast(pl.Float64).fill_null(0.0)
     flat = table.select("rater", (spread <= options.number("within") * length).alias("bad"))
-    return [_counted(view, flat, options, "traces never move", f"fewer than {LEAST} traces")]
+    return [beyond_tolerated(view, flat, options, "{} traces never move".format, "traces")]
 
 
 def _away(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
@@ -43,34 +40,8 @@ def _away(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     known = table.filter(pl.col("away").is_not_null() & (pl.col("rate") > 0))
     length = pl.col("samples").list.len() / pl.col("rate")
     bad = known.select("rater", (pl.col("away") > options.number("share") * length).alias("bad"))
-    why = f"fewer than {LEAST} traces with a known time in the background"
-    return [_counted(view, bad, options, "traces were drawn with the page in the background", why)]
-
-
-def _counted(view: RatingsView, table: pl.DataFrame, options: RuleOptions, what: str, few: str) -> Verdicts:
-    from scipy.stats import binom
-
-    rater = view.codes_of(table["rater"])
-    size, at_most = len(view.raters), options.number("at_most")
-    n = np.bincount(rater, minlength=size)
-    bad = np.bincount(rater[table["bad"].to_numpy()], minlength=size)
-    enough, some = n >= LEAST, np.maximum(n, 1)
-    p = np.where(enough, binom.sf(bad - 1, n, at_most), np.nan)
-    limit = options.alpha / max(int(enough.sum()), 1)
-    asked = np.flatnonzero(n)
-    return Verdicts(
-        asked,
-        n[asked],
-        lambda row: (
-            f"{int(bad[asked[row]])} of {int(n[asked[row]])} {what} ({p_value(p[asked[row]])} if every"
-            f" {round(1 / at_most)}th did so by itself)."
-        ),
-        [None if ok else few for ok in enough[asked]],
-        (bad / some)[asked],
-        (binom.isf(limit, some, at_most) / some)[asked],
-        p[asked],
-        (p < limit)[asked],
-    )
+    sentence = "{} traces were drawn with the page in the background".format
+    return [beyond_tolerated(view, bad, options, sentence, "traces with a known time in the background")]
 
 
 FLAT_TRACE = Rule(

@@ -1,0 +1,83 @@
+"""Rules about listening: less was heard than the study asks for, or more was reported than the time allowed.
+
+*Heard*: the share of trials in which the rater heard less than the study's ``listening`` asks for, which is what the rating
+page waits for before answers open. ``full``: the clip, and every member of a set, to the end (a share of ``enough``; players
+stop reporting a moment before). ``started``: something of the clip, and of every member. ``free`` asks for nothing, so nobody
+is judged. ``heard`` is limited by the time that passed on the server; a trial that the collection noted as
+``incomplete`` counts too (a named reference is no rating, so only the note tells of it).
+
+*Impossible*: the share of trials whose listening the collection noted as ``impossible``: the page reported more than fits
+into the time that passed on the server. It is judged whatever the study asks for, since such a report was made up.
+
+Both are judged trial by trial as in :mod:`heartfelt.screening.tolerated`; a set is one trial. Unit: share of trials. Trials
+whose clips have no known length are ignored.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from heartfelt.screening.presentations import IMPOSSIBLE, INCOMPLETE
+from heartfelt.screening.rule import Rule, RuleOptions, Verdicts
+from heartfelt.screening.tolerated import beyond_tolerated
+from heartfelt.screening.view import RatingsView
+from heartfelt.study.design import HEARD_ENOUGH
+
+NOT_RECORDED = "how much of each clip was heard was not recorded"
+KNOWN_TRIALS = "trials with a clip of known length"
+
+
+def _recorded(view: RatingsView) -> pl.DataFrame:
+    """The trials in which it is known how much was heard."""
+    known = pl.col("heard").is_not_null() | pl.col("heard_flag").is_not_null()
+    return view.trials.filter(known) if view.trials.height else view.trials
+
+
+def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    listening = view.study.design.listening
+    table = _recorded(view)
+    if not table.height:
+        return NOT_RECORDED
+    if listening == "free":
+        return "the study lets raters answer without listening"
+    heard, flag = pl.col("heard"), pl.col("heard_flag")
+    too_little = heard < options.number("enough") if listening == "full" else heard <= 0.0
+    bad = (too_little.fill_null(False) | flag.eq_missing(INCOMPLETE)).alias("bad")
+
+    def sentence(count: str) -> str:
+        return f"Heard less than the study asks for (listening: {listening}) in {count} trials"
+
+    return [beyond_tolerated(view, table.select("rater", bad), options, sentence, KNOWN_TRIALS)]
+
+
+def _impossible(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    table = _recorded(view).select("rater", pl.col("heard_flag").eq_missing(IMPOSSIBLE).alias("bad"))
+
+    def sentence(count: str) -> str:
+        return f"Reported more listening than the time allowed in {count} trials"
+
+    return [beyond_tolerated(view, table, options, sentence, KNOWN_TRIALS)]
+
+
+HEARD = Rule(
+    "heard",
+    "share of trials in which less was heard than the study's listening rule asks for",
+    "share of trials heard too little",
+    _heard,
+    {
+        "enough": (
+            HEARD_ENOUGH,
+            "the share of a clip that counts as heard to the end, under listening: full",
+        ),
+        "at_most": (0.1, "the share of short trials that failing players and connections may explain"),
+    },
+    examines="trials",
+)
+IMPOSSIBLE_LISTENING = Rule(
+    "impossible",
+    "share of trials in which more listening was reported than the time allowed",
+    "share of trials with impossible listening",
+    _impossible,
+    {"at_most": (0.05, "the share of impossible trials that clocks and players may explain")},
+    examines="listening",
+)
