@@ -198,7 +198,7 @@ class Collection:
     def ratings(self) -> pl.DataFrame:
         """Every answer to every question, practice and probes included (``kind``); of a set, a row for every member."""
         quota = None if self.study.design.adaptive else self._material.layout.quota
-        return self._read(ratings_by_stimulus, self.study, quota)
+        return self._read(ratings_by_stimulus, self.study, quota, self._material.common_names)
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""

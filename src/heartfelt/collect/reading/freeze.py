@@ -34,7 +34,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     people = tables.raters(connection, tables.progress_in(connection))
     study, opened = material.study, material.opened
     quota = None if study.design.adaptive else study.design.ratings_per_item
-    everything = sets.ratings_by_stimulus(connection, study, quota)
+    everything = sets.ratings_by_stimulus(connection, study, quota, material.common_names)
     asked = [question.id for question in study.asked]
     known = pl.col("question").is_in(asked) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
     recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))

@@ -126,8 +126,8 @@ def exclusions(connection: Connection) -> dict[int, str]:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
-    """Every answer to every question; ``counts`` says which fill an item's quota."""
+def ratings(connection: Connection, quota: int | None, common: Sequence[str] = ()) -> pl.DataFrame:
+    """Every answer to every question; ``counts`` says which fill an item's quota. What all get (``common``) has none."""
     frame = query(
         connection,
         "p.rater text, g.stimulus text, g.question text, g.value real, g.answer text, a.position integer,"
@@ -144,7 +144,8 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
     counts = candidate = (pl.col("kind") == "rating") & ~pl.col("excluded")
     if quota is not None:
         order = pl.struct(~candidate, "late", "at", "trial")
-        counts = candidate & (order.rank("ordinal").over("stimulus", "question") <= quota)
+        fills = order.rank("ordinal").over("stimulus", "question") <= quota
+        counts = candidate & (fills | pl.col("stimulus").is_in(list(common)))
     return frame.with_columns(counts=counts)
 
 

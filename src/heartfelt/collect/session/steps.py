@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from heartfelt.collect import commands
+from heartfelt.collect.assign.common import pick_unit
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.conditions import asked_questions, pending_page
@@ -135,7 +136,13 @@ def _enough(work: Transaction) -> int:
 
 def _wants_break(work: Transaction, rater: Rater) -> bool:
     between = not rater.queue and not rater.plan and rater.sessions > 0 and not rater.exhausted
-    return between and not rater.rested and rater.planned < rater.target and work.state.open
+    return between and not rater.rested and rater.planned < rater.target and _is_open_for(work, rater)
+
+
+def _is_open_for(work: Transaction, rater: Rater) -> bool:
+    """Whether another session can be planned: a unit needs ratings, or one that everybody gets waits for the rater."""
+    waiting = rater.sessions > 0 and any(unit not in rater.seen for unit in work.state.layout.common)
+    return work.state.open or waiting
 
 
 def renew(work: Transaction, rater: Rater) -> float:
@@ -239,7 +246,7 @@ def _plan(work: Transaction, rater: Rater) -> bool:
     batch = design.batch
     target = rater.target or min(design.stimuli_per_rater or most, most)
     ordinary = min(batch or target, target - rater.planned)
-    if ordinary <= 0 or not work.state.open:
+    if ordinary <= 0 or not _is_open_for(work, rater):
         return False
     slots = session_plan(ordinary, probes, work.context.rng)
     sessions = -(-target // batch) if batch else 1
@@ -255,7 +262,10 @@ def _lease_slot(work: Transaction, rater: Rater, slot: Slot) -> None:
     if kind == "attention":
         _lease(work, rater, None, kind=kind, probe=probe, **_lookalike(work, rater, probe))
         return
-    unit = work.state.pick(rater, work.context.rng) if kind == "rating" else _probe_unit(work, rater, slot)
+    if kind == "rating":
+        unit = pick_unit(work.state.layout, rater, work.context.rng, work.state.pick)
+    else:
+        unit = _probe_unit(work, rater, slot)
     if unit is None:
         work.record("exhausted" if kind == "rating" else "passed", rater.number)
     elif kind == "rating":

@@ -116,6 +116,8 @@ def _side_bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     every = [each for each in compared(view) if _paired(view, each.question)]
     if not every:
         return "no question asks for a choice between two"
+    if view.study.sets is not None and view.study.sets.reference_first:
+        return "the reference always came first, so that a side is also a preference"
     every = [each for each in every if each.ordered]
     if not every:
         return "the order of presentation was not recorded"
