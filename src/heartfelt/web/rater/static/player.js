@@ -19,6 +19,8 @@ export class Player {
     // Whether the clip must be heard once more, whatever the limit.
     this.wanted = () => false;
     this.traced = false;
+    // Whether every press plays from the beginning.
+    this.restarts = false;
     this.since = null;
     this.frame = 0;
     this.button.addEventListener("click", () => this.toggle());
@@ -49,7 +51,7 @@ export class Player {
   }
 
   get midway() {
-    return this.audio.currentTime > 0 && !this.audio.ended;
+    return this.audio.currentTime > 0 && !this.audio.ended && !(this.restarts && this.audio.paused);
   }
 
   get playing() {
@@ -75,6 +77,7 @@ export class Player {
 
   async play() {
     if (this.button.disabled || !this.mayPlay) return;
+    if (this.restarts && this.audio.paused) this.audio.currentTime = 0;
     try {
       await this.audio.play();
     } catch (error) {
