@@ -203,7 +203,7 @@ class Collection:
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
         progress = {rater.number: tables.progress_of(rater, self.study) for rater in self._summary().raters}
-        return self._read(tables.raters, progress)
+        return self._read(tables.raters, progress, self.study)
 
     def trials(self, rater: str) -> pl.DataFrame:
         """Every trial of a rater with everything that was logged."""

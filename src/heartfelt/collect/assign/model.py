@@ -8,7 +8,7 @@ alike. Kinds of events (as stored):
 | arrived | a new rater came | words: the rater's id |
 | consented | the rater agreed or not | number: 1 or 0 |
 | told | the demographic questions were answered | number: 1, or 0 if screened out; words: the answers |
-| questioned | a page of a questionnaire was answered | words: before or after, its questions, the answers |
+| questioned | a page of a questionnaire was answered | words: before, after or between:ID@trials, its questions, the answers |
 | heard | the headphone check was taken | number: 1, or 0 if screened out |
 | ready | instructions read, or a break over | |
 | planned | the next session was planned | number: trials in all; words: its slots |

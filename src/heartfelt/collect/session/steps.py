@@ -12,6 +12,7 @@ from heartfelt.collect import commands
 from heartfelt.collect.assign.common import pick_unit
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
+from heartfelt.collect.session.between import pending_between, trials_before_questionnaire
 from heartfelt.collect.session.conditions import asked_questions, pending_page
 from heartfelt.collect.session.drafts import shown_drafts
 from heartfelt.collect.session.transaction import Transaction
@@ -36,9 +37,13 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
     earlier = _before_trials(work, rater)
     if earlier is not None:
         return earlier
-    if _wants_break(work, rater):
+    resting = _wants_break(work, rater)
+    if not resting:
+        _fill_queue(work, rater)
+    if (resting or rater.queue) and (due := pending_between(work.study, rater, resting=resting)):
+        return due
+    if resting:
         return commands.TakeBreak(rater.answered, rater.of)
-    _fill_queue(work, rater)
     if not rater.queue:
         return _nothing_left(work, rater)
     trial = rater.queue[0]
@@ -46,7 +51,9 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
         renew(work, rater)
     else:
         show(work, rater, trial)
-    present = [_present(work, rater, reserved) for reserved in rater.queue]
+    present = [
+        _present(work, rater, reserved) for reserved in trials_before_questionnaire(work.study, rater)
+    ]
     return replace(present[0], following=tuple(present[1:]))
 
 
