@@ -45,9 +45,9 @@ class SetPlan:
     def lines(self) -> list[str]:
         """The plan in words, a line each."""
         low, high = self.sizes
-        size = f"{low}" if low == high else f"{low} to {high}"
+        size = f"{low} {'stimulus' if low == 1 else 'stimuli'}" if low == high else f"{low} to {high} stimuli"
         out = [
-            f"{self.sets:,} sets of {size} stimuli ({self.type}), {self.answers} answers each:"
+            f"{self.sets:,} sets of {size} ({self.type}), {self.answers} answers each:"
             f" {self.per_rater:,} trials per rater, at least {self.raters:,} raters."
         ]
         if self.comparisons:
