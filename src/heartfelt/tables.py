@@ -278,6 +278,20 @@ ADJUDICATIONS = Contract(
     ),
     key=("stimulus", "question"),
 )
+QUESTIONNAIRES = Contract(
+    "questionnaires",
+    "answers to questionnaires between trials, one row per answer",
+    (
+        _text("rater", "the rater id"),
+        _text("questionnaire", "the id of the questionnaire"),
+        Column("after_trials", pl.Int64, "trials the rater had answered when it came"),
+        _text("question", "the question id"),
+        Column("value", pl.Float64, "the answer as a number, or the category's code", nullable=True),
+        _optional("answer", "the answer in words"),
+        _optional("at", "when it was answered", MOMENT),
+    ),
+    key=("rater", "questionnaire", "after_trials", "question"),
+)
 LEDGER = Contract(
     "ledger",
     "everything left out so far, and why",
@@ -300,6 +314,7 @@ CONTRACTS: tuple[Contract, ...] = (
     FIELDS,
     MEANS,
     ADJUDICATIONS,
+    QUESTIONNAIRES,
     LEDGER,
 )
 

@@ -487,3 +487,41 @@ def test_a_log_is_optional_for_sets_without_media(make_study: Make, clock: Clock
         stored = order(collection, person, person.shown[0])
         assert [member["intervals"] for member in stored] == [[[0.0, 1.0]], []]
         assert [member["heard"] for member in stored] == [None, None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "scale", "answer"),
+    [("pair", "cmos", 1), ("ab", "choice", 0), ("abx", "forced", 0), ("ranking", "rank", [0, 1, 2])],
+)
+def test_the_reference_comes_first_where_the_study_says_so(
+    kind: str, scale: str, answer: Any, make_study: Make, collect: Open
+) -> None:
+    """Without the key its place is drawn; with it, it is the first of every set, also when a set comes again."""
+    firsts = {}
+    for first in (False, True):
+        sets = {"reference": "b", **({"reference_first": True} if first else {})}
+        folder = study(make_study, kind, scale, sets=sets, probes=[{"type": "repeat", "id": "again", "gap": 1}])
+        people = walk(collect(folder), lambda _: answer)
+        collection = people[0].collection
+        leading = [
+            order(collection, person, trial)[0]["stimulus"][0] for person in people for trial in person.shown
+        ]
+        firsts[first] = Counter(leading)["b"] / len(leading)
+    assert firsts[True] == 1.0
+    assert firsts[False] < 1.0
+
+
+@pytest.mark.slow
+def test_the_reference_is_judged_against_itself_where_the_study_says_so(
+    make_study: Make, collect: Open, tmp_path: Path
+) -> None:
+    folder = study(make_study, "reference", "five", sets={"reference": "a", "hidden_reference": True})
+    collection = collect(folder)
+    person = walk(collection, lambda _: 4, 1)[0]
+    assert len(person.shown) == 9
+    assert all([member.kind for member in trial.members] == ["reference", "judged"] for trial in person.shown)
+    ratings = frozen(collection, tmp_path).ratings
+    assert Counter(ratings["role"]) == {"member": 6, "hidden-reference": 3}
+    hidden = ratings.filter(pl.col("role") == "hidden-reference")
+    assert sorted(hidden["set"]) == ["a0|a0", "a1|a1", "a2|a2"]

@@ -251,6 +251,8 @@ def test_a_study_without_sets_has_the_hash_it_had() -> None:
         (("{type: pair}", "{type: pair, size: 3}"), "sets", "has 2 stimuli"),
         (("{type: pair}", "{type: pair, rule: table}"), "sets", "belong together"),
         (("{type: pair}", "{type: best-worst, rule: within-system}"), "sets", "makes pairs"),
+        (("{type: pair}", "{type: pair, reference_first: true}"), "sets", "needs a reference"),
+        (("{type: pair}", "{type: pair, hidden_reference: true}"), "sets", "for sets of type 'reference'"),
         (("{type: pair}", "{type: best-worst, rule: blocks}"), "sets", "needs 'size'"),
         (("{type: pair}", "{type: ranking, per_stimulus: 2}"), "sets", "is for pairs"),
         (("sets:", "stimuli: {items: items.csv}\nsets:"), "stimuli.items", "asks every question"),

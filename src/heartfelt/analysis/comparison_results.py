@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from heartfelt.analysis.results import OMIT
+from heartfelt.stats.comparison.concordance import RankConcordance
 from heartfelt.stats.comparison.consistency import RaterConsistency, Transitivity
 from heartfelt.stats.estimate import Estimate
 
@@ -180,6 +181,8 @@ class Comparison:
     transitivity: Transitivity | None = field(default=None, metadata=OMIT)
     consistency: tuple[RaterConsistency, ...] = field(default=(), metadata=OMIT)
     agreement: PairAgreement | None = field(default=None, metadata=OMIT)
+    concordance: RankConcordance | None = field(default=None, metadata=OMIT)
+    """Of rankings: how far raters put the same set in the same order."""
     ceilings: Mapping[str, Estimate] = field(default_factory=dict, metadata=OMIT)
     """The best a predictor can expect: ``accuracy`` on one person's choice, ``majority``, ``log_loss``, ``strength``."""
     abx: tuple[AbxPair, ...] = field(default=(), metadata=OMIT)

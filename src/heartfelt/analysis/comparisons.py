@@ -48,7 +48,7 @@ from heartfelt.stats.comparison.strengths import Effect
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.two_way_jackknife import jackknife_variance
 from heartfelt.study import Scale
-from heartfelt.study.set_scale import BestWorst, Choice, Preference
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank
 
 MOST_PAIRED = 60
 """Contestants up to which every pair is listed."""
@@ -139,6 +139,9 @@ def _compared(
         else None,
         _consistency(made, raters),
         _agreement(by_stimulus) if paired else None,
+        stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
+        if isinstance(scale, Rank)
+        else None,
         _ceilings(by_stimulus, made) if paired else {},
         notes=made.notes,
     )

@@ -395,6 +395,8 @@ def next_step(summary: Summary) -> str:
             return text
     if screening.flagged and not screening.dropped:
         return f"Review {_flagged_raters(summary)} before you publish."
+    if summary.comparisons and all(comparison.abx for comparison in summary.comparisons):
+        return "Publish the answers: `heartfelt publish` releases them."
     return (
         "Use the labels: `heartfelt bench` scores predictors against them, `heartfelt publish` releases them."
     )

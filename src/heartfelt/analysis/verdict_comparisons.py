@@ -213,8 +213,14 @@ def _majority_clause(each: Comparison) -> str:
 
 
 def _single_pairs(each: Comparison) -> Iterator[str]:
-    """What is known of single pairs of stimuli: majorities, agreement, and what a predictor can expect."""
+    """What is known of single pairs of stimuli and of rankings: majorities, agreement, what a predictor can expect."""
     own = each.agreement
+    alike = each.concordance
+    if alike is not None and not alike.correlation.is_missing:
+        yield (
+            f"Two raters' rankings in {each.question} correlate {interval(alike.correlation, 2)} on average (Kendall's W"
+            f" {number(alike.w.value, 2)}; at random: {p_value(alike.p_value)})."
+        )
     if own is not None and own.judged_twice:
         text = f"{_majorities(own)} in {each.question}"
         if not own.two_answers.is_missing:

@@ -222,12 +222,12 @@ class Collection:
     def ratings(self) -> pl.DataFrame:
         """Every answer to every question, practice and probes included (``kind``); of a set, a row for every member."""
         quota = None if self.study.design.adaptive else self._material.layout.quota
-        return self._read(ratings_by_stimulus, self.study, quota)
+        return self._read(ratings_by_stimulus, self.study, quota, self._material.common_names)
 
     def raters(self) -> pl.DataFrame:
         """Everyone who came."""
         progress = {rater.number: tables.progress_of(rater, self.study) for rater in self._summary().raters}
-        return self._read(tables.raters, progress)
+        return self._read(tables.raters, progress, self.study)
 
     def trials(self, rater: str) -> pl.DataFrame:
         """Every trial of a rater with everything that was logged."""

@@ -89,7 +89,8 @@ class AskDemographics:
 class AskQuestionnaire:
     """The rater has to answer a page of a questionnaire; some of its questions may depend on others of the page."""
 
-    time: Literal["before", "after"]
+    time: str
+    """``before``, ``after``, or one time that a questionnaire between trials comes, such as ``between:mood@12``."""
     questions: tuple[str, ...]
 
 

@@ -110,12 +110,17 @@ class Material:
     others: Mapping[str, Sequence[str]]
     """Every machine value there is, by question."""
 
+    @property
+    def common_names(self) -> list[str]:
+        """The stimuli or sets that every rater gets."""
+        return [self.units[number].stimulus for number in self.layout.common]
+
     @cached_property
     def item_names(self) -> pl.DataFrame:
         """Stimulus and question of every ordinary item, and the place of its unit in the layout."""
         rows = [
             (unit.stimulus, question, place)
-            for place, unit in enumerate(self.units[number] for number in self.layout.units)
+            for place, unit in enumerate(self.units[number] for number in self.layout.counted)
             for question in unit.questions
         ]
         schema = {"stimulus": pl.String, "question": pl.String, "unit": pl.Int64}
@@ -198,9 +203,12 @@ def make_material(
         for n, unit in units.items()
         if n in playable and unit.questions and apart.isdisjoint(unit.stimuli)
     }
-    layout = make_layout(study, ordinary, rows, max(numbers.values(), default=0) + 1, options)
+    common = _common(study, ordinary, rows)
+    by_quota = {n: unit for n, unit in ordinary.items() if n not in common}
+    layout = make_layout(study, by_quota, rows, max(numbers.values(), default=0) + 1, options)
+    layout = replace(layout, common=common)
     if sets:
-        layout = replace(layout, contestants=_contestants(units, rows))
+        layout = replace(layout, contestants=_contestants(units, rows), leading=_leading(study, units, rows))
     return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
 
 
@@ -309,6 +317,42 @@ def _contestants(
             for member in unit.members
         )
         for number, unit in units.items()
+    }
+
+
+def _common(study: Study, units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]) -> list[int]:
+    """The units that every rater gets: those of the stimuli or sets that the design names."""
+    names = set(study.design.always)
+    sets = {unit.stimulus for unit in units.values() if unit.members}
+    for name in study.design.always:
+        require(
+            name in rows or name in sets,
+            f"study.yaml, design.always: there is no stimulus or set '{name}'.",
+            "Add it to the manifest, or name another.",
+        )
+    common = [n for n, unit in units.items() if unit.stimulus in names or not names.isdisjoint(unit.stimuli)]
+    per_rater = study.design.stimuli_per_rater
+    require(
+        not common or (len(common) < len(units) and per_rater is not None and len(common) < per_rater),
+        f"study.yaml, design.always: {len(common)} of {len(units)} trials would come to everybody, of"
+        f" {per_rater} trials per rater.",
+        "Name fewer: some trials must be left to draw from, and some room for them.",
+    )
+    return sorted(common)
+
+
+def _leading(
+    study: Study, units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]
+) -> dict[int, int]:
+    """The place of the reference system's stimulus among the members of each set, where it always comes first."""
+    if study.sets is None or not study.sets.reference_first:
+        return {}
+    reference = study.sets.reference
+    return {
+        number: place
+        for number, unit in units.items()
+        for place, member in enumerate(unit.members)
+        if member.role != "hidden-reference" and rows[member.stimulus].get("system") == reference
     }
 
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from heartfelt.errors import StudyError
 from heartfelt.study import Scale, Study
+from heartfelt.study.between import Form
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import is_language
 from heartfelt.study.scale import FreeText, Tags
@@ -33,9 +34,9 @@ _HARMLESS_KEYS = frozenset(
 _HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about", "page"})
 _HARMLESS_DESIGN = frozenset(
     {"stimuli_per_rater", "batch", "practice", "practice_stimuli", "minimum_ratings", "expected_seconds"}
-    | {"replays", "order", "block_by", "distinct", "ratings_per_item"}
+    | {"replays", "order", "block_by", "distinct", "ratings_per_item", "always"}
 )
-_HARMLESS_SETS = frozenset({"rule", "by", "rounds", "per_stimulus", "file"})
+_HARMLESS_SETS = frozenset({"rule", "by", "rounds", "per_stimulus", "file", "hidden_reference"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +136,14 @@ def _study_edits(old: Study, new: Study) -> Iterator[Edit]:
             yield Edit(key, "changed", place=(key,))
         elif key == "sets" and old.sets is not None and new.sets is not None:
             yield from _set_edits(old.sets, new.sets)
-        elif key not in {"questions", "scales", "design", "probes", "prompts", "before", "after"}:
+        elif key not in {"questions", "scales", "design", "probes", "prompts", "before", "after", "between"}:
             yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=(key,))
     yield from _prompt_edits(old, new)
     yield from _probe_edits(old, new)
-    yield from _form_edits(old, new, "before")
-    yield from _form_edits(old, new, "after")
+    yield from _between_edits(old, new)
+    for form in dict.fromkeys((*old.forms, *new.forms)):
+        if form != "questions":
+            yield from _form_edits(old, new, form)
 
 
 def _set_edits(old: Sets, new: Sets) -> Iterator[Edit]:
@@ -189,18 +192,18 @@ def _question_edits(old: Study, new: Study) -> Iterator[Edit]:
 
 def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
     """Edits to the questions about stimuli, or of a questionnaire, from which questions may be removed too."""
-    before = {question.id: question for question in old.asked_in(where)}
-    after = {question.id: question for question in new.asked_in(where)}
-    written = getattr(new, where)
-    places = {each.id: place for place, question in enumerate(written) for each in question.spread()}
+    before = {question.id: question for question in (old.asked_in(where) if where in old.forms else ())}
+    after = {question.id: question for question in (new.asked_in(where) if where in new.forms else ())}
+    at, written = new.forms.get(where, Form((where.partition(":")[0],), []))
+    places = {each.id: number for number, question in enumerate(written) for each in question.spread()}
     for name, question in before.items():
         rated = name if where == "questions" else None
         if name not in after:
             advice = None if rated is None else _NEW_QUESTION
-            yield Edit(f"{where}.{name}", "the question was removed", advice, rated, (where,))
+            yield Edit(f"{where}.{name}", "the question was removed", advice, rated, at)
             continue
         for key, was, now in _differences(question, after[name]):
-            place: Place = (where, places[name], key)
+            place: Place = (*at, places[name], key)
             if key in _HARMLESS_QUESTION or _same_or_translated(was, now):
                 yield Edit(f"{where}.{name}.{key}", "changed", place=place)
             elif key != "scale":
@@ -208,7 +211,16 @@ def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
         scales = old.scales[question.scale], new.scales[after[name].scale]
         yield from (replace(edit, question=rated) for edit in _scale_edits(name, *scales, after[name].scale))
     for name in (name for name in after if name not in before):
-        yield Edit(f"{where}.{name}", "added", place=(where, places[name]))
+        yield Edit(f"{where}.{name}", "added", place=(*at, places[name]))
+
+
+def _between_edits(old: Study, new: Study) -> Iterator[Edit]:
+    """When a questionnaire between trials comes may change: every answer says after how many trials it was given."""
+    before = {block.id: block for block in old.between}
+    for number, block in enumerate(new.between):
+        for key, was, now in _differences(before.get(block.id, block), block):
+            if key != "questions":
+                yield Edit(f"{block.form}.{key}", _from_to(was, now), place=("between", number, key))
 
 
 def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[Edit]:

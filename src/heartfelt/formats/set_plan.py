@@ -45,9 +45,9 @@ class SetPlan:
     def lines(self) -> list[str]:
         """The plan in words, a line each."""
         low, high = self.sizes
-        size = f"{low}" if low == high else f"{low} to {high}"
+        size = f"{low} {'stimulus' if low == 1 else 'stimuli'}" if low == high else f"{low} to {high} stimuli"
         out = [
-            f"{self.sets:,} sets of {size} stimuli ({self.type}), {self.answers} answers each:"
+            f"{self.sets:,} sets of {size} ({self.type}), {self.answers} answers each:"
             f" {self.per_rater:,} trials per rater, at least {self.raters:,} raters."
         ]
         if self.comparisons:
@@ -135,6 +135,11 @@ def _warnings(
         )
     elif never and opened.study.sets is not None and opened.study.sets.reference is None:
         yield f"{len(never)} pairs of systems never meet in a set, such as {never[0][0]} and {never[0][1]}."
+    if study.sets is not None and study.sets.reference_first and study.sets.type in {"pair", "ab"}:
+        yield (
+            "The reference always comes first: an effect of the order cannot be told from a preference."
+            " Leave out 'reference_first' to draw the order for every rater."
+        )
     if left_out:
         yield f"{len(left_out)} stimuli are in no set: {_listed(left_out)}."
     cap = study.recruiting.cap

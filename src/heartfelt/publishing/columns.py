@@ -136,9 +136,10 @@ def _asked_of_raters(name: str, study: Study) -> str | None:
     for fact in study.demographics:
         if name in {fact.id, f"about_{fact.id}"}:
             return f"the rater's answer to: {_line(say(fact.text) or fact.id)}"
-    for where in ("before", "after"):
-        for question in study.asked_in(where):
-            if name == f"{where}_{question.id}":
+    for form in study.forms:
+        where = form.partition(":")[0]
+        for question in study.asked_in(form) if form != "questions" else ():
+            if name == f"{form.replace(':', '_')}_{question.id}":
                 asked = _line(say(question.text) or question.id)
                 return f"the rater's answer {where} the stimuli to: {asked}"
     return None

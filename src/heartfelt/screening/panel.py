@@ -171,6 +171,7 @@ class Panel:
             fields=source.fields,
             means=source.means,
             adjudications=source.adjudications,
+            questionnaires=source.questionnaires.filter(~pl.col("rater").is_in(list(self.dropped))),
             traces=self._traces(),
             ledger=ledger,
         ).without_probes

@@ -35,6 +35,7 @@ from heartfelt.tables import (
     ITEMS,
     LEDGER,
     MEANS,
+    QUESTIONNAIRES,
     RATERS,
     RATINGS,
     STIMULI,
@@ -43,8 +44,18 @@ from heartfelt.tables import (
     answered,
 )
 
-SMALL_TABLES: tuple[Contract, ...] = (STIMULI, RATERS, ITEMS, TRACES, FIELDS, MEANS, ADJUDICATIONS, LEDGER)
-_LATER = frozenset({TRACES.name, ADJUDICATIONS.name})
+SMALL_TABLES: tuple[Contract, ...] = (
+    STIMULI,
+    RATERS,
+    ITEMS,
+    TRACES,
+    FIELDS,
+    MEANS,
+    ADJUDICATIONS,
+    QUESTIONNAIRES,
+    LEDGER,
+)
+_LATER = frozenset({TRACES.name, ADJUDICATIONS.name, QUESTIONNAIRES.name})
 """Tables that came after the first version: a snapshot in which one is empty keeps the hash it had before."""
 SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
@@ -116,8 +127,8 @@ class Snapshot(Shortcuts):
     ) -> Snapshot:
         """Check every table and freeze them.
 
-        ``others`` may hold ``items``, ``traces``, ``fields``, ``means``, ``adjudications`` and ``ledger``. Raters who only appear
-        in the ratings are added to the table of raters.
+        ``others`` may hold ``items``, ``traces``, ``fields``, ``means``, ``adjudications``, ``questionnaires`` and ``ledger``. Raters
+        who only appear in the ratings are added to the table of raters.
         """
         source = source or Source("tables", study.name)
         where = source.name
@@ -197,6 +208,11 @@ class Snapshot(Shortcuts):
         return self._tables["adjudications"]
 
     @property
+    def questionnaires(self) -> pl.DataFrame:
+        """Answers to questionnaires between trials; those to others are columns of the raters."""
+        return self._tables["questionnaires"]
+
+    @property
     def traces(self) -> pl.DataFrame:
         """Courses over time, one list of samples per rater, stimulus and question."""
         return self._tables["traces"]
@@ -239,6 +255,7 @@ class Snapshot(Shortcuts):
             fields=self.fields.filter(others),
             means=self.means.filter(others),
             adjudications=self.adjudications.filter(others),
+            questionnaires=self.questionnaires,
             ledger=pl.concat([self.ledger, rows], how="diagonal") if self.ledger.height else rows,
         )
 

@@ -39,6 +39,7 @@ from .comparison.abx import abx
 from .comparison.bootstrap import bootstrap_strengths
 from .comparison.ceilings import choice_ceilings, strength_ceiling
 from .comparison.choices import best_worst, best_worst_counts, plackett_luce
+from .comparison.concordance import rank_concordance
 from .comparison.consistency import first_choices, rater_consistency, transitivity
 from .comparison.mushra import mushra
 from .comparison.pairs import win_matrix
@@ -143,6 +144,7 @@ __all__ = [
     "prediction_powered_slope",
     "prior_against_majority",
     "quadratic_kappa",
+    "rank_concordance",
     "rao_kupper",
     "rater_consistency",
     "raters_needed",

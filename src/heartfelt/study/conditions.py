@@ -72,7 +72,7 @@ def fact_scale(fact: Demographic) -> Scale:
 
 
 def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
-    """The scale of what a condition in the form ``where`` (``questions``, ``before`` or ``after``) tests."""
+    """The scale of what a condition in the form ``where`` tests."""
     kind, name = source
     if kind == "rater":
         fact = next((fact for fact in study.demographics if fact.id == name), None)
@@ -129,14 +129,14 @@ def shown_questions(
 
 def check_conditions(study: Study) -> None:
     """Refuse conditions that refer to nothing, to a later question or in a circle, and ones that can never hold."""
-    for where in ("before", "questions", "after"):
+    for where, form in study.forms.items():
         asked = study.asked_in(where)
         if not any(question.show_if for question in asked):
             continue
         by_id = {question.id: question for question in asked}
-        for number, written in enumerate(getattr(study, where)):
+        for number, written in enumerate(form.questions):
             for question in written.spread():
-                place: Place = (where, number, "show_if")
+                place: Place = (*form.place, number, "show_if")
                 for index, condition in enumerate(question.show_if):
                     here = (*place, index) if len(question.show_if) > 1 else place
                     _check_source(study, here, question, condition, where, by_id)

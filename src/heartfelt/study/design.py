@@ -30,6 +30,12 @@ class Design(Part):
         list[Literal["system", "intent", "prompt"]],
         Field(description="a rater meets each combination of these at most once"),
     ] = []
+    always: Annotated[
+        list[Id],
+        Field(
+            description="stimuli or sets that every rater gets, among the stimuli_per_rater; the others are a random part"
+        ),
+    ] = []
     order: Annotated[
         Literal["random", "blocks", "latin-square", "manifest"], Field(description="order of presentation")
     ] = "random"
@@ -56,6 +62,12 @@ class Design(Part):
     replays: Annotated[
         int | None, Field(ge=0, description="how often a clip may be replayed; no limit if left out")
     ] = None
+    playback: Annotated[
+        Literal["continue", "restart"],
+        Field(
+            description="whether playing again continues where the clip was stopped, or each press restarts it"
+        ),
+    ] = "continue"
     auto_advance: Annotated[
         Literal["offer", "on", "off"],
         Field(
@@ -101,7 +113,7 @@ class Design(Part):
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         added = ("hidden_drafts", "planted_drafts", "drafts_per_page")
         new = {name: Design.model_fields[name].default for name in added}
-        return without_unused(handler(self), auto_advance="offer", **new)
+        return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
 
     def check(self, study: Study, place: Place) -> None:
         """An affect grid needs two different questions on nine points, or two traces; shares sum to at most 1."""
@@ -111,6 +123,10 @@ class Design(Part):
             )
         if self.drafts_per_page is not None:
             self._check_drafts(study, (*place, "drafts_per_page"))
+        if self.always:
+            self._check_always(study, (*place, "always"))
+        if self.playback == "restart" and study.media == "image":
+            raise ReferenceProblem((*place, "playback"), "a picture does not play. Leave 'playback' out")
         place = (*place, "affect_grid")
         for name in self.affect_grid or ():
             study.check_question(place, name)
@@ -127,6 +143,22 @@ class Design(Part):
             raise ReferenceProblem(place, "both questions of a plane need traces with the same rate")
         if self.affect_grid is not None and self.affect_grid[0] == self.affect_grid[1]:
             raise ReferenceProblem(place, "a grid needs two different questions, across then up")
+
+    def _check_always(self, study: Study, place: Place) -> None:
+        """What everybody gets must leave room for others, and none of it may serve another purpose."""
+        if self.order not in {"random", "manifest"}:
+            raise ReferenceProblem(place, "'always' needs 'order: random' or 'order: manifest'")
+        if self.stimuli_per_rater is None:
+            raise ReferenceProblem(place, "'always' needs 'stimuli_per_rater'; without it raters get everything")
+        if self.stimuli_per_rater <= len(self.always):
+            raise ReferenceProblem(
+                place,
+                f"{len(self.always)} trials for everybody leave no room for others in 'stimuli_per_rater:"
+                f" {self.stimuli_per_rater}'. Raise it, or shorten the list",
+            )
+        for name in self.always:
+            if name in study.set_aside:
+                raise ReferenceProblem(place, f"'{name}' is a {study.set_aside[name]}. Leave it out")
 
     def _check_drafts(self, study: Study, place: Place) -> None:
         """Drafts can be verified together where every trial is one machine-drafted field of one image."""

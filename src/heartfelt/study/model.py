@@ -255,7 +255,7 @@ class Question(Part):
             raise ReferenceProblem(
                 (*place, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'"
             )
-        if self.wish is not None and (place[0] == "questions" or scale.type != "yes-no"):
+        if self.wish is not None and (place[0] in {"questions", "between"} or scale.type != "yes-no"):
             raise ReferenceProblem(
                 (*place, "wish"), "a wish is a question with a yes/no scale, in 'before' or 'after'"
             )

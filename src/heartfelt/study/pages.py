@@ -18,10 +18,10 @@ MOST_COLUMNS = 11
 
 def check_layout(study: Study) -> None:
     """Refuse pages and grids that cannot be shown as they are written."""
-    for where in ("before", "questions", "after"):
+    for form in study.forms.values():
         written: list[tuple[Question, Place]] = [
-            (question, (where, number))
-            for number, part in enumerate(getattr(study, where))
+            (question, (*form.place, number))
+            for number, part in enumerate(form.questions)
             for question in part.spread()
         ]
         _contiguous(written, "page", lambda question: question.page)

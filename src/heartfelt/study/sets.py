@@ -22,13 +22,13 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.errors import require
 from heartfelt.streams import stream
-from heartfelt.study.model import Id, Part, Place, ReferenceProblem, check_name
+from heartfelt.study.model import Id, Part, Place, ReferenceProblem, check_name, without_unused
 from heartfelt.study.set_scale import SetScale, Trace
 from heartfelt.tables import need_columns
 
@@ -82,6 +82,17 @@ class Sets(Part):
             description="the system whose stimulus is the reference; with pairs, only those with it are kept"
         ),
     ] = None
+    reference_first: Annotated[
+        bool,
+        Field(
+            description="whether the reference system's stimulus always comes first (left); drawn if not, but for a"
+            " reference that is named to the rater, which always does"
+        ),
+    ] = False
+    hidden_reference: Annotated[
+        bool,
+        Field(description="with type: reference, whether each reference is also judged against itself"),
+    ] = False
     anchors: Annotated[list[Id], Field(description="systems that are poor on purpose (MUSHRA)")] = []
     file: Annotated[
         str | None, Field(description="CSV or Parquet of (set, stimulus, role) for rule: table")
@@ -96,6 +107,12 @@ class Sets(Part):
             )
         if self.anchors and self.type != "mushra":
             raise ValueError("only sets of type 'mushra' have anchors")
+        if self.reference_first and self.reference is None:
+            raise ValueError("'reference_first' needs a reference. Name the system that is: 'reference: SYSTEM'")
+        if self.hidden_reference and self.type != "reference":
+            raise ValueError(
+                "'hidden_reference' is for sets of type 'reference'. MUSHRA sets have one without asking"
+            )
         if (self.rule == "table") != (self.file is not None):
             raise ValueError("'rule: table' and 'file' belong together. Give both, or neither")
         if self.rule == "blocks" and high > 2 and self.size is None:
@@ -110,6 +127,10 @@ class Sets(Part):
         if self.per_stimulus is not None and high > 2:
             raise ValueError("'per_stimulus' is for pairs. Use 'rounds' for blocks")
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), reference_first=False, hidden_reference=False)
 
     @property
     def judged(self) -> int | None:
@@ -189,6 +210,8 @@ def make_sets(
 ) -> MadeSets:
     """The sets of a manifest (one mapping per stimulus); ``rows`` is the table of ``rule: table``."""
     made = list(_table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed))
+    if sets.hidden_reference:
+        made += _hidden_references(made)
     require(
         bool(made),
         f"study.yaml, sets: rule '{sets.rule}' makes no set of type '{sets.type}' from {len(stimuli)} stimuli.",
@@ -253,6 +276,15 @@ def _assembled(sets: Sets, name: str, members: Sequence[Member]) -> StimulusSet:
     if sets.type == "mushra":
         members = [*members, (references[0], "hidden-reference")]
     return StimulusSet(name, tuple(members))
+
+
+def _hidden_references(sets: Iterable[StimulusSet]) -> list[StimulusSet]:
+    """A set for every reference, in which it is judged against itself."""
+    references = (stimulus for each in sets for stimulus, role in each.members if role == "reference")
+    return [
+        StimulusSet(f"{stimulus}|{stimulus}", ((stimulus, "reference"), (stimulus, "hidden-reference")))
+        for stimulus in dict.fromkeys(references)
+    ]
 
 
 # --- pairs ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.between import Between, Form, forms_of
 from heartfelt.study.conditions import check_conditions
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
 from heartfelt.study.model import (
@@ -33,7 +34,7 @@ from heartfelt.study.pages import check_layout
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.sets import Sets
 
-_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "after")
+_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "between", "after")
 _FORMS = ("before", "questions", "after")
 
 
@@ -121,6 +122,7 @@ class Study(Part):
         list[Question], Field(description="a questionnaire before the stimuli, such as one on personality")
     ] = []
     after: Annotated[list[Question], Field(description="a questionnaire after the stimuli")] = []
+    between: Annotated[list[Between], Field(description="questionnaires between trials")] = []
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
     recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
@@ -159,7 +161,7 @@ class Study(Part):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[])
+        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[], between=[])
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""
@@ -171,15 +173,22 @@ class Study(Part):
         return [concrete for question in self.questions for concrete in question.spread()]
 
     @cached_property
+    def forms(self) -> dict[str, Form]:
+        """Every form by its name: ``questions``, ``before``, ``after``, and ``between:ID`` for each block of those."""
+        return forms_of(self)
+
+    @cached_property
     def _questionnaires(self) -> dict[str, list[Question]]:
         return {
-            where: [concrete for question in getattr(self, where) for concrete in question.spread()]
-            for where in ("before", "after")
+            name: [concrete for question in form.questions for concrete in question.spread()]
+            for name, form in self.forms.items()
+            if name != "questions"
         }
 
     def asked_in(self, where: str) -> list[Question]:
-        """Every concrete question about a stimulus (``questions``), or of the questionnaire ``before`` or ``after``."""
-        return self.asked if where == "questions" else self._questionnaires[where]
+        """Every concrete question of a form, or of one time it comes (``between:ID@N``)."""
+        name = where.partition("@")[0]
+        return self.asked if name == "questions" else self._questionnaires[name]
 
     def read(self, question: Question, answer: Any) -> Coded:
         """Return ``(value, answer)`` for what a rater answered about one stimulus or themselves; "none" if it may be."""

@@ -47,6 +47,8 @@ _ATTENTION_SECONDS = 2.0
 _LAG_SPREAD = 0.3
 _LOOKING = frozenset({"honest", "extreme"})
 _AS_INTENDED = 0.7
+_NO_DIFFERENCE = 4.0
+"""In log-odds, how good the reference seems to a rater who judges it against itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,10 @@ class _Judge:
             known[name] + meant.get(str(self._intent.get(name)), 0.0) if kind in _LOOKING else 0.0
             for name in judged
         ]
+        if len(judged) == 1 < len(names) and judged[0] in {
+            name for name, member in zip(names, trial.members, strict=True) if member.kind == "reference"
+        }:
+            planted = [_NO_DIFFERENCE if kind in _LOOKING else 0.0]
         if trial.members and trial.members[-1].kind == "x":
             return match(judged.index(names[-1]), planted[0] - planted[1], rng, habits)
         if isinstance(scale, SetScale) or (scale.bounds() is not None and not scale.codes()):

@@ -40,11 +40,15 @@ class Balance:
         self._rater_met: defaultdict[tuple[int, int], int] = defaultdict(int)
 
     def draw(self, rater: Rater, unit: int, rng: Random) -> list[int]:
-        """The order for the next presentation of a set to a rater: members named to the rater come first."""
+        """The order for the next presentation of a set to a rater.
+
+        Members named to the rater come first, and so does a reference that always leads.
+        """
         systems = self._layout.contestants.get(unit, ())
-        named = [member for member, system in enumerate(systems) if system < 0]
-        judged = [member for member, system in enumerate(systems) if system >= 0]
-        orders = [[*named, *order] for order in _orders(judged, rng)]
+        leading = self._layout.leading.get(unit)
+        first = [member for member, system in enumerate(systems) if system < 0 or member == leading]
+        drawn = [member for member in range(len(systems)) if member not in first]
+        orders = [[*first, *order] for order in _orders(drawn, rng)]
         before = [list(order[: len(systems)]) for order in rater.orders.get(unit, ())]
         orders = [order for order in orders if order not in before] or orders
         order = min(orders, key=lambda order: self._unevenness(rater.number, unit, order))

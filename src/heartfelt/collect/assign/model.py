@@ -8,7 +8,7 @@ alike. Kinds of events (as stored):
 | arrived | a new rater came | words: the rater's id |
 | consented | the rater agreed or not | number: 1 or 0 |
 | told | the demographic questions were answered | number: 1, or 0 if screened out; words: the answers |
-| questioned | a page of a questionnaire was answered | words: before or after, its questions, the answers |
+| questioned | a page of a questionnaire was answered | words: before, after or between:ID@trials, its questions, the answers |
 | heard | the headphone check was taken | number: 1, or 0 if screened out |
 | ready | instructions read, or a break over | |
 | planned | the next session was planned | number: trials in all; words: its slots |
@@ -75,6 +75,8 @@ class Layout:
     units: Sequence[int]
     """Units assigned in the ordinary way."""
     quota: int
+    common: Sequence[int] = ()
+    """Units that every rater gets; they have no quota."""
     cell: Mapping[int, int] = field(default_factory=dict)
     """The combination a rater meets at most once, by unit; empty if the design has no such rule."""
     block: Mapping[int, int] = field(default_factory=dict)
@@ -87,8 +89,15 @@ class Layout:
     """In an adaptive study, the range of each ordered question; 0 for nominal ones."""
     contestants: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """For units that are sets: the system of each member as a number; -1 for one that is shown but not judged."""
+    leading: Mapping[int, int] = field(default_factory=dict)
+    """For sets whose reference always comes first: which member that is."""
     matching: bool = False
     """Whether a set is shown with one of its members a second time, to be matched (ABX)."""
+
+    @property
+    def counted(self) -> list[int]:
+        """Every unit whose ratings count: those with a quota, then those that every rater gets."""
+        return [*self.units, *self.common]
 
     @property
     def levels(self) -> int:
@@ -98,7 +107,7 @@ class Layout:
     @property
     def most(self) -> int:
         """Ordinary trials one rater can get at most."""
-        return len(set(self.cell.values())) if self.cell else len(self.units)
+        return len(self.common) + (len(set(self.cell.values())) if self.cell else len(self.units))
 
 
 class Plan:

@@ -40,6 +40,7 @@ class State:
         self.layout = layout
         self.balance = Balance(layout) if layout.contestants else None
         self.pool = Pool(layout, self.balance)
+        self._common = frozenset(layout.common)
         self.errors = Errors(layout.spans) if layout.adaptive and not layout.contestants else None
         self.pairs = Pairs(layout) if layout.adaptive and layout.contestants else None
         self.seq = 0
@@ -151,7 +152,7 @@ class State:
 
     def may_retake(self, trial: Trial) -> bool:
         """Whether a lapsed lease can be renewed without its unit getting ahead of the others."""
-        if trial.kind != "rating" or trial.unit is None:
+        if trial.kind != "rating" or trial.unit is None or trial.unit in self._common:
             return True
         floor = self.pool.floor()
         if floor is None:
@@ -272,10 +273,11 @@ class State:
             rater.values.append((trial.unit, values))
         # A lease that becomes a rating leaves the sum, and so the unit's place in the pool, as it was.
         if leased and not rater.excluded:
-            self.leased -= 1
             self._count_rating(trial.unit, values, 1, leases=-1)
-            if self.pairs is not None:
-                self.pairs.lease(trial.unit, -1)
+            if trial.unit not in self._common:
+                self.leased -= 1
+                if self.pairs is not None:
+                    self.pairs.lease(trial.unit, -1)
         elif leased:
             self._count_lease(trial, -1)
         elif not rater.excluded:
@@ -361,11 +363,12 @@ class State:
 
     def _count_lease(self, trial: Trial, change: int) -> None:
         assert trial.unit is not None
-        self.leased += change
         self.pool.count(trial.unit, leases=change)
-        self._update_error(trial.unit)
-        if self.pairs is not None:
-            self.pairs.lease(trial.unit, change)
+        if trial.unit not in self._common:
+            self.leased += change
+            self._update_error(trial.unit)
+            if self.pairs is not None:
+                self.pairs.lease(trial.unit, change)
         rater = self.raters[trial.rater]
         if change > 0 and not rater.live:
             rater.live = True
@@ -380,8 +383,10 @@ class State:
         rater.live = False
 
     def _count_rating(self, unit: int, values: dict[str, float], change: int, leases: int = 0) -> None:
-        self.complete += change
         self.pool.count(unit, valid=change, leases=leases)
+        if unit in self._common:
+            return
+        self.complete += change
         if self.errors is not None:
             self.errors.add(unit, values, change)
             self._update_error(unit)

@@ -61,12 +61,14 @@ def measure_coverage(
 ) -> Coverage:
     """Coverage from the counts by unit."""
     layout, raters = material.layout, summary.raters
-    numbers = np.asarray(layout.units, dtype=np.int64)
+    numbers = np.asarray(layout.counted, dtype=np.int64)
     valid = np.asarray(summary.valid, dtype=np.int64)[numbers]
     leases = np.asarray(summary.leases, dtype=np.int64)[numbers]
     complete = valid if layout.adaptive else np.minimum(valid, layout.quota)
-    levels, units = np.unique(complete, return_counts=True)
     counts = pl.DataFrame({"complete": complete, "extra": valid - complete, "leased": leases})
+    # What every rater gets is listed with the items; it has no quota, and does not count towards the end.
+    complete, valid, leases = (counted[: len(layout.units)] for counted in (complete, valid, leases))
+    levels, units = np.unique(complete, return_counts=True)
     names = material.item_names
     columns = counts.cast(pl.Int64)[names["unit"]].get_columns()
     quota = pl.lit(layout.quota, pl.Int64).alias("quota")

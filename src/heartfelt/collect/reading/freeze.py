@@ -31,10 +31,10 @@ _ENDS = {"no-consent": "did not agree to take part", "screened-out": "screened o
 
 def freeze(connection: Connection, material: Material, *, excluded: bool) -> Snapshot:
     """The snapshot of what ``connection`` sees, with or without the ratings of excluded raters."""
-    people = tables.raters(connection, tables.progress_in(connection))
     study, opened = material.study, material.opened
+    people = tables.raters(connection, tables.progress_in(connection), study)
     quota = None if study.design.adaptive else study.design.ratings_per_item
-    everything = sets.ratings_by_stimulus(connection, study, quota)
+    everything = sets.ratings_by_stimulus(connection, study, quota, material.common_names)
     asked = [question.id for question in study.asked]
     known = pl.col("question").is_in(asked) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
     recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))
@@ -76,6 +76,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         traces=sets.traces(connection, rated),
         fields=_fields(retained.filter(verified), material),
         adjudications=adjudications(connection, study, everything),
+        questionnaires=tables.questionnaires(connection),
         ledger=pl.concat(ledger),
         source=Source(
             "collection", study.name, {}, opened.media_root, versions=_versions_used(connection, recorded)

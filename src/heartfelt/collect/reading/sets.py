@@ -31,9 +31,11 @@ class _Member(NamedTuple):
     heard: float | None
 
 
-def ratings_by_stimulus(connection: Connection, study: Study, quota: int | None) -> pl.DataFrame:
+def ratings_by_stimulus(
+    connection: Connection, study: Study, quota: int | None, common: Sequence[str] = ()
+) -> pl.DataFrame:
     """Every answer to every question about every stimulus; see :func:`tables.ratings` and :func:`with_members`."""
-    answered = ratings(connection, quota)
+    answered = ratings(connection, quota, common)
     return answered if study.sets is None else with_members(connection, answered, study)
 
 

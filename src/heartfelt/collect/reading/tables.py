@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 from sqlalchemy import Connection
 
 from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.session.between import pending_between
 from heartfelt.collect.session.conditions import pending_page
 from heartfelt.collect.session.steps import page_before_trials
 from heartfelt.study import Study
-from heartfelt.tables import MOMENT
+from heartfelt.study.between import read_occurrence
+from heartfelt.tables import MOMENT, QUESTIONNAIRES
 
 _KINDS = {
     "text": pl.String,
@@ -79,6 +81,9 @@ def _step(rater: Rater, study: Study) -> str:
         over = rater.exhausted or rater.planned >= rater.target
         if over and pending_page(study, rater, "after"):
             return "after"
+    resting = not rater.queue and not rater.plan and not rater.rested
+    if not earlier and (rater.queue or resting) and pending_between(study, rater, resting=resting):
+        return "between"
     if earlier or not rater.queue:
         return earlier or ("break" if rater.sessions else "trial")
     return "practice" if rater.queue[0].kind == "practice" else "trial"
@@ -126,8 +131,8 @@ def exclusions(connection: Connection) -> dict[int, str]:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
-    """Every answer to every question; ``counts`` says which fill an item's quota."""
+def ratings(connection: Connection, quota: int | None, common: Sequence[str] = ()) -> pl.DataFrame:
+    """Every answer to every question; ``counts`` says which fill an item's quota. What all get (``common``) has none."""
     frame = query(
         connection,
         "p.rater text, g.stimulus text, g.question text, g.value real, g.answer text, a.position integer,"
@@ -144,7 +149,8 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
     counts = candidate = (pl.col("kind") == "rating") & ~pl.col("excluded")
     if quota is not None:
         order = pl.struct(~candidate, "late", "at", "trial")
-        counts = candidate & (order.rank("ordinal").over("stimulus", "question") <= quota)
+        fills = order.rank("ordinal").over("stimulus", "question") <= quota
+        counts = candidate & (fills | pl.col("stimulus").is_in(list(common)))
     return frame.with_columns(counts=counts)
 
 
@@ -155,7 +161,7 @@ _RATERS = (
 )
 
 
-def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataFrame:
+def raters(connection: Connection, progress: Mapping[int, Progress], study: Study) -> pl.DataFrame:
     """Everyone who came, with their demographic answers and progress."""
     result = connection.exec_driver_sql(
         "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at AS arrived, d.answers, c.agreed,"
@@ -165,7 +171,8 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
         " ORDER BY p.number"
     )
     people = result.mappings().all()
-    excluded, questioned = exclusions(connection), _questioned(connection)
+    repeated = {block.id for block in study.between if block.repeated}
+    excluded, questioned = exclusions(connection), _questioned(connection, repeated)
     rows: list[dict[str, Any]] = []
     for row in map(dict, people):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
@@ -187,15 +194,38 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
     return typed(frame, _RATERS).with_columns(about_columns)
 
 
-def _questioned(connection: Connection) -> dict[int, dict[str, str]]:
-    """Answers to questionnaires by rater, under ``before_`` or ``after_`` and the question."""
+def _questioned(connection: Connection, repeated: Collection[str]) -> dict[int, dict[str, str]]:
+    """Answers to questionnaires by rater, under ``before_``, ``after_`` or ``between_ID_`` and the question.
+
+    Those to a questionnaire between trials that may come several times are not here: see :func:`questionnaires`.
+    """
     out: dict[int, dict[str, str]] = {}
     for row in connection.exec_driver_sql(
         "SELECT rater, time, question, value, answer FROM questionnaires ORDER BY rater, time DESC, at, question"
     ):
+        block = read_occurrence(row.time)
+        if block is not None and block[0] in repeated:
+            continue
+        time = row.time if block is None else f"between_{block[0]}"
         answer = row.answer if row.answer is not None else f"{row.value:.12g}"
-        out.setdefault(row.rater, {})[f"{row.time}_{row.question}"] = answer
+        out.setdefault(row.rater, {})[f"{time}_{row.question}"] = answer
     return out
+
+
+def questionnaires(connection: Connection) -> pl.DataFrame | None:
+    """Every answer to a questionnaire between trials: which one, after how many trials, the question, the answer."""
+    table = query(
+        connection,
+        "p.rater text, q.time text, q.question text, q.value real, q.answer text, q.at moment",
+        "FROM questionnaires q JOIN raters p ON p.number = q.rater WHERE q.time NOT IN ('before', 'after')"
+        " ORDER BY q.rater, q.at, q.time, q.question",
+    )
+    if not table.height:
+        return None
+    blocks = [read_occurrence(time) or ("", 0) for time in table["time"].to_list()]
+    names, trials = (list(column) for column in zip(*blocks, strict=True))
+    columns = [pl.Series("questionnaire", names, pl.String), pl.Series("after_trials", trials, pl.Int64)]
+    return table.with_columns(columns).select(QUESTIONNAIRES.names)
 
 
 def _plain(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Questionnaires before and after the stimuli: a page at a time, each stored once."""
+"""Questionnaires before, between and after the trials: a page at a time, each stored once."""
 
 from __future__ import annotations
 

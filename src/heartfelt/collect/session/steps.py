@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from heartfelt.collect import commands
+from heartfelt.collect.assign.common import pick_unit
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
+from heartfelt.collect.session.between import pending_between, trials_before_questionnaire
 from heartfelt.collect.session.conditions import asked_questions, pending_page
 from heartfelt.collect.session.drafts import shown_drafts
 from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
@@ -35,9 +37,13 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
     earlier = _before_trials(work, rater)
     if earlier is not None:
         return earlier
-    if _wants_break(work, rater):
+    resting = _wants_break(work, rater)
+    if not resting:
+        _fill_queue(work, rater)
+    if (resting or rater.queue) and (due := pending_between(work.study, rater, resting=resting)):
+        return due
+    if resting:
         return commands.TakeBreak(rater.answered, rater.of)
-    _fill_queue(work, rater)
     if not rater.queue:
         return _nothing_left(work, rater)
     trial = rater.queue[0]
@@ -45,7 +51,9 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
         renew(work, rater)
     else:
         show(work, rater, trial)
-    present = [_present(work, rater, reserved) for reserved in rater.queue]
+    present = [
+        _present(work, rater, reserved) for reserved in trials_before_questionnaire(work.study, rater)
+    ]
     return replace(present[0], following=tuple(present[1:]))
 
 
@@ -125,7 +133,13 @@ def _nothing_left(work: Transaction, rater: Rater) -> commands.Step:
 
 def _wants_break(work: Transaction, rater: Rater) -> bool:
     between = not rater.queue and not rater.plan and rater.sessions > 0 and not rater.exhausted
-    return between and not rater.rested and rater.planned < rater.target and work.state.open
+    return between and not rater.rested and rater.planned < rater.target and _is_open_for(work, rater)
+
+
+def _is_open_for(work: Transaction, rater: Rater) -> bool:
+    """Whether another session can be planned: a unit needs ratings, or one that everybody gets waits for the rater."""
+    waiting = rater.sessions > 0 and any(unit not in rater.seen for unit in work.state.layout.common)
+    return work.state.open or waiting
 
 
 def renew(work: Transaction, rater: Rater) -> float:
@@ -221,7 +235,7 @@ def _plan(work: Transaction, rater: Rater) -> bool:
     batch = design.batch
     target = rater.target or min(design.stimuli_per_rater or most, most)
     ordinary = min(batch or target, target - rater.planned)
-    if ordinary <= 0 or not work.state.open:
+    if ordinary <= 0 or not _is_open_for(work, rater):
         return False
     slots = session_plan(ordinary, probes, work.context.rng)
     sessions = -(-target // batch) if batch else 1
@@ -237,7 +251,10 @@ def _lease_slot(work: Transaction, rater: Rater, slot: Slot) -> None:
     if kind == "attention":
         _lease(work, rater, None, kind=kind, probe=probe, **_lookalike(work, rater, probe))
         return
-    unit = work.state.pick(rater, work.context.rng) if kind == "rating" else _probe_unit(work, rater, slot)
+    if kind == "rating":
+        unit = pick_unit(work.state.layout, rater, work.context.rng, work.state.pick)
+    else:
+        unit = _probe_unit(work, rater, slot)
     if unit is None:
         work.record("exhausted" if kind == "rating" else "passed", rater.number)
     elif kind == "rating":

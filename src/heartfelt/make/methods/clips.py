@@ -42,13 +42,14 @@ VERSIONS: Mapping[str, Callable[[Samples, int], Samples]] = {
     "eightbit": lambda samples, _: coarse(samples, 8),
     "anchor35": lambda samples, rate: low_passed(samples, rate, 3_500),
     "anchor70": lambda samples, rate: low_passed(samples, rate, 7_000),
+    "telephone": lambda samples, rate: low_passed(samples, rate, 3_400),
 }
-"""What each system of the MUSHRA test does to the music."""
+"""What each system of a quality test does to the sound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A generator of versions of the same music: the prompt's intent names the instrument, its system the version.
+    """A generator of versions of the same sound: the prompt's intent names the instrument or voice, its system the version.
 
     The files are FLAC: nothing but the version changes the sound, and all versions have the same length.
     """
@@ -58,17 +59,18 @@ class Versions:
     kind: str = "audio"
     suffix: str = ".flac"
     systems: tuple[str, ...] = tuple(VERSIONS)
+    render: Callable[..., Samples] = render_clip
 
     def generate(self, prompt: Prompt, seed: int = 0) -> Clip:
-        """Render the music of the prompt's text, the same for every system, and make the version."""
+        """Render the sound of the prompt's text, the same for every system, and make the version."""
         if prompt.system not in VERSIONS:
             raise UnknownNameError(
                 f"No version is called '{prompt.system}'.", suggestion(prompt.system, VERSIONS, "Versions")
             )
         arguments = prompt.rendering(seed)
         arguments["system"], arguments["name"] = prompt.intent, prompt.text
-        music = render_clip(**arguments, seconds=self.seconds, rate=self.rate)
-        version = VERSIONS[prompt.system](music, self.rate)
+        sound = self.render(**arguments, seconds=self.seconds, rate=self.rate)
+        version = VERSIONS[prompt.system](sound, self.rate)
         return Clip(Audio(np.clip(version, -1.0, 1.0), self.rate))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from heartfelt.make.generators import SynthMusic, SynthVoice
+from heartfelt.make.generators.speech import render_voice
 from heartfelt.make.methods.clips import Moving, Versions
 from heartfelt.make.prompts import Generator, Prompt, prompts_for
 from heartfelt.make.starter import MUSIC_STYLES, STARTERS, ClipMaker, Planned, Sketch, SmallClips
@@ -21,6 +22,12 @@ VERSION_STYLES = {
     "eightbit": "8 bits per sample",
     "anchor35": "low-passed at 3.5 kHz",
     "anchor70": "low-passed at 7 kHz",
+}
+DEGRADATIONS = {
+    "original": "the speech as rendered",
+    "narrowband": "low-passed at 5 kHz",
+    "telephone": "low-passed at 3.4 kHz",
+    "eightbit": "8 bits per sample",
 }
 INSTRUMENTS = {"brass": "Brassline", "chip": "Chipling", "strings": "Pluckbox", "warm": "Sinewood"}
 # What the synthesiser is told in place of the text, which it cannot read: valence and arousal on 1 to 9.
@@ -58,22 +65,57 @@ def cmos(per_cell: int) -> Sketch:
 @STARTERS.register("mushra")
 def mushra(per_cell: int) -> Sketch:
     """Every version of ``per_cell`` excerpts per prompt."""
-    maker = Versions(seconds=MUSHRA_SECONDS)
-    stimuli = _by_prompt(
-        VERSION_STYLES,
-        EXCERPTS,
-        maker,
-        per_cell,
-        lambda name, number: (INSTRUMENTS[name], f"{name} {number}"),
-    )
     return Sketch(
         VERSION_STYLES,
-        stimuli,
+        _excerpts(VERSION_STYLES, Versions(seconds=MUSHRA_SECONDS), per_cell),
         notes=(
             f"Excerpts of {MUSHRA_SECONDS:g} s by the built-in synthesiser, each in five versions of equal length: the "
             "original, two to be graded, and the anchors low-passed at 3.5 and 7 kHz that BS.1534 asks for. They are "
             "FLAC files, so that nothing else changes the sound."
         ),
+    )
+
+
+@STARTERS.register("abx")
+def abx(per_cell: int) -> Sketch:
+    """The original and two versions of ``per_cell`` excerpts per prompt."""
+    systems = {name: VERSION_STYLES[name] for name in ("original", "narrowband", "eightbit")}
+    notes = (
+        f"Excerpts of {MUSIC_SECONDS:g} s by the built-in synthesiser: the original, and two versions that differ from it "
+        "audibly. They are FLAC files of equal length, so that nothing else changes the sound."
+    )
+    return Sketch(systems, _excerpts(systems, Versions(seconds=MUSIC_SECONDS), per_cell), notes=notes)
+
+
+@STARTERS.register("preference")
+def preference(per_cell: int) -> Sketch:
+    """``per_cell`` utterances by every voice for every prompt."""
+    maker = SmallClips(SynthVoice(seconds=SPEECH_SECONDS))
+    stimuli = _by_prompt(VOICE_STYLES, UTTERANCES, maker, per_cell, lambda name, _: (name, name))
+    notes = f"Babbled speech of {SPEECH_SECONDS:g} s by three built-in voices. Every two voices meet on each utterance."
+    return Sketch(VOICE_STYLES, stimuli, notes=notes)
+
+
+@STARTERS.register("dcr")
+def dcr(per_cell: int) -> Sketch:
+    """The reference and three degraded versions of ``per_cell`` utterances per prompt."""
+    maker = Versions(seconds=SPEECH_SECONDS, render=render_voice)
+    stimuli = _by_prompt(
+        DEGRADATIONS, UTTERANCES, maker, per_cell, lambda name, number: ("Parlour", f"{name} {number}")
+    )
+    notes = (
+        f"Babbled speech of {SPEECH_SECONDS:g} s by a built-in voice: the reference, called original, and three degraded "
+        "versions. They are FLAC files, so that nothing else changes the sound."
+    )
+    return Sketch(DEGRADATIONS, stimuli, notes=notes)
+
+
+@STARTERS.register("ranking")
+def ranking(per_cell: int) -> Sketch:
+    """``per_cell`` clips for every system and intent."""
+    notes = f"Clips of {MUSIC_SECONDS:g} s by four built-in systems for each emotion; a set has one of each."
+    return _music(
+        "ranking", SynthMusic(seconds=MUSIC_SECONDS), per_cell, notes, "music that conveys: {intent}"
     )
 
 
@@ -102,6 +144,13 @@ def continuous(per_cell: int) -> Sketch:
         "on the plane to the coordinates of its intent, so that traces have something to follow."
     )
     return _music("continuous", Moving(seconds=MOVING_SECONDS), per_cell, notes)
+
+
+def _excerpts(systems: Iterable[str], maker: Versions, per_cell: int) -> tuple[Planned, ...]:
+    """Every version of ``per_cell`` excerpts of music per prompt."""
+    return _by_prompt(
+        systems, EXCERPTS, maker, per_cell, lambda name, number: (INSTRUMENTS[name], f"{name} {number}")
+    )
 
 
 def _by_prompt(

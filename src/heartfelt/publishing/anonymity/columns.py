@@ -18,6 +18,7 @@ def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
     required = {(each.name, column.name) for each in CONTRACTS for column in each.columns if column.required}
     steps: list[Step] = []
     tables: dict[str, pl.DataFrame] = {}
+    draft = _without_questionnaires(draft)
     for table, frame in draft.tables.items():
         gone = {
             name: "Left out as asked."
@@ -35,6 +36,16 @@ def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
         tables[table] = frame.drop(list(gone))
         steps += [Step("columns", table, name, about, frame.height, 1.0) for name, about in gone.items()]
     return distinct_names(draft.changed(*steps, **tables))
+
+
+def _without_questionnaires(draft: Draft) -> Draft:
+    """Without what raters answered between trials: a course of answers about oneself may say who somebody is."""
+    answers = draft.tables["questionnaires"]
+    if not answers.height:
+        return draft
+    about = "Answers to questionnaires between trials are left out: they are about the person, and not generalised."
+    step = Step("columns", "questionnaires", None, about, answers.height, 1.0)
+    return draft.changed(step, questionnaires=answers.clear())
 
 
 def _about_stimuli(frame: pl.DataFrame, name: str) -> bool:

@@ -19,6 +19,7 @@ PERSON_COLUMNS = (
     ("traces", "rater"),
     ("fields", "verified_by"),
     ("adjudications", "by"),
+    ("questionnaires", "rater"),
     ("ledger", "rater"),
 )
 """Every column that says who."""

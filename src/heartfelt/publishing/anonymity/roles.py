@@ -82,7 +82,8 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
     study, raters = draft.study, draft.tables["raters"]
     roles: dict[str, Role] = dict.fromkeys(raters.columns, "quasi-identifier")
     typed = {f"about_{each.id}" for each in study.demographics if each.type == "text"}
-    texts = {f"{where}_{name}" for where in ("before", "after") for name in text_questions(study, where)}
+    forms = [form for form in study.forms if form != "questions"]
+    texts = {f"{form.replace(':', '_')}_{name}" for form in forms for name in text_questions(study, form)}
     wishes = wish_columns(study, raters.columns)
     for name, dtype in raters.schema.items():
         if name == "rater":

@@ -164,6 +164,12 @@ def _agreement(about: str, each: Comparison) -> Markup:
             ["an answer is that of the majority of the others", own.with_the_others],
             ["Krippendorff's alpha (nominal)", own.alpha],
         ]
+    if each.concordance is not None:
+        lines += [
+            ["Kendall's W of the rankings", each.concordance.w],
+            ["mean rank correlation between two raters", each.concordance.correlation],
+            ["p of rankings at random", PValue(each.concordance.p_value)],
+        ]
     lines += [
         [f"ceiling: {CEILINGS[name]}", value] for name, value in each.ceilings.items() if name in CEILINGS
     ]
@@ -186,7 +192,7 @@ def _abx(about: str, each: Comparison, names: Names) -> Markup:
 def _reference(about: str, each: Comparison, names: Names) -> Markup:
     columns: Columns[AgainstReference] = {
         "system": lambda row: names[row.system],
-        "mean": lambda row: row.mean,
+        "mean (DMOS)": lambda row: row.mean,
         "less the top of the scale": lambda row: row.below_top,
     }
     return table_of(f"{about}: next to the reference, with 95% intervals", each.reference, columns)

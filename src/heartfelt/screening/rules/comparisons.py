@@ -22,7 +22,8 @@ variance 1 / n. Raters are taken as two kinds and flagged as in :mod:`heartfelt.
 panel's norm on the arcsine scale; only high shares. Guessing gives one quarter. Ten triads are needed.
 
 *MUSHRA*: the post-screening of ITU-R BS.1534-3. A listener is flagged who grades the hidden reference below 90 in more than
-15% of the items. A standard without a false-positive rate. Its limit on the mid-range anchor is applied in the analysis,
+15% of the items. A standard without a false-positive rate. Where one stimulus is judged next to the named reference (DCR), the
+hidden reference is missed two points or more below the top of the scale, and one miss is not enough. The standard's limit on the mid-range anchor is applied in the analysis,
 where that anchor is known.
 """
 
@@ -57,6 +58,8 @@ ROBUST = 1.4826
 MANY_RATERS = 500
 LEAST_SIDE_SPREAD = 0.3
 """Log odds by which careful raters may differ in their preference for a side, at least."""
+SHORT_SCALE = 10.0
+"""A scale this long or shorter is answered in points."""
 NOTHING = "no question compares stimuli in pairs or ranks"
 
 
@@ -117,6 +120,8 @@ def _side_bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     every = [each for each in compared(view) if _paired(view, each.question)]
     if not every:
         return "no question asks for a choice between two"
+    if view.study.sets is not None and view.study.sets.reference_first:
+        return "the reference always came first, so that a side is also a preference"
     every = [each for each in every if each.ordered]
     if not every:
         return "the order of presentation was not recorded"
@@ -371,7 +376,10 @@ def _listeners(view: RatingsView, question: str) -> Verdicts | None:
     if not hidden.height or bounds is None:
         return None
     low, high = bounds
-    below = low + (high - low) * LIMIT / 100.0
+    sets = view.study.sets
+    alone = sets is not None and sets.type == "reference"
+    # Next to the named reference one point of a short scale may be an honest doubt, and so may one trial.
+    below = high - 1.0 if alone and high - low <= SHORT_SCALE else low + (high - low) * LIMIT / 100.0
     counted = hidden.group_by("rater").agg(
         pl.len().alias("n"), (pl.col("value") < below).sum().alias("below")
     )
@@ -379,13 +387,14 @@ def _listeners(view: RatingsView, question: str) -> Verdicts | None:
     order = np.argsort(rater)
     n, missed = counted["n"].to_numpy()[order], counted["below"].to_numpy()[order]
     share = missed / n
-    flagged = share > MOST_ITEMS
+    flagged = (share > MOST_ITEMS) & (missed > 1 if alone else missed > 0)
+    limit = "the limit is" if alone else "ITU-R BS.1534 allows"
     return Verdicts(
         rater[order],
         n,
         lambda row: (
             f"Graded the hidden reference below {number(below)} in {int(missed[row])} of {int(n[row])} items of '{question}'"
-            f" (ITU-R BS.1534 allows {percent(MOST_ITEMS)})."
+            f" ({limit} {percent(MOST_ITEMS)})."
         ),
         value=share,
         threshold=MOST_ITEMS,

@@ -8,7 +8,9 @@ differencing model (Macmillan and Creelman 2005, eq. 9.10):
     share = Phi(d'/sqrt 2) Phi(d'/sqrt 6) + Phi(-d'/sqrt 2) Phi(-d'/sqrt 6)
 
 A large p-value does not show that nobody hears a difference. Equivalence does: the exact test that the share correct is below
-one half plus a margin.
+one half plus a margin. Raters who all guess are alike, which is why the exact test of guessing needs no more; but raters whose
+share lies at the margin on average may differ. Where they gave several answers, equivalence must therefore also be shown with raters
+as the sample: its p-value is the larger one of the exact test and of Student's t over raters.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats._bounds import check_confidence, clopper_pearson
-from heartfelt.stats.comparison.spread import ratio_over_raters
+from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.triples import Ids, Values, as_array, as_floats, code
+from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_array, as_floats, code
+from heartfelt.stats.two_way_jackknife import jackknife_variance
 
 GUESSING = 0.5
 _METHOD = "ABX"
@@ -41,7 +44,7 @@ class Abx:
     """Of the hypothesis that everyone guesses, by the exact binomial test."""
     margin: float
     equivalence_p_value: float | None
-    """Of the hypothesis that the share is one half plus ``margin`` or more."""
+    """Of the hypothesis that the share is one half plus ``margin`` or more, with raters as the sample."""
     raters: Mapping[Any, Estimate]
     """The share of each rater, with its exact interval."""
 
@@ -83,6 +86,9 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
         share = share.without_interval("one rater: the answers of one person are not a sample of people")
     elif several:
         share = ratio_over_raters(share, rights, per_rater, confidence, (0.0, 1.0)) or share
+    equivalence = 1.0 - binomial_upper(right + 1, trials, GUESSING + margin)
+    if several and raters.count > 1:
+        equivalence = max(equivalence, _below(GUESSING + margin, rights, per_rater))
     names = {} if alone else {name: number for number, name in enumerate(raters.names)}
     single = {
         name: _share(int(rights[number]), int(per_rater[number]), confidence)
@@ -93,9 +99,20 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
         _d_prime(share),
         binomial_upper(right, trials, GUESSING),
         margin,
-        1.0 - binomial_upper(right + 1, trials, GUESSING + margin),
+        equivalence,
         single,
     )
+
+
+def _below(limit: float, rights: Floats, answers: Ints) -> float:
+    """The p-value of a share of ``limit`` or more in the population of raters, by a jackknife; 0 where none differ."""
+    from scipy.special import stdtr
+
+    variance = jackknife_variance(without_each(rights, answers.astype(np.float64)))
+    share = rights.sum() / answers.sum()
+    if variance <= 0:
+        return 0.0 if share < limit else 1.0
+    return float(stdtr(rights.size - 1.0, (share - limit) / math.sqrt(variance)))
 
 
 def _share(right: int, trials: int, confidence: float) -> Estimate:

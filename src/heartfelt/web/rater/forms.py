@@ -26,6 +26,7 @@ def present(study: Study, language: str) -> dict[str, Any]:
         "set_type": None if study.sets is None else study.sets.type,
         "listening": design.listening,
         "replays": design.replays,
+        **({"restarts": True} if design.playback == "restart" else {}),
         "advance": design.auto_advance,
         "onePerPage": design.questions_per_page == "one",
         **({} if design.drafts_per_page is None else {"draftsPerPage": design.drafts_per_page}),

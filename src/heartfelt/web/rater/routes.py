@@ -104,7 +104,7 @@ class DemographicsRequest(RaterRequest):
 class QuestionnaireRequest(RaterRequest):
     """The rater's answers to a page of a questionnaire, by question, and all questions the page had."""
 
-    time: Literal["before", "after"]
+    time: Annotated[str, Field(pattern=r"^(before|after|between:[\w-]{1,100}@[0-9]{1,9})$")]
     questions: Annotated[list[Id], Field(max_length=MOST_ENTRIES)]
     answers: Values | None = None
 

@@ -19,6 +19,8 @@ export class Player {
     // Whether the clip must be heard once more, whatever the limit.
     this.wanted = () => false;
     this.traced = false;
+    // Whether every press plays from the beginning.
+    this.restarts = false;
     this.since = null;
     this.halted = true;
     this.frame = 0;
@@ -50,7 +52,7 @@ export class Player {
   }
 
   get midway() {
-    return this.audio.currentTime > 0 && !this.audio.ended;
+    return this.audio.currentTime > 0 && !this.audio.ended && !(this.restarts && this.audio.paused);
   }
 
   get playing() {
@@ -88,6 +90,7 @@ export class Player {
 
   async play() {
     if (this.button.disabled || !this.mayPlay) return;
+    if (this.restarts && this.audio.paused) this.audio.currentTime = 0;
     try {
       await this.audio.play();
     } catch (error) {

@@ -1,4 +1,4 @@
-// A page of a questionnaire before or after the stimuli: the same controls as in a trial, on a page that scrolls.
+// A page of a questionnaire before, between or after the trials: the same controls as in a trial, on a page that scrolls.
 import { find } from "./dom.js";
 import { Form } from "./form.js";
 import { Screen } from "./screens.js";
@@ -10,7 +10,7 @@ export class QuestionnaireScreen extends Screen {
     Object.assign(this, { step, page });
     this.stored = `heartfelt:page:${step.time}:${step.questions.join(" ")}`;
     const title = find("h1", this.node);
-    title.textContent = title.dataset[step.time];
+    title.textContent = title.dataset[step.time.split(":")[0]];
     const study = { ...page.study, grid: [], onePerPage: false };
     this.form = new Form(this.node, { ...step, machine: {} }, study, (...details) => this.#changed(...details));
     this.form.restore(this.#draft(), {});

@@ -15,7 +15,7 @@ const STEPS = { ArrowLeft: -0.1, ArrowDown: -0.1, ArrowRight: 0.1, ArrowUp: 0.1,
 
 export class SetPlayer {
   constructor(root, members, study, listeners, past = {}) {
-    Object.assign(this, { root, members, rule: study.listening, replays: study.replays, listeners });
+    Object.assign(this, { root, members, rule: study.listening, replays: study.replays, restarts: study.restarts ?? false, listeners });
     this.button = does("play", root);
     this.plays = past.plays ?? 0;
     this.firstPlay = past.first_play ?? null;
@@ -38,6 +38,7 @@ export class SetPlayer {
     does("restart", root).addEventListener("click", () => this.restart());
     does("loop", root).addEventListener("click", () => this.#loop());
     does("loop", root).hidden = study.replays !== null;
+    does("restart", root).hidden = this.restarts;
     for (const end of ["from", "to"]) this.#edge(end);
   }
 
@@ -97,7 +98,7 @@ export class SetPlayer {
   }
 
   get mayPlay() {
-    return this.place > 0 || this.#mayBegin;
+    return (this.place > 0 && !this.restarts) || this.#mayBegin;
   }
 
   get #within() {
@@ -124,9 +125,10 @@ export class SetPlayer {
     else this.play();
   }
 
-  // Changes to a member, at the place in the clip where the set is, and plays.
+  // Changes to a member, at the place in the clip where the set is, or at the beginning where the study says so, and plays.
   choose(place) {
-    if (!this.mixer) return;
+    if (!this.mixer || (this.restarts && !this.#mayBegin)) return;
+    if (this.restarts) this.stop();
     const now = this.mixer.context.currentTime;
     this.mixer.select(place);
     this.#note(now);
@@ -139,7 +141,7 @@ export class SetPlayer {
     if (!this.mixer || !this.mayPlay || this.playing) return;
     const { context } = this.mixer;
     if (context.state !== "running") await context.resume().catch(() => {});
-    if (context.state === "running" && !this.playing && !this.closed) this.#start(this.place);
+    if (context.state === "running" && !this.playing && !this.closed) this.#start(this.restarts ? this.#within.from : this.place);
   }
 
   #start(place) {
@@ -275,7 +277,7 @@ export class SetPlayer {
     const { root, button, mixer } = this;
     const place = mixer?.run ? mixer.run.position() : this.place;
     const most = mixer?.seconds || 1;
-    const state = this.playing ? "pause" : this.plays && this.place === this.#within.from ? "replay" : "play";
+    const state = this.playing ? "pause" : this.plays && (this.restarts || this.place === this.#within.from) ? "replay" : "play";
     if (button.dataset.state !== state) {
       button.dataset.state = state;
       button.setAttribute("aria-label", button.dataset[state]);
@@ -317,7 +319,7 @@ export class SetPlayer {
   #words() {
     if (!this.mixer) return words("loading");
     if (!this.unlocked) return words(`set_${this.rule}`, { members: this.missing.join(", ") });
-    if (this.replays === null || this.playing || this.place > 0) return "";
+    if (this.replays === null || this.playing || (this.place > 0 && !this.restarts)) return "";
     return this.#left > 0 ? words("plays_left", { count: this.#left }) : words("no_more_plays");
   }
 }

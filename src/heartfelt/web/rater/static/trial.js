@@ -136,6 +136,7 @@ export class Trial {
     const { study } = this;
     this.part("player").hidden = false;
     this.player = new Player(this.part("player"), study.listening, study.replays, this.#listeners(), this.draft.heard);
+    this.player.restarts = study.restarts ?? false;
     const tracing = { anew: () => (this.log.away = 0), finished: (course) => this.#traced(course) };
     if (this.form.courses.length) this.tracing = new Tracing(this.form, this.player, tracing);
   }
