@@ -11,6 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
+from heartfelt.study.arms import check_arms
 from heartfelt.study.answer import NONE, Coded, Scale
 from heartfelt.study.conditions import check_conditions
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
@@ -31,9 +32,10 @@ from heartfelt.study.model import (
 )
 from heartfelt.study.pages import check_layout
 from heartfelt.study.scale import AnyScale
+from heartfelt.study.screeners import Screener, check_codes
 from heartfelt.study.sets import Sets
 
-_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "after")
+_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "after", "screeners")
 _FORMS = ("before", "questions", "after")
 
 
@@ -121,6 +123,9 @@ class Study(Part):
         list[Question], Field(description="a questionnaire before the stimuli, such as one on personality")
     ] = []
     after: Annotated[list[Question], Field(description="a questionnaire after the stimuli")] = []
+    screeners: Annotated[
+        list[Screener], Field(description="who is screened out by their answers or failed probes")
+    ] = []
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
     recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
@@ -151,6 +156,8 @@ class Study(Part):
         self.design.check(self, ("design",))
         check_layout(self)
         check_conditions(self)
+        check_arms(self)
+        check_codes(self)
         if self.sets is not None:
             self.sets.check(self, ("sets",))
         if self.adjudication is not None:
@@ -159,7 +166,7 @@ class Study(Part):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[])
+        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[], screeners=[])
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""

@@ -123,6 +123,17 @@ def exclusions(connection: Connection) -> dict[int, str]:
     return out
 
 
+def arms(connection: Connection) -> dict[int, str]:
+    """The arm of every rater who is in one."""
+    return {row.rater: row.arm for row in connection.exec_driver_sql("SELECT rater, arm FROM arms")}
+
+
+def screen_outs(connection: Connection) -> dict[int, str]:
+    """Raters whom a screener of the study screened out, with the screener."""
+    rows = connection.exec_driver_sql("SELECT rater, screener FROM screen_outs")
+    return {row.rater: row.screener for row in rows}
+
+
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -139,13 +150,15 @@ def ratings(connection: Connection, quota: int | None) -> pl.DataFrame:
         "FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater"
         " JOIN versions v ON v.version = a.study_version ORDER BY a.at, a.trial",
     )
-    excluded = pl.col("rater_number").is_in(list(exclusions(connection)))
-    frame = frame.with_columns(excluded=excluded).drop("rater_number")
+    number = pl.col("rater_number")
+    out = [*exclusions(connection), *screen_outs(connection)]
+    arm = number.replace_strict(arms(connection), default="", return_dtype=pl.String)
+    frame = frame.with_columns(excluded=number.is_in(out), arm=arm)
     counts = candidate = (pl.col("kind") == "rating") & ~pl.col("excluded")
     if quota is not None:
         order = pl.struct(~candidate, "late", "at", "trial")
-        counts = candidate & (order.rank("ordinal").over("stimulus", "question") <= quota)
-    return frame.with_columns(counts=counts)
+        counts = candidate & (order.rank("ordinal").over("stimulus", "question", "arm") <= quota)
+    return frame.with_columns(counts=counts).drop("rater_number", "arm")
 
 
 _RATERS = (
@@ -166,6 +179,8 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
     )
     people = result.mappings().all()
     excluded, questioned = exclusions(connection), _questioned(connection)
+    by_design = {"arm": arms(connection), "screener": screen_outs(connection)}
+    by_design = {name: column for name, column in by_design.items() if column}
     rows: list[dict[str, Any]] = []
     for row in map(dict, people):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
@@ -175,8 +190,9 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
         about |= questioned.get(number, {})
         exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
-        rows.append(row | here._asdict() | about | exclusion)
-    known = columns_of(_RATERS)
+        assigned = {name: column.get(number) for name, column in by_design.items()}
+        rows.append(row | here._asdict() | about | exclusion | assigned)
+    known = columns_of(_RATERS) | dict.fromkeys(by_design, pl.String)
     extra = list(dict.fromkeys(key for row in rows for key in row if key not in known))
     frame = pl.DataFrame(rows, schema={**known, **dict.fromkeys(extra, pl.String)})
     about_columns = [frame[name] for name in extra]
@@ -184,7 +200,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress]) -> pl.DataF
         number = column.cast(pl.Float64, strict=False)
         if number.null_count() == column.null_count():
             about_columns[place] = number
-    return typed(frame, _RATERS).with_columns(about_columns)
+    return typed(frame, _RATERS).with_columns(*(frame[name] for name in by_design), *about_columns)
 
 
 def _questioned(connection: Connection) -> dict[int, dict[str, str]]:
@@ -261,13 +277,14 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
 _LEASE_DEFAULTS: Mapping[str, Any] = {"kind": "rating", "probe": None, "repeat": 0}
 _PARTICIPANTS = (
     "participant text, recruiter text, rater text, session text, assignment text, recruiter_study text, ended text,"
-    "trials integer, arrived moment, last_seen moment"
+    "screener text, arm text, trials integer, arrived moment, last_seen moment"
 )
 
 
 def participants(connection: Connection) -> pl.DataFrame:
     """The recruiter's ids of raters, with how far each came and whether they were excluded."""
     excluded, progress = exclusions(connection), progress_in(connection)
+    assigned, screened = arms(connection), screen_outs(connection)
     rows = []
     for row in connection.exec_driver_sql(
         "SELECT p.rater AS number, r.rater, p.at, p.recruiter, p.participant, p.facts FROM participants p"
@@ -284,6 +301,8 @@ def participants(connection: Connection) -> pl.DataFrame:
                 "assignment": facts.get("assignment"),
                 "recruiter_study": facts.get("study") or facts.get("hit"),
                 "ended": here.state,
+                "screener": screened.get(row.number),
+                "arm": assigned.get(row.number),
                 "trials": here.trials,
                 "arrived": row.at,
                 "last_seen": here.last_seen,

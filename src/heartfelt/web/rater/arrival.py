@@ -106,8 +106,9 @@ async def _is_known(request: Request) -> bool:
 async def _enter(
     request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]
 ) -> Response:
+    arm = request.query_params.get("arm") if state_of(request).options.preview else None
     arrival = Arrive(
-        recruiter, person, facts, request_language(request), device_of(request), earlier_raters(request)
+        recruiter, person, facts, request_language(request), device_of(request), earlier_raters(request), arm
     )
     try:
         arrived = await state_of(request).collection.ask(arrival)
