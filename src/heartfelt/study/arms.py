@@ -99,7 +99,9 @@ def _check_arm(study: Study, arm: Arm, place: Place) -> None:
                 )
     grid = study.design.affect_grid or ()
     if len([name for name in grid if arm.asks(name)]) == 1:
-        raise ReferenceProblem((*place, "questions"), "one half of the affect_grid is missing. Ask both, or neither")
+        raise ReferenceProblem(
+            (*place, "questions"), "one half of the affect_grid is missing. Ask both, or neither"
+        )
     if study.design.adaptive and study.sets is not None and not arm.asks(study.asked[0].id):
         raise ReferenceProblem(
             (*place, "questions"),
@@ -121,15 +123,17 @@ def _check_strata(study: Study) -> None:
     facts = {fact.id: fact for fact in study.demographics}
     questions = {question.id: question for question in study.asked_in("before")}
     for name in study.design.strata:
-        check_name(place, name, [*facts, *questions], "nothing asked about raters is called", "Facts about raters")
+        check_name(
+            place, name, [*facts, *questions], "nothing asked about raters is called", "Facts about raters"
+        )
         few = facts[name].type == "choice" if name in facts else _has_levels(study, questions[name])
         if not few:
             raise ReferenceProblem(
-                place, f"'{name}' is not answered by choosing one of a few. Ask for a group, such as under 30 or over"
+                place,
+                f"'{name}' is not answered by choosing one of a few. Ask for a group, such as under 30 or over",
             )
 
 
 def _has_levels(study: Study, question: Question) -> bool:
     scale = study.scales[question.scale]
     return bool(scale.codes()) or (scale.bounds() is not None and scale.whole)
-

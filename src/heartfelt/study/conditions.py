@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
@@ -69,6 +69,13 @@ def fact_scale(fact: Demographic) -> Scale:
     if fact.type == "choice" and len(fact.choices) > 1:
         return Categories(type="categories", categories=list(fact.choices))
     return Tags(type="tags", separator=",") if fact.type == "languages" else FreeText(type="text")
+
+
+def read_fact(fact: Demographic, answer: Any) -> Coded:
+    """An answer about the rater as conditions test it."""
+    if isinstance(answer, float):
+        return answer, None
+    return fact_scale(fact).read(answer)
 
 
 def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:

@@ -82,7 +82,9 @@ class Screener(Part):
         ]
         if all(outcomes) or not any(outcomes):
             who = "everybody: every answer fulfils" if all(outcomes) else "nobody: no answer fulfils"
-            raise ReferenceProblem((*place, "when"), f"'{self.id}' screens out {who} its conditions. Change one")
+            raise ReferenceProblem(
+                (*place, "when"), f"'{self.id}' screens out {who} its conditions. Change one"
+            )
 
     def _check_probes(self, study: Study, place: Place) -> None:
         probes = {
@@ -92,9 +94,13 @@ class Screener(Part):
             check_name(place, name, probes, "no attention probe or headphone check is called", "Probes")
             probe = probes[name]
             if isinstance(probe, HeadphoneProbe) and (len(self.probe) > 1 or self.failures > 1):
-                raise ReferenceProblem(place, f"the headphone check '{name}' is taken once. Give it a screener alone")
+                raise ReferenceProblem(
+                    place, f"the headphone check '{name}' is taken once. Give it a screener alone"
+                )
             if isinstance(probe, HeadphoneProbe) and not probe.blocks:
-                raise ReferenceProblem(place, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it")
+                raise ReferenceProblem(
+                    place, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it"
+                )
 
     def holds_for(self, study: Study, answers: Mapping[Source, Coded | None]) -> bool:
         """Whether all conditions hold for a rater's answers."""
@@ -128,9 +134,9 @@ def screened_by(
 ) -> Screener | None:
     """The first screener whose conditions hold; one is judged once all it tests is ``settled``, answered or not."""
     for screener in study.screeners:
-        if screener.when and all(settled(condition.about[1]) for condition in screener.when):
-            if screener.holds_for(study, answers):
-                return screener
+        judged = screener.when and all(settled(condition.about[1]) for condition in screener.when)
+        if judged and screener.holds_for(study, answers):
+            return screener
     return None
 
 

@@ -11,8 +11,8 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
-from heartfelt.study.arms import check_arms
 from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.arms import check_arms
 from heartfelt.study.conditions import check_conditions
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
 from heartfelt.study.model import (
@@ -35,7 +35,17 @@ from heartfelt.study.scale import AnyScale
 from heartfelt.study.screeners import Screener, check_codes
 from heartfelt.study.sets import Sets
 
-_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "after", "screeners")
+_LISTS = (
+    "systems",
+    "intents",
+    "prompts",
+    "questions",
+    "probes",
+    "demographics",
+    "before",
+    "after",
+    "screeners",
+)
 _FORMS = ("before", "questions", "after")
 
 

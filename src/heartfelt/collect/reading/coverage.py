@@ -68,8 +68,8 @@ class Coverage:
     raters_complete: int
     raters_excluded: int
     forecast: Forecast
-    per_rater: int
-    """Ordinary trials one rater can get at most."""
+    largest_arm: int
+    """Stimuli, sets or items of the arm with the most; of the study if it has no arms."""
     arms: tuple[ArmCoverage, ...] = ()
     screened_out: Mapping[str, int] = field(default_factory=dict)
     """Raters whom each screener of the study screened out."""
@@ -87,9 +87,7 @@ def measure_coverage(
     layout, raters = material.layout, summary.raters
     arms = layout.arms or {"": layout}
     valid, leases = (
-        np.concatenate(
-            [_of_units(summary.counts[name][which], arm) for name, arm in arms.items()]
-        )
+        np.concatenate([_of_units(summary.counts[name][which], arm) for name, arm in arms.items()])
         for which in (0, 1)
     )
     complete = valid if layout.adaptive else np.minimum(valid, layout.quota)
@@ -117,7 +115,7 @@ def measure_coverage(
         raters_complete=sum(rater.ended == "complete" and not rater.excluded for rater in raters),
         raters_excluded=sum(rater.excluded for rater in raters),
         forecast=_forecast(connection, wanted - int(complete.sum()), now),
-        per_rater=layout.most,
+        largest_arm=max(len(arm.units) for arm in arms.values()),
         arms=tuple(_arm(arm, layout, summary) for arm in material.study.design.arms),
         screened_out={
             screener.id: sum(rater.screener == screener.id for rater in raters)

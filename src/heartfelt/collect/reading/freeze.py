@@ -179,9 +179,7 @@ def _without_screeners(people: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, st
     return people.drop("screener"), dict(screened)
 
 
-def _people_left_out(
-    people: pl.DataFrame, screened: Mapping[str, str]
-) -> list[dict[str, str | None]]:
+def _people_left_out(people: pl.DataFrame, screened: Mapping[str, str]) -> list[dict[str, str | None]]:
     excluded = people.filter("excluded").select("rater", pl.format("left out by a researcher: {}", "reason"))
     ended = people.filter(pl.col("state").is_in(list(_ENDS))).select("rater", pl.col("state").replace(_ENDS))
     reasons = {rater: f"screened out by '{screener}'" for rater, screener in screened.items()}

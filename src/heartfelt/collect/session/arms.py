@@ -80,9 +80,7 @@ def _record(work: Transaction, rater: Rater, name: str) -> None:
 def _stratum(study: Study, rater: Rater) -> tuple[Coded | None, ...]:
     """The rater's answers to the questions of ``strata``."""
     facts = rater.facts
-    return tuple(
-        facts.get(("about", name), facts.get(("before", name))) for name in study.design.strata
-    )
+    return tuple(facts.get(("about", name), facts.get(("before", name))) for name in study.design.strata)
 
 
 # --- what an arm shows ------------------------------------------------------------------------------------------------

@@ -16,8 +16,7 @@ from heartfelt.collect.session.screeners import due_screener, screen_out
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
 from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
-from heartfelt.study.answer import Coded
-from heartfelt.study.conditions import fact_scale
+from heartfelt.study.conditions import read_fact
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import HeadphoneProbe
 from heartfelt.study.screeners import probe_screener
@@ -164,20 +163,15 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
     numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
     too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
     facts = (
-        {} if too_low else {fact.id: _coded(fact, answers[fact.id]) for fact in asked if fact.id in answers}
+        {}
+        if too_low
+        else {fact.id: read_fact(fact, answers[fact.id]) for fact in asked if fact.id in answers}
     )
     words = json.dumps({"time": "about", "questions": [], "answers": facts}) if facts else None
     work.record("told", rater.number, number=float(not too_low), words=words)
     screened = too_low or due_screener(work.study, rater) is not None
     work.insert_about(rater, "demographics", answers=plain_json(answers), kept=not screened)
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
-
-
-def _coded(fact: Demographic, answer: Any) -> Coded:
-    """A demographic answer as conditions test it."""
-    if isinstance(answer, float):
-        return answer, None
-    return fact_scale(fact).read(answer)
 
 
 def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> dict[str, Any]:
