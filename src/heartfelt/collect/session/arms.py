@@ -27,8 +27,14 @@ AWAY_SECONDS = 1800.0
 
 def at_work(work: Transaction, rater: Rater) -> bool:
     """Whether a rater has begun and was there a moment ago."""
-    patience = max(AWAY_SECONDS, work.state.layout.lease)
-    return rater.ended is None and rater.engaged and work.now - rater.last < patience
+    return rater.engaged and _is_there(work, rater)
+
+
+def _is_there(work: Transaction, rater: Rater) -> bool:
+    """Whether a rater was there a moment ago; one who only opened the link is soon given up, as a lease is."""
+    lease = work.state.layout.lease
+    patience = max(AWAY_SECONDS, lease) if rater.engaged else lease
+    return rater.ended is None and work.now - rater.last < patience
 
 
 def assign_arm(work: Transaction, rater: Rater) -> None:
@@ -40,7 +46,7 @@ def assign_arm(work: Transaction, rater: Rater) -> None:
     in_stratum: Counter[str] = Counter()
     here = _stratum(work.study, rater)
     for other in work.state.raters.values():
-        if other.arm in arms and other.counts and (other.ended == "complete" or at_work(work, other)):
+        if other.arm in arms and other.counts and (other.ended == "complete" or _is_there(work, other)):
             in_all[other.arm] += 1
             in_stratum[other.arm] += _stratum(work.study, other) == here
     wanting = [name for name, demand in arms.items() if demand.open]
