@@ -41,7 +41,7 @@ from tests.collect.test_processes import start, told
 Make = Callable[..., Path]
 Open = Callable[..., Collection]
 NAMES = ("calm", "plain", "tense")
-ARMS = [
+ARMS: list[dict[str, Any]] = [
     {"id": "calm", "instructions": "Listen calmly."},
     {"id": "plain"},
     {"id": "tense", "instructions": {"en": "Listen tensely.", "de": "Hör angespannt zu."}},
@@ -156,11 +156,11 @@ def test_people_in_arms_are_balanced_though_some_leave(make_study: Make, clock: 
     balanced(again, clock)
     coverage = again.coverage()
     assert {arm.arm: (arm.raters, arm.complete, arm.ratings) for arm in coverage.arms} == counts[0]
-    assert coverage.counts["complete"].max() <= 60
+    sizes: list[int] = coverage.counts["complete"].to_list()
+    assert max(sizes) <= 60
     assert not coverage.extra
-    sizes = coverage.counts["complete"]
     by_arm = [sizes[start : start + 10] for start in (0, 10, 20)]
-    assert all(part.max() - part.min() <= 1 for part in by_arm), "items are balanced within each arm"
+    assert all(max(part) - min(part) <= 1 for part in by_arm), "items are balanced within each arm"
     again.close()
 
 
@@ -231,13 +231,12 @@ def test_the_place_of_somebody_who_goes_returns(make_study: Make, collect: Open,
         person.begin()
     first = arms()
     assert sorted(first.values()) == sorted(NAMES)
-    for number, go in enumerate(
-        (
-            lambda name: collection.do(Leave(name)),
-            lambda name: collection.do(Exclude(name, "test")),
-            lambda name: collection.erase(rater=name),
-        )
-    ):
+    ways: list[Callable[[str], object]] = [
+        lambda name: collection.do(Leave(name)),
+        lambda name: collection.do(Exclude(name, "test")),
+        lambda name: collection.erase(rater=name),
+    ]
+    for number, go in enumerate(ways):
         gone = people[number].id
         go(gone)
         people[number] = new = Person(collection)
@@ -313,16 +312,19 @@ def test_an_arm_with_raters_stays_what_it_is(make_study: Make, collect: Open, tm
         (folder / "study.yaml").write_bytes((written / "study.yaml").read_bytes())
         return folder
 
-    for number, (change, says) in enumerate(
-        (
-            ([], "arms"),
-            ([{"id": "a", "instructions": "other"}, {"id": "b"}], "instructions"),
-            ([{"id": "a", "instructions": "A"}, {"id": "c"}], "removed"),
-        )
-    ):
+    changes: list[tuple[list[dict[str, Any]], str]] = [
+        ([], "arms"),
+        ([{"id": "a", "instructions": "other"}, {"id": "b"}], "instructions"),
+        ([{"id": "a", "instructions": "A"}, {"id": "c"}], "removed"),
+    ]
+    for number, (change, says) in enumerate(changes):
         with pytest.raises(StudyError, match=says):
             collect(edited(number, change))
-    more = [{"id": "a", "instructions": {"en": "A", "de": "Ä"}, "weight": 2}, {"id": "b"}, {"id": "c"}]
+    more: list[dict[str, Any]] = [
+        {"id": "a", "instructions": {"en": "A", "de": "Ä"}, "weight": 2},
+        {"id": "b"},
+        {"id": "c"},
+    ]
     again = collect(edited(9, more))
     assert [arm.arm for arm in again.coverage().arms] == ["a", "b", "c"]
 
@@ -378,7 +380,7 @@ def test_two_processes_agree_and_one_is_killed(make_study: Make) -> None:
         stored = {str(trial) for trial in collection.ratings()["trial"]}
         assert acknowledged.keys() <= stored, "no acknowledged rating is lost"
         coverage = collection.coverage()
-        assert coverage.counts["complete"].max() <= 14
+        assert max(coverage.counts["complete"].to_list()) <= 14
         assert (coverage.extra, coverage.leased) == (0, 0)
         for _ in range(20):
             Person(collection).finish()
@@ -392,6 +394,6 @@ def test_two_processes_agree_and_one_is_killed(make_study: Make) -> None:
 def test_a_preview_chooses_the_arm(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(4, design={"ratings_per_item": 9, "arms": ARMS}))
     for _ in range(3):
-        assert Person(collection, arm="tense").step == ShowInstructions(ARMS[2]["instructions"])  # type: ignore[arg-type]
+        assert Person(collection, arm="tense").step == ShowInstructions(ARMS[2]["instructions"])
     with pytest.raises(InputError, match="no arm 'calmer'"):
         Person(collection, arm="calmer")

@@ -7,48 +7,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heartfelt.collect.assign.model import Layout
-from heartfelt.errors import require
-from heartfelt.study import Study
-from heartfelt.study.arms import Arm
-from heartfelt.tables import need_columns
+from heartfelt.formats.arms import arm_stimuli
+from heartfelt.formats.manifest import OpenStudy
+from heartfelt.study.arms import questions_in
 
 if TYPE_CHECKING:
     from heartfelt.collect.material import Unit
 
-Rows = Mapping[str, Mapping[str, object]]
-"""Rows of the manifest by stimulus."""
 
-
-def arm_layouts(study: Study, layout: Layout, units: Mapping[int, Unit], rows: Rows) -> dict[str, Layout]:
-    """The part of a layout that each arm shows; an arm that would show nothing is refused."""
-    columns = set(next(iter(rows.values()), ()))
-    out: dict[str, Layout] = {}
-    for arm in study.design.arms:
-        where = f"study.yaml, design.arms, {arm.id}"
-        need_columns(columns, list(arm.stimuli), f"{where}: the manifest")
-        for name in arm.sets:
-            require(
-                any(unit.stimulus == name for unit in units.values()),
-                f"{where}: there is no set '{name}'.",
-                "Name sets of the study; 'heartfelt check' counts them.",
-            )
-        shown = [number for number in layout.units if _shows(arm, units[number], rows)]
-        require(
-            bool(shown) or not layout.units,
-            f"{where}: no stimulus or set of the study fits, so its raters would have nothing to rate.",
-            "Change its 'stimuli', 'sets' or 'questions'.",
+def arm_layouts(opened: OpenStudy, layout: Layout, units: Mapping[int, Unit]) -> dict[str, Layout]:
+    """The part of a layout that each arm shows; empty for a study without arms."""
+    return {
+        arm: _part(
+            layout,
+            [
+                number
+                for number in layout.units
+                if units[number].stimulus in shown
+                and questions_in(opened.study, arm, units[number].questions)
+            ],
         )
-        out[arm.id] = _part(layout, shown)
-    return out
-
-
-def _shows(arm: Arm, unit: Unit, rows: Rows) -> bool:
-    if not any(arm.asks(question) for question in unit.questions):
-        return False
-    if arm.sets and unit.stimulus not in arm.sets:
-        return False
-    judged = [member.stimulus for member in unit.members if member.role == "member"]
-    return all(arm.shows(rows[stimulus]) for stimulus in judged or unit.stimuli)
+        for arm, shown in arm_stimuli(opened).items()
+    }
 
 
 def _part(layout: Layout, units: Collection[int]) -> Layout:

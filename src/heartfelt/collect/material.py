@@ -206,7 +206,7 @@ def make_material(
     if sets:
         layout = replace(layout, contestants=_contestants(units, rows))
     if study.design.arms:
-        layout = replace(layout, arms=arm_layouts(study, layout, units, rows))
+        layout = replace(layout, arms=arm_layouts(opened, layout, units))
     return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
 
 

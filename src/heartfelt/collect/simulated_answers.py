@@ -49,7 +49,7 @@ def _usual(fact: Demographic) -> Any:
 
 def _drawn(fact: Demographic, rng: np.random.Generator) -> Any:
     if fact.type == "number":
-        return float(max(rng.integers(*_AGES), fact.at_least or 0.0))
+        return max(float(rng.integers(*_AGES)), fact.at_least or 0.0)
     return str(rng.choice(fact.choices)) if fact.choices else "simulated"
 
 
