@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm
+from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm, within_arms
 from heartfelt.screening.rule import Judge, Reasons, Rule, RuleOptions, Verdicts, evidence_of
 from heartfelt.screening.rules.informativeness import no_information
 from heartfelt.screening.rules.repetition import straight_lines
@@ -197,7 +197,8 @@ def _response_time(view: RatingsView, options: RuleOptions) -> list[Verdicts] | 
         )
     if view.seconds is None:
         return "no response times were recorded"
-    return compare_with_norm([_time_measure(view, *net_seconds(view, way))], "low", options.alpha)
+    measures = within_arms(_time_measure(view, *net_seconds(view, way)), view)
+    return compare_with_norm(measures, "low", options.alpha)
 
 
 def net_seconds(view: RatingsView, way: str = "auto") -> tuple[Floats, bool]:
