@@ -25,7 +25,10 @@ ALWAYS = ["s3", "s7"]
 def per_rater(collection: Collection) -> dict[str, list[str]]:
     """The stimuli of every rater in the order rated."""
     rows = collection.ratings().filter(pl.col("kind") == "rating").sort("position")
-    return {str(key[0]): part["stimulus"].to_list() for key, part in rows.partition_by("rater", as_dict=True).items()}
+    return {
+        str(key[0]): part["stimulus"].to_list()
+        for key, part in rows.partition_by("rater", as_dict=True).items()
+    }
 
 
 def until_full(collection: Collection) -> list[str]:

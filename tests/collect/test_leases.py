@@ -260,9 +260,11 @@ def test_replaying_the_journal_gives_the_same_state() -> None:
     assert (two.complete, two.next_trial, two.last_number) == (3, 10, 2)
     assert each.raters[1].listened_until == two.raters[1].listened_until == 7.5
     assert each.raters[1].impossible == two.raters[1].impossible == 3
-    assert each.errors is not None
-    assert two.errors is not None
-    assert [each.errors.of(unit) for unit in (1, 2, 3)] == [two.errors.of(unit) for unit in (1, 2, 3)]
+    assert each.demands[0].errors is not None
+    assert two.demands[0].errors is not None
+    assert [each.demands[0].errors.of(unit) for unit in (1, 2, 3)] == [
+        two.demands[0].errors.of(unit) for unit in (1, 2, 3)
+    ]
 
 
 def test_somebody_resumed_begins_a_new_session() -> None:

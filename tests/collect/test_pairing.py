@@ -75,8 +75,8 @@ def test_everybody_is_compared_first_and_the_sure_ones_less(
     assert len(met(order[:8])) == SYSTEMS, "the first comparisons reach everybody"
     state = collection._store.state
     assert state is not None
-    assert state.pairs is not None
-    strengths = state.pairs._pairing.strengths
+    assert state.demands[0].pairs is not None
+    strengths = state.demands[0].pairs._pairing.strengths
     assert np.corrcoef(strengths, -np.arange(SYSTEMS))[0, 1] > 0.9, "all were answered by the number"
     far = sum(abs(int(a[1]) - int(b[1])) >= 6 for a, b in (name.split("|") for name in order[20:]))
     assert far <= 4, "what is certain is not asked again"
@@ -89,11 +89,12 @@ def test_a_restart_knows_the_same(make_study: Make, opened: Open) -> None:
     compare(collection, 3, "rank")
     raters = collection.raters()["rater"].to_list()
     collection.do(Exclude(raters[0], "test"))
-    before = collection._store.state
-    assert before is not None
+    earlier = collection._store.state
+    assert earlier is not None
     collection.close()
-    after = opened(folder)._store.state
-    assert after is not None
+    later = opened(folder)._store.state
+    assert later is not None
+    before, after = earlier.demands[0], later.demands[0]
     assert before.pairs is not None
     assert after.pairs is not None
     assert np.allclose(before.pairs._pairing.won, after.pairs._pairing.won)

@@ -18,6 +18,7 @@ from heartfelt import __version__
 from heartfelt.analysis.adjudicated import adjudicated_items
 from heartfelt.analysis.agreement import agreement, breakdown, intent_confusion
 from heartfelt.analysis.answers_used import AnswersUsed, answers_used
+from heartfelt.analysis.arms import compared_arms
 from heartfelt.analysis.attributes import field_agreement, field_answers
 from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
@@ -81,7 +82,8 @@ class AnalyzeOptions:
 
     ``policy`` decides which raters are kept; the usual one flags and keeps everybody. ``resamples`` is for the intervals that
     draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with; ``loudness`` is measured
-    from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared.
+    from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared; the
+    arms of a study that has some if left out.
     ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``smallest_effect`` is the smallest
     difference between two systems that would matter, in points; the study's own is used where none is given. ``future_raters``
     says whom intervals of reliability and agreement are for: raters like these (``alike``), or some of whom are ``careless``.
@@ -133,7 +135,8 @@ def analyze(
             progress(f"analysing: {STEPS[place]}", place, len(STEPS))
 
     planned = None if options.preregistration is None else read_preregistration(options.preregistration)
-    grouping = None if options.by is None else rater_grouping(snapshot, options.by)
+    column = options.by or compared_arms(snapshot)
+    grouping = None if column is None else rater_grouping(snapshot, column)
     covariates, notes = covariate_columns(snapshot, options.covariates, progress)
     step(0)
     panel, default = _screened(snapshot, options, failures)

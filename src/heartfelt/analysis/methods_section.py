@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from heartfelt.analysis import category_text
+from heartfelt.analysis.arms import arms_text
 from heartfelt.analysis.methods_text import (
     collected,
     comparison_methods,
@@ -100,7 +101,10 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
         ("Participants and ratings", collected(summary, study)),
         ("Stimuli", stimuli_text(snapshot, summary)),
         ("Measures", " ".join(measures(study))),
-        ("Procedure", " ".join(procedure(study, collected_here=collected_here(snapshot)))),
+        (
+            "Procedure",
+            " ".join([*procedure(study, collected_here=collected_here(snapshot)), *arms_text(snapshot)]),
+        ),
         ("Verification of drafts", verified(summary)),
         ("Screening", screened(summary)),
         ("Labels", labels_text(analysis)),

@@ -8,6 +8,7 @@ import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import typer
@@ -85,6 +86,7 @@ def preview(
     browser: Browser = False,
 ) -> None:
     """Try a study as a rater, on this machine; nothing is stored in the study."""
+    from heartfelt.study import load_study
     from heartfelt.web.serve import preview as serve_preview
 
     try:
@@ -92,6 +94,8 @@ def preview(
             with progress_bar(f"opening {folder}") as report:
                 address = stack.enter_context(serve_preview(folder, port, report))
             out.print(f"[bold]{folder}[/bold] can be previewed at {address}/", soft_wrap=True)
+            for arm in load_study(folder).design.arms:
+                out.print(f"  arm {arm.id}: {address}/?{urlencode({'arm': arm.id})}", soft_wrap=True)
             say("  Every visit to this address starts again. Nothing is stored. Stop with Ctrl-C.")
             if browser:
                 webbrowser.open(f"{address}/")

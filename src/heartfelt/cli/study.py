@@ -71,6 +71,7 @@ def check(
     if opened.sets is not None and (unused := opened.sets.left_out):
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
+    say(*(f"  {line}" for line in _arms(opened)))
     conditions, never = _conditional(opened)
     say(*(f"  {line}" for line in conditions))
     say(*(f"  warning: {line}" for line in (*problems, *_off_scale(opened), *never, *_planted(opened))))
@@ -81,6 +82,27 @@ def check(
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
+
+
+def _arms(opened: OpenStudy) -> Iterator[str]:
+    """What each arm shows, and who is screened out by what."""
+    from heartfelt.formats.arms import arm_stimuli
+    from heartfelt.wording import plural
+
+    study = opened.study
+    shown = arm_stimuli(opened)
+    for arm in study.design.arms:
+        names = ("stimulus", "stimuli") if opened.sets is None else ("set", "sets")
+        what = plural(len(shown[arm.id]), *names)
+        asked = sum(arm.asks(question.id) for question in study.asked)
+        read = "own instructions" if arm.instructions is not None else "the study's instructions"
+        yield f"Arm '{arm.id}' (weight {arm.weight:g}): {what}, {plural(asked, 'question')}, {read}."
+    if study.design.arms:
+        wanted = plural(study.design.ratings_per_item, "rating")
+        within = f", balanced within {', '.join(study.design.strata)}" if study.design.strata else ""
+        yield f"Every arm wants {wanted} of each of its items{within}."
+    if study.screeners:
+        yield f"Screened out by their answers: {', '.join(screener.id for screener in study.screeners)}."
 
 
 def _to_make(folder: Path) -> tuple[int, list[str]]:

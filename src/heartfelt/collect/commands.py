@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from heartfelt.errors import InputError
+from heartfelt.study.model import Text
 
 R = TypeVar("R", covariant=True)
 Recruiter: TypeAlias = Literal["open", "link", "prolific", "mturk", "simulated"]
@@ -106,6 +107,9 @@ class AskHeadphones:
 class ShowInstructions:
     """The rater has to read the instructions; ``Ready`` continues."""
 
+    text: Text | None = None
+    """The instructions of the rater's arm, where it has its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShownMember:
@@ -161,6 +165,8 @@ class SessionEnd:
     """Where the recruiter wants the rater to go."""
     retry_seconds: float | None = None
     """For ``wait``: when to ask again."""
+    text: Text | None = None
+    """What the screener says that screened the rater out."""
 
 
 Step: TypeAlias = (
@@ -201,6 +207,8 @@ class Arrive(Command[Arrived]):
     device: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     proven: tuple[str, ...] = ()
     """The raters this browser is proven to be, by its signed cookies."""
+    arm: str | None = None
+    """The arm to be in, for a preview; people are assigned to one before the instructions."""
 
 
 class Next(RaterCommand[Step]):
@@ -361,6 +369,8 @@ class Settings:
     """For people who left, or who found too little left to rate."""
     code_review: str | None = None
     """For people who finished, but whose listening was too often impossible."""
+    code_screeners: Mapping[str, str] = field(default_factory=dict)
+    """For people screened out by a screener of the study, by its id."""
     return_url: str | None = None
     """Where raters go at the end; ``{code}`` is replaced by the code."""
     ratings_per_item: int | None = None

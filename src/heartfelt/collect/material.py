@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from heartfelt.collect.arms import arm_layouts
 from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.commands import CollectOptions
 from heartfelt.errors import require
@@ -26,6 +27,7 @@ from heartfelt.formats.machine_values import asked_with_drafts, machine_values
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
 from heartfelt.study import Study
+from heartfelt.study.arms import questions_in
 from heartfelt.study.model import AnchorProbe, fill
 from heartfelt.study.sets import Role
 from heartfelt.tables import need_columns
@@ -117,11 +119,14 @@ class Material:
 
     @cached_property
     def item_names(self) -> pl.DataFrame:
-        """Stimulus and question of every ordinary item, and the place of its unit in the layout."""
+        """Stimulus and question of every ordinary item, and the place of its unit: in each arm in turn, where there are arms."""
+        arms = self.layout.arms or {"": self.layout}
+        numbers = [(arm, number) for arm, layout in arms.items() for number in layout.units]
+        numbers += [(arm, number) for arm, layout in arms.items() for number in layout.common]
         rows = [
-            (unit.stimulus, question, place)
-            for place, unit in enumerate(self.units[number] for number in self.layout.counted)
-            for question in unit.questions
+            (self.units[number].stimulus, question, place)
+            for place, (arm, number) in enumerate(numbers)
+            for question in questions_in(self.study, arm, self.units[number].questions)
         ]
         schema = {"stimulus": pl.String, "question": pl.String, "unit": pl.Int64}
         return pl.DataFrame(rows, schema=schema, orient="row")
@@ -209,6 +214,8 @@ def make_material(
     layout = replace(layout, common=common)
     if sets:
         layout = replace(layout, contestants=_contestants(units, rows), leading=_leading(study, units, rows))
+    if study.design.arms:
+        layout = replace(layout, arms=arm_layouts(opened, layout, units))
     return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
 
 
@@ -368,7 +375,7 @@ def raised(material: Material, quota: int) -> Material:
         material,
         study=study,
         opened=replace(material.opened, study=study),
-        layout=replace(material.layout, quota=quota),
+        layout=material.layout.with_quota(quota),
     )
 
 

@@ -27,21 +27,24 @@ import polars as pl
 from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection
 from heartfelt.collect.errors import StudyClosed
+from heartfelt.collect.simulated_answers import (
+    PageAnswers,
+    attention_answer,
+    simulated_answer,
+    simulated_demographics,
+    simulated_pages,
+)
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
-from heartfelt.simulate import judge
 from heartfelt.streams import stream
-from heartfelt.study import Scale, Study
+from heartfelt.study import Study
 from heartfelt.study.conditions import shown_questions
-from heartfelt.study.scale import FreeText, Tags
-from heartfelt.study.set_scale import SetScale, Trace
 
 _START = 1_767_225_600.0
 _TOGETHER = 6.0
 _SPREAD = 0.35
-_SAMPLES = 100
 
 
 # --- one visit --------------------------------------------------------------------------------------------------------
@@ -77,9 +80,6 @@ class TrialReply:
 
 Departure: TypeAlias = Literal["leave", "vanish"]
 """``leave`` tells the study; ``vanish`` just closes the window."""
-
-
-PageAnswers: TypeAlias = Callable[[commands.AskQuestionnaire], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,8 @@ class SimulationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a simulated collection. Counts are complete ratings per stimulus or set, or per item where asked singly."""
+    """The result of a simulated collection. Counts are complete ratings per stimulus or set, or per item where asked
+    singly; in each arm that shows it."""
 
     stimuli: int
     ratings: int
@@ -304,7 +305,8 @@ def _run(
     collection: Collection, options: SimulationOptions, clock: Clock, progress: Progress | None
 ) -> Outcome:
     study, coverage = collection.study, collection.coverage()
-    per_rater = min(study.design.stimuli_per_rater or coverage.units, coverage.units) or 1
+    largest = coverage.largest_arm
+    per_rater = min(study.design.stimuli_per_rater or largest, largest) or 1
     raters = options.raters or math.ceil(coverage.wanted / per_rater / (1 - options.dropout / 2))
     hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
     rng = stream(options.seed, "collect", "simulation")
@@ -335,19 +337,19 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
         took = study.design.expected_seconds * float(np.exp(_SPREAD * rng.standard_normal()))
         judged = sum(member.kind == "judged" for member in trial.members)
         values = {name: simulated_answer(study.scale_of(name), rng, judged) for name in trial.questions}
+        if trial.words is not None:
+            values |= attention_answer(study, trial.words)
         shown = shown_questions(study, trial.questions, values)
         return TrialReply({name: values[name] for name in trial.questions if name in shown}, took, took)
 
-    about = simulated_demographics(study)
-    return SimulatedRater(str(number), answer, about, questionnaire=simulated_pages(study, rng))
+    about = simulated_demographics(study, stream(seed, "collect", "about", number))
+    return SimulatedRater(str(number), answer, about, questionnaire=simulated_pages(study, rng, about))
 
 
 def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> Outcome:
     coverage, design = collection.coverage(), collection.study.design
     counts = coverage.items.select("stimulus", ratings=pl.col("complete") + pl.col("extra"))
-    if design.questions_per_page == "all":
-        counts = counts.unique("stimulus", keep="first", maintain_order=True)
-    numbers = counts["ratings"].to_list()
+    numbers = (coverage.counts["complete"] + coverage.counts["extra"]).to_list()
     return Outcome(
         stimuli=counts["stimulus"].n_unique(),
         ratings=sum(numbers),
@@ -360,48 +362,3 @@ def _outcome(collection: Collection, endings: Counter[str | None], days: float) 
         histogram=dict(sorted(Counter(numbers).items())),
         days=days,
     )
-
-
-def simulated_demographics(study: Study) -> dict[str, Any]:
-    """Demographic answers that are not screened out."""
-    out: dict[str, Any] = {}
-    for fact in study.demographics:
-        if fact.type == "number":
-            out[fact.id] = max(30.0, fact.at_least or 0.0)
-        else:
-            out[fact.id] = fact.choices[0] if fact.choices else "simulated"
-    return out
-
-
-def simulated_pages(study: Study, rng: np.random.Generator) -> PageAnswers:
-    """Random answers to every page of the study's questionnaires."""
-
-    def answers(page: commands.AskQuestionnaire) -> dict[str, Any]:
-        scales = {each.id: study.scales[each.scale] for each in study.asked_in(page.time)}
-        given = {name: simulated_answer(scales[name], rng) for name in page.questions}
-        shown = shown_questions(study, page.questions, given, page.time)
-        return {name: given[name] for name in page.questions if name in shown}
-
-    return answers
-
-
-def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -> Any:
-    """A random answer that the scale accepts; ``members`` is the number of stimuli that are judged together."""
-    if isinstance(scale, SetScale):
-        return judge(scale, [0.0] * max(2, members), rng)
-    if isinstance(scale, Trace):
-        return {"samples": rng.uniform(*scale.bounds(), _SAMPLES).round(4).tolist()}
-    labels, bounds = scale.labels(), scale.bounds()
-    if labels:
-        return float(rng.choice(sorted(labels)))
-    if bounds is not None and getattr(scale, "points", None):
-        return int(rng.integers(int(bounds[0]), int(bounds[1]) + 1))
-    if bounds is not None:
-        return float(rng.uniform(*bounds))
-    if isinstance(scale, Tags):
-        return [str(rng.choice(scale.names))] if scale.names else ["simulated"]
-    if isinstance(scale, FreeText):
-        words = " ".join(["simulated"] * max(1, scale.min_words, -(-scale.min_characters // 9)))
-        return words[: scale.max_characters]
-    least: float | None = getattr(scale, "low", None)
-    return float(rng.normal()) if least is None else float(least + rng.exponential())

@@ -30,11 +30,12 @@ _NEW_QUESTION = f"Put it back. To ask something else, add a question with a new 
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
     | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli", "adjudication"}
+    | {"screeners"}
 )
 _HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about", "page"})
 _HARMLESS_DESIGN = frozenset(
     {"stimuli_per_rater", "batch", "practice", "practice_stimuli", "minimum_ratings", "expected_seconds"}
-    | {"replays", "order", "block_by", "distinct", "ratings_per_item", "always"}
+    | {"replays", "order", "block_by", "distinct", "ratings_per_item", "always", "strata"}
 )
 _HARMLESS_SETS = frozenset({"rule", "by", "rounds", "per_stimulus", "file", "hidden_reference"})
 
@@ -246,10 +247,30 @@ def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
         if name == "ratings_per_item" and lowered:
             advice = "Put it back; to stop earlier, close the study in the dashboard."
             yield Edit(key, f"lowered from {was} to {now}", advice, place=place)
+        elif name == "arms" and old.design.arms and new.design.arms:
+            yield from _arm_edits(old, new)
         elif name in _HARMLESS_DESIGN:
             yield Edit(key, _from_to(was, now), place=place)
         else:
             yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=place)
+
+
+def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
+    """An arm may be added, weighted otherwise and translated; one with raters must stay what it is."""
+    after = {arm.id: (number, arm) for number, arm in enumerate(new.design.arms)}
+    for arm in old.design.arms:
+        key = f"design.arms.{arm.id}"
+        if arm.id not in after:
+            yield Edit(key, "the arm was removed", f"Put it back, or {_NEW_STUDY}.", place=("design", "arms"))
+            continue
+        number, changed = after.pop(arm.id)
+        for name, was, now in _differences(arm, changed):
+            harmless = name == "weight" or _same_or_translated(was, now)
+            advice = None if harmless else f"Put it back, give the changed arm a new id, or {_NEW_STUDY}."
+            place = ("design", "arms", number, name)
+            yield Edit(f"{key}.{name}", _from_to(was, now), advice, place=place)
+    for name, (number, _) in after.items():
+        yield Edit(f"design.arms.{name}", "added", place=("design", "arms", number))
 
 
 def _same_or_translated(old: Any, new: Any) -> bool:

@@ -95,6 +95,7 @@ _RATERS = {
     "study_version": "the hash of the version of the study the rater began with",
     "attention_asked": "attention trials the rater got",
     "attention_right": "attention trials that were answered as asked",
+    "arm": "the arm of the study that the rater was assigned to",
 }
 _LEDGER = {
     "rule": "the screening rule",

@@ -11,13 +11,13 @@ raters judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from heartfelt.screening.rule import Reasons, Verdicts, is_judged
-from heartfelt.screening.view import Bools
+from heartfelt.screening.view import Bools, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 
 Side: TypeAlias = Literal["low", "high", "both"]
@@ -93,6 +93,14 @@ def compare_with_norm(measures: Sequence[Measure], side: Side, alpha: float) -> 
     judged = sum(int(measure.known.sum()) for measure in measures)
     verdicts = [_verdicts(each, side, alpha / max(judged, 1)) for each in measures if each.asked.size]
     return verdicts or "nobody gave an answer it could examine"
+
+
+def within_arms(measure: Measure, view: RatingsView) -> list[Measure]:
+    """The measure within each arm, where arms ask different questions, so that their raters have norms of their own."""
+    if view.arm is None or not any(arm.questions for arm in view.study.design.arms):
+        return [measure]
+    arm = view.arm[measure.asked]
+    return [replace(measure, asked=measure.asked[arm == code]) for code in np.unique(arm).tolist()]
 
 
 def _verdicts(measure: Measure, side: Side, chance: float) -> Verdicts:

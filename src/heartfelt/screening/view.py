@@ -101,6 +101,8 @@ class RatingsView:
     """Drafts that known raters verified (``heartfelt.snapshot.verified``)."""
     raters_before: Mapping[str, int] = field(default_factory=dict, repr=False)
     """How many raters had used the same browser before, of raters for whom there were any."""
+    arm: Ints | None = None
+    """For each rater, the code of their arm; None for a study without arms."""
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """What ``remembered`` has computed."""
 
@@ -211,9 +213,13 @@ class RatingsView:
 
     @cached_property
     def consensus(self) -> Consensus:
-        """What the other raters' answers say about each answer of ``channels``."""
-        mine = self.channels
-        return consensus(mine.rater, mine.stimulus, self.cell, mine.channel, mine.value)
+        """What the other raters' answers say about each answer of ``channels``: those of the same arm, where there are arms."""
+        mine, stimulus, cell = self.channels, self.channels.stimulus, self.cell
+        if self.arm is not None and self.arm.size:
+            arms = int(self.arm.max()) + 1
+            stimulus = stimulus * arms + self.arm[mine.rater]
+            cell = (cell[:, np.newaxis] * arms + np.arange(arms)).ravel()
+        return consensus(mine.rater, stimulus, cell, mine.channel, mine.value)
 
     def blocks(self) -> Iterator[Block]:
         """The block of every rater with an answer. Cells in all: at most ratings x channels of a rater."""
@@ -308,7 +314,17 @@ def _view(snapshot: Snapshot) -> RatingsView:
         traces,
         drafts,
         _raters_before(snapshot.raters),
+        _arms(snapshot, raters),
     )
+
+
+def _arms(snapshot: Snapshot, raters: list[str]) -> Ints | None:
+    """The arm of every rater as a code; raters in none share one."""
+    if not snapshot.study.design.arms or "arm" not in snapshot.raters.columns:
+        return None
+    arm_of = dict(snapshot.raters.select("rater", "arm").iter_rows())
+    codes = {arm.id: number for number, arm in enumerate(snapshot.study.design.arms, 1)}
+    return np.array([codes.get(arm_of.get(rater) or "", 0) for rater in raters], dtype=np.int64)
 
 
 def _ordered(frame: pl.DataFrame, raters: list[str]) -> Bools:

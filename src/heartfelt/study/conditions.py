@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.study.answer import NONE, Coded, Scale
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = tuple[str, str]
 """What a condition tests: ``question``, ``rater`` or ``draft``, and its name."""
-_MOST_CASES = 20_000
+MOST_CASES = 20_000
 _EMPTY: Coded = (None, NONE)
 
 
@@ -69,6 +69,13 @@ def fact_scale(fact: Demographic) -> Scale:
     if fact.type == "choice" and len(fact.choices) > 1:
         return Categories(type="categories", categories=list(fact.choices))
     return Tags(type="tags", separator=",") if fact.type == "languages" else FreeText(type="text")
+
+
+def read_fact(fact: Demographic, answer: Any) -> Coded:
+    """An answer about the rater as conditions test it."""
+    if isinstance(answer, float):
+        return answer, None
+    return fact_scale(fact).read(answer)
 
 
 def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
@@ -140,7 +147,7 @@ def check_conditions(study: Study) -> None:
                 for index, condition in enumerate(question.show_if):
                     here = (*place, index) if len(question.show_if) > 1 else place
                     _check_source(study, here, question, condition, where, by_id)
-                    _check_tests(here, condition, scale_of(study, condition.about, where))
+                    check_tests(here, condition, scale_of(study, condition.about, where))
                 if question.show_if and not _possible(study, question, where, by_id):
                     raise ReferenceProblem(
                         place,
@@ -214,7 +221,7 @@ def _ancestors(by_id: Mapping[str, Question], name: str) -> list[str]:
     return out
 
 
-def _check_tests(place: Place, condition: Condition, scale: Scale) -> None:
+def check_tests(place: Place, condition: Condition, scale: Scale) -> None:
     """Refuse a test that answers on the scale cannot be put to."""
     _, name = condition.about
     if (scale.level == "comparison" or isinstance(scale, Trace)) and condition.answered is None:
@@ -241,11 +248,11 @@ def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, 
         for condition in by_id[name].show_if:
             tests.setdefault(condition.about, []).append(condition)
     sources = list(tests)
-    cases = [list(_cases(study, source, where, tests[source])) for source in sources]
+    cases = [list(distinct_answers(study, source, where, tests[source])) for source in sources]
     count = 1
     for each in cases:
         count *= len(each)
-    if count > _MOST_CASES:
+    if count > MOST_CASES:
         return True
     return any(
         _consistent(study, dict(zip(sources, chosen, strict=True)), where, by_id, question)
@@ -275,7 +282,9 @@ def _always(question: Question) -> bool:
     return question.required and not question.machine_first
 
 
-def _cases(study: Study, source: Source, where: str, tests: Sequence[Condition]) -> Iterator[Coded | None]:
+def distinct_answers(
+    study: Study, source: Source, where: str, tests: Sequence[Condition]
+) -> Iterator[Coded | None]:
     """Answers that differ in which of the tests they pass: one for each such outcome."""
     kind, name = source
     scale = scale_of(study, source, where)

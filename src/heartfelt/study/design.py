@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from heartfelt.study.arms import Arm
 from heartfelt.study.model import Id, Part, Place, ReferenceProblem, RepeatProbe, Text, without_unused
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
@@ -109,9 +110,17 @@ class Design(Part):
         ),
     ] = None
 
+    arms: Annotated[
+        list[Arm], Field(description="groups of raters, compared between subjects; one group if left out")
+    ] = []
+    strata: Annotated[
+        list[Id],
+        Field(description="demographics or questions of 'before': arms are balanced within their answers"),
+    ] = []
+
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        added = ("hidden_drafts", "planted_drafts", "drafts_per_page")
+        added = ("hidden_drafts", "planted_drafts", "drafts_per_page", "arms", "strata")
         new = {name: Design.model_fields[name].default for name in added}
         return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
 
@@ -149,7 +158,9 @@ class Design(Part):
         if self.order not in {"random", "manifest"}:
             raise ReferenceProblem(place, "'always' needs 'order: random' or 'order: manifest'")
         if self.stimuli_per_rater is None:
-            raise ReferenceProblem(place, "'always' needs 'stimuli_per_rater'; without it raters get everything")
+            raise ReferenceProblem(
+                place, "'always' needs 'stimuli_per_rater'; without it raters get everything"
+            )
         if self.stimuli_per_rater <= len(self.always):
             raise ReferenceProblem(
                 place,
@@ -197,6 +208,10 @@ class Codes(Part):
     review: Annotated[
         str | None, Field(max_length=200, description="finished, but the listening was impossible too often")
     ] = None
+    screeners: Annotated[
+        dict[Id, Annotated[str, Field(min_length=1, max_length=200)]],
+        Field(description="screened out by this screener, by its id"),
+    ] = {}
 
 
 class Recruiting(Part):

@@ -109,7 +109,7 @@ def say(text: Text, language: str = "en") -> str:
 # --- questions ---------------------------------------------------------------------------------------------------------
 
 
-def _listed(value: Any) -> Any:
+def as_list(value: Any) -> Any:
     """A single value or mapping stands for a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
@@ -129,7 +129,7 @@ class Condition(Part):
     )
     equals: Annotated[
         list[bool | int | float | str] | None,
-        BeforeValidator(lambda value: None if value is None else _listed(value)),
+        BeforeValidator(lambda value: None if value is None else as_list(value)),
         Field(
             alias="is",
             min_length=1,
@@ -144,7 +144,7 @@ class Condition(Part):
     ] = None
     includes: Annotated[
         list[str] | None,
-        BeforeValidator(lambda value: None if value is None else _listed(value)),
+        BeforeValidator(lambda value: None if value is None else as_list(value)),
         Field(min_length=1, description="one of these tags is in the answer"),
     ] = None
     answered: Annotated[bool | None, Field(description="there is an answer; false: none was given")] = None
@@ -219,7 +219,7 @@ class Question(Part):
     ] = None
     show_if: Annotated[
         list[Condition],
-        BeforeValidator(_listed),
+        BeforeValidator(as_list),
         Field(description="when it is asked: a condition, or a list of conditions that must all hold"),
     ] = []
     none: Annotated[

@@ -12,6 +12,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.arms import check_arms
 from heartfelt.study.between import Between, Form, forms_of
 from heartfelt.study.conditions import check_conditions
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
@@ -32,9 +33,21 @@ from heartfelt.study.model import (
 )
 from heartfelt.study.pages import check_layout
 from heartfelt.study.scale import AnyScale
+from heartfelt.study.screeners import Screener, check_codes
 from heartfelt.study.sets import Sets
 
-_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "between", "after")
+_LISTS = (
+    "systems",
+    "intents",
+    "prompts",
+    "questions",
+    "probes",
+    "demographics",
+    "before",
+    "between",
+    "after",
+    "screeners",
+)
 _FORMS = ("before", "questions", "after")
 
 
@@ -123,6 +136,9 @@ class Study(Part):
     ] = []
     after: Annotated[list[Question], Field(description="a questionnaire after the stimuli")] = []
     between: Annotated[list[Between], Field(description="questionnaires between trials")] = []
+    screeners: Annotated[
+        list[Screener], Field(description="who is screened out by their answers or failed probes")
+    ] = []
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
     recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
@@ -153,6 +169,8 @@ class Study(Part):
         self.design.check(self, ("design",))
         check_layout(self)
         check_conditions(self)
+        check_arms(self)
+        check_codes(self)
         if self.sets is not None:
             self.sets.check(self, ("sets",))
         if self.adjudication is not None:
@@ -161,7 +179,8 @@ class Study(Part):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[], between=[])
+        unused: dict[str, Any] = {key: [] for key in ("before", "after", "between", "screeners")}
+        return without_unused(handler(self), sets=None, adjudication=None, **unused)
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""

@@ -15,14 +15,9 @@ import polars as pl
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import ShowTrial
-from heartfelt.collect.simulation import (
-    Departure,
-    SimulatedRater,
-    TrialReply,
-    simulated_answer,
-    simulated_pages,
-)
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.collect.simulated_answers import attention_answer, simulated_answer, simulated_pages
+from heartfelt.collect.simulation import Departure, SimulatedRater, TrialReply
+from heartfelt.errors import InputError
 from heartfelt.simulate import (
     Habits,
     RaterMix,
@@ -37,10 +32,9 @@ from heartfelt.simulate import (
     verifiers,
 )
 from heartfelt.streams import stream
-from heartfelt.study import Scale, Study
+from heartfelt.study import Scale
 from heartfelt.study.conditions import shown_questions
-from heartfelt.study.model import AttentionProbe, say
-from heartfelt.study.set_scale import TIE, Choice, Preference, SetScale, Trace
+from heartfelt.study.set_scale import Choice, Preference, SetScale, Trace
 from heartfelt.web.verifiers import DraftedFields
 
 _ATTENTION_SECONDS = 2.0
@@ -138,7 +132,7 @@ class _Judge:
             seconds += sum(each.seconds or 0.0 for each in log.values())
             return TrialReply(values, seconds, heard + seconds, verdicts, log)
 
-        pages = simulated_pages(self._study, rng)
+        pages = simulated_pages(self._study, rng, about)
         return SimulatedRater(row["rater"], answer, about, page_seconds=5.0, questionnaire=pages)
 
     def _stimulus(self, media: str | None) -> str:
@@ -186,20 +180,6 @@ class _Judge:
         if isinstance(scale, SetScale) or (scale.bounds() is not None and not scale.codes()):
             return judge(scale, planted, rng, habits)
         return simulated_answer(scale, rng)
-
-
-def attention_answer(study: Study, words: str) -> dict[str, Any]:
-    """The question an attention trial is about, and what the page sends for the answer it asks for."""
-    for probe in study.probes:
-        if isinstance(probe, AttentionProbe) and words in {
-            say(probe.text, language) for language in study.languages
-        }:
-            # The researcher counts places from 1, the page from 0.
-            place = isinstance(study.scale_of(probe.question), Choice) and probe.answer != TIE
-            return {probe.question: int(float(probe.answer)) - 1 if place else probe.answer}
-    raise HeartfeltError(
-        "An attention trial came that matches no probe of the study.", "Check the study's probes."
-    )
 
 
 def _media(trial: ShowTrial) -> list[str | None]:

@@ -18,6 +18,7 @@ import polars as pl
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import ShowTrial
+from heartfelt.collect.simulated_answers import attention_answer, simulated_demographics, simulated_pages
 from heartfelt.collect.simulation import (
     Clock,
     Departure,
@@ -25,7 +26,6 @@ from heartfelt.collect.simulation import (
     TrialReply,
     Visit,
     run_visits,
-    simulated_pages,
     visit,
 )
 from heartfelt.errors import InputError
@@ -46,7 +46,7 @@ from heartfelt.streams import stream
 from heartfelt.study import Study
 from heartfelt.study.conditions import shown_questions
 from heartfelt.study.set_scale import Trace
-from heartfelt.web.judges import JudgeOptions, attention_answer, judges
+from heartfelt.web.judges import JudgeOptions, judges
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
@@ -120,7 +120,7 @@ def _waves(collection: Collection, options: RehearsalOptions) -> list[list[Simul
     if plain and not any(question.machine_first for question in study.asked):
         return _Crowd(collection, options).waves()
     rng = stream(seed, "rehearsal", "about")
-    about = {fact.id: _fact(fact.type, fact.choices, rng) for fact in study.demographics}
+    about = _about(study, rng)
     judging = JudgeOptions(options.strengths, options.habits, options.verifying, options.intended)
     return [judges(collection, options.raters, options.mix, judging, about, seed)]
 
@@ -174,7 +174,7 @@ class _Crowd:
     def _rater(self, row: Mapping[str, Any]) -> SimulatedRater:
         rng = stream(self._options.seed, "rehearsal", row["rater"])
         stays = None if not row["hazard"] else int(rng.geometric(row["hazard"]))
-        about = {fact.id: _fact(fact.type, fact.choices, rng) for fact in self._study.demographics}
+        about = _about(self._study, rng)
 
         def answer(trial: ShowTrial) -> TrialReply | Departure:
             if stays is not None and trial.number > stays:
@@ -190,7 +190,8 @@ class _Crowd:
             asked = {name: values[name] for name in trial.questions if name in shown}
             return TrialReply(asked, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
 
-        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS, simulated_pages(self._study, rng))
+        pages = simulated_pages(self._study, rng, about)
+        return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS, pages)
 
     def _reply(
         self, row: Mapping[str, Any], rng: np.random.Generator, stimulus: str, number: int
@@ -209,6 +210,13 @@ class _Crowd:
             copy = copied(model, number, self._design, lost)[number - 1]
             values = dict(zip(self._questions, copy.tolist(), strict=True))
         return values, float(rng.uniform(0.5, 2.0))
+
+
+def _about(study: Study, rng: np.random.Generator) -> dict[str, Any]:
+    """A rater's answers about themselves, such that no screener of the study holds."""
+    if study.screeners:
+        return simulated_demographics(study, rng)
+    return {fact.id: _fact(fact.type, fact.choices, rng) for fact in study.demographics}
 
 
 def _fact(kind: str, choices: list[str], rng: np.random.Generator) -> Any:

@@ -16,7 +16,9 @@ SIEGEL = ([1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1])
 """Three interviewers' rankings of six applicants: Siegel (1956), Nonparametric Statistics, table 9.4: s = 25.5, W = .16."""
 
 
-def long(rankings: Sequence[Sequence[float]], name: str = "") -> tuple[list[str], list[str], list[str], list[float]]:
+def long(
+    rankings: Sequence[Sequence[float]], name: str = ""
+) -> tuple[list[str], list[str], list[str], list[float]]:
     """Rankings of one set, one per rater, as columns."""
     rows = [
         (f"r{rater}", f"t{name}{rater}", f"{name}{place}", float(rank))
@@ -27,7 +29,9 @@ def long(rankings: Sequence[Sequence[float]], name: str = "") -> tuple[list[str]
     return raters, trials, items, ranks  # type: ignore[return-value]  # columns of the types above
 
 
-def joined(*tables: tuple[list[str], list[str], list[str], list[float]]) -> tuple[list[str], list[str], list[str], list[float]]:
+def joined(
+    *tables: tuple[list[str], list[str], list[str], list[float]],
+) -> tuple[list[str], list[str], list[str], list[float]]:
     first, second, third, fourth = (list(itertools.chain(*columns)) for columns in zip(*tables, strict=True))
     return first, second, third, fourth  # type: ignore[return-value]  # columns of the types above
 
@@ -83,7 +87,9 @@ def test_what_cannot_be_compared_is_left_out() -> None:
 def test_guessing_gives_a_correlation_of_zero_and_the_test_holds_its_level() -> None:
     rng = np.random.default_rng(8)
     made = [
-        rank_concordance(*joined(*(long([rng.permutation(4) + 1 for _ in range(8)], str(n)) for n in range(4))))
+        rank_concordance(
+            *joined(*(long([rng.permutation(4) + 1 for _ in range(8)], str(n)) for n in range(4)))
+        )
         for _ in range(150)
     ]
     assert np.mean([float(each.correlation) for each in made]) == pytest.approx(0.0, abs=0.02)

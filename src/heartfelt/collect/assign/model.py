@@ -10,6 +10,9 @@ alike. Kinds of events (as stored):
 | told | the demographic questions were answered | number: 1, or 0 if screened out; words: the answers |
 | questioned | a page of a questionnaire was answered | words: before, after or between:ID@trials, its questions, the answers |
 | heard | the headphone check was taken | number: 1, or 0 if screened out |
+| failed | an attention trial that screens out was answered otherwise than asked | words: the probe |
+| screened | a screener of the study ends the session; ``ended`` follows | words: the screener |
+| assigned | the rater is in an arm from now on | words: the arm |
 | ready | instructions read, or a break over | |
 | planned | the next session was planned | number: trials in all; words: its slots |
 | leased | a trial is reserved for the rater | trial, unit; words: its kind, if not an ordinary rating; a set's order |
@@ -35,7 +38,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -93,6 +96,13 @@ class Layout:
     """For sets whose reference always comes first: which member that is."""
     matching: bool = False
     """Whether a set is shown with one of its members a second time, to be matched (ABX)."""
+    arms: Mapping[str, Layout] = field(default_factory=dict)
+    """The part of the layout that each arm shows; empty for a study without arms."""
+
+    def with_quota(self, quota: int) -> Layout:
+        """The same with another number of ratings per unit, in every arm."""
+        arms = {name: arm.with_quota(quota) for name, arm in self.arms.items()}
+        return replace(self, quota=quota, arms=arms)
 
     @property
     def counted(self) -> list[int]:
@@ -107,6 +117,8 @@ class Layout:
     @property
     def most(self) -> int:
         """Ordinary trials one rater can get at most."""
+        if self.arms:
+            return max(arm.most for arm in self.arms.values())
         return len(self.common) + (len(set(self.cell.values())) if self.cell else len(self.units))
 
 
@@ -239,6 +251,12 @@ class Rater:
     instructed: bool = False
     rested: bool = True
     excluded: bool = False
+    screener: str | None = None
+    """The screener of the study that screened the rater out."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Attention trials answered otherwise than asked, by probe, where that can screen out."""
+    arm: str = ""
+    """The rater's arm; empty before they are in one, and in a study without arms."""
     exhausted: bool = False
     ended: Ending | None = None
     practised: int = 0
@@ -279,6 +297,11 @@ class Rater:
     """Answers in an adaptive study, to be subtracted if the rater is excluded."""
     orders: dict[int, list[Sequence[int]]] = field(default_factory=dict)
     """The orders in which the rater was to meet each set, not counting practice."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the rater's ratings count towards quotas."""
+        return not self.excluded and self.screener is None
 
     @property
     def engaged(self) -> bool:

@@ -9,10 +9,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
-from heartfelt.collect.assign.balance import Balance
+from heartfelt.collect.assign.demand import Demand
 from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Event, Layout, Plan, Rater, Trial
-from heartfelt.collect.assign.pairs import Pairs
-from heartfelt.collect.assign.pool import Errors, Pool
+from heartfelt.collect.assign.pool import Pool
 from heartfelt.collect.commands import Ending
 
 _ACTIVITY = frozenset(
@@ -28,7 +27,7 @@ _ACTIVITY = frozenset(
         "answered",
         "returned",
     }
-    | {"renewed", "leased", "resumed"}
+    | {"renewed", "leased", "resumed", "assigned"}
 )
 """Events that show the rater is there: they extend the leases."""
 
@@ -38,11 +37,11 @@ class State:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.balance = Balance(layout) if layout.contestants else None
-        self.pool = Pool(layout, self.balance)
-        self._common = frozenset(layout.common)
-        self.errors = Errors(layout.spans) if layout.adaptive and not layout.contestants else None
-        self.pairs = Pairs(layout) if layout.adaptive and layout.contestants else None
+        nobody = replace(layout, units=(), arms={})
+        self.arms = {name: Demand(part) for name, part in layout.arms.items()}
+        """What each arm wants; empty for a study without arms."""
+        self._whole = Demand(nobody if layout.arms else layout)
+        """What a study without arms wants; in one with arms, the counts of raters who are in none."""
         self.seq = 0
         self.next_trial = 1
         self.last_number = 0
@@ -57,15 +56,15 @@ class State:
         self.settings: dict[str, Any] = {}
         self.decisions: dict[tuple[str, str], tuple[int, str]] = {}
         """Number and key of the latest decision of a senior rater, by stimulus and question."""
-        self.leased = 0
-        self.complete = 0
-        """Valid ratings of ordinary units in all."""
         self._expiries: list[tuple[float, int]] = []
         self._on_event: dict[str, Callable[[Event, Rater], None]] = {
             "consented": lambda event, rater: setattr(rater, "consented", event.number == 1),
             "told": self._questioned,
             "questioned": self._questioned,
             "heard": lambda _, rater: setattr(rater, "headphones_done", True),
+            "assigned": self._assigned,
+            "failed": self._failed,
+            "screened": self._screened,
             "ready": self._ready,
             "planned": self._planned,
             "leased": self._leased,
@@ -111,53 +110,54 @@ class State:
 
     # --- queries ------------------------------------------------------------------------------------------------------
 
-    def pick(self, rater: Rater, rng: Random) -> int | None:
-        """The unit the rater should get next. One met in practice comes only when nothing else is left."""
-        unit = self._pick(rater, rng)
-        if unit is None and rater.practised_units:
-            practised, rater.practised_units = rater.practised_units, set()
-            unit = self._pick(rater, rng)
-            rater.practised_units = practised
-        return unit
+    def demand(self, rater: Rater) -> Demand:
+        """What the rater's arm wants, or the study if it has no arms."""
+        return self.arms.get(rater.arm, self._whole)
 
-    def _pick(self, rater: Rater, rng: Random) -> int | None:
-        unit = self.pool.pick(rater, rng)
-        if unit is None and self.layout.adaptive and self.budget_left > 0:
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """What every arm wants, or the study if it has no arms."""
+        return tuple(self.arms.values()) or (self._whole,)
 
-            def allowed(candidate: int) -> bool:
-                return self.pool.allowed(candidate, rater)
+    @property
+    def pool(self) -> Pool:
+        """The counts by unit of a study without arms."""
+        return self._whole.pool
 
-            if self.pairs is not None:
-                return self.pairs.pick(allowed, self.pool.load, rng)
-            if self.errors is not None:
-                return self.errors.largest(allowed)
-        return unit
+    @property
+    def leased(self) -> int:
+        """Leases in all."""
+        return sum(demand.leased for demand in self.demands)
+
+    @property
+    def complete(self) -> int:
+        """Valid ratings of ordinary units in all."""
+        return sum(demand.complete for demand in self.demands)
 
     @property
     def budget_left(self) -> int:
         """In an adaptive study, the ratings that are still to be spent."""
-        return self.layout.quota * len(self.layout.units) - self.complete - self.leased
+        return sum(demand.budget_left for demand in self.demands)
 
     @property
     def open(self) -> bool:
         """Whether any unit needs another rating."""
-        return self.pool.open > 0 or (self.layout.adaptive and self.budget_left > 0)
+        return any(demand.open for demand in self.demands)
 
     @property
     def unfilled(self) -> bool:
         """Whether any unit has fewer ratings than it is to get, even if someone is working on the rest."""
-        if self.layout.adaptive:
-            return self.budget_left + self.leased > 0
-        return self.pool.short > 0
+        return any(demand.unfilled for demand in self.demands)
+
+    def pick(self, rater: Rater, rng: Random) -> int | None:
+        """The unit the rater should get next."""
+        return self.demand(rater).pick(rater, rng)
 
     def may_retake(self, trial: Trial) -> bool:
         """Whether a lapsed lease can be renewed without its unit getting ahead of the others."""
-        if trial.kind != "rating" or trial.unit is None or trial.unit in self._common:
+        if trial.kind != "rating" or trial.unit is None:
             return True
-        floor = self.pool.floor()
-        if floor is None:
-            return self.layout.adaptive and self.budget_left > 0
-        return self.pool.load(trial.unit) <= floor
+        return self.demand(self.raters[trial.rater]).may_retake(trial.unit)
 
     def expired(self, now: float) -> list[int]:
         """Raters whose leases have expired; each is listed once."""
@@ -187,6 +187,21 @@ class State:
         page = json.loads(event.words or '{"time": "about", "questions": [], "answers": {}}')
         rater.questioned.update((page["time"], name) for name in page["questions"])
         rater.facts |= {(page["time"], name): tuple(coded) for name, coded in page["answers"].items()}
+
+    def _assigned(self, event: Event, rater: Rater) -> None:
+        self._release(rater)
+        self._count_all(rater, -1)
+        rater.arm = cast(str, event.words)
+        self._count_all(rater, 1)
+
+    def _failed(self, event: Event, rater: Rater) -> None:
+        probe = cast(str, event.words)
+        rater.failures[probe] = rater.failures.get(probe, 0) + 1
+
+    def _screened(self, event: Event, rater: Rater) -> None:
+        """Take back what the rater's ratings counted; their leases go with the end that follows."""
+        self._count_all(rater, -1)
+        rater.screener = event.words
 
     def _ready(self, _: Event, rater: Rater) -> None:
         rater.rested = rater.rested or rater.instructed
@@ -224,9 +239,10 @@ class State:
         rater.plan.advance()
         if unit is not None:
             rater.presentations[unit] = rater.presentations.get(unit, 0) + 1
-            if trial.order and self.balance is not None:
+            balance = self.demand(rater).balance
+            if trial.order and balance is not None:
                 rater.orders.setdefault(unit, []).append(trial.order)
-                self.balance.count(rater.number, unit, trial.order, 1)
+                balance.count(rater.number, unit, trial.order, 1)
         if trial.kind == "rating" and unit is not None:
             rater.seen.add(unit)
             rater.latest = unit
@@ -271,17 +287,12 @@ class State:
         rater.rated_units.append(trial.unit)
         if self.layout.adaptive:
             rater.values.append((trial.unit, values))
-        # A lease that becomes a rating leaves the sum, and so the unit's place in the pool, as it was.
-        if leased and not rater.excluded:
-            self._count_rating(trial.unit, values, 1, leases=-1)
-            if trial.unit not in self._common:
-                self.leased -= 1
-                if self.pairs is not None:
-                    self.pairs.lease(trial.unit, -1)
+        if leased and rater.counts:
+            self.demand(rater).count_leased_rating(trial.unit, values, self.seq)
         elif leased:
             self._count_lease(trial, -1)
-        elif not rater.excluded:
-            self._count_rating(trial.unit, values, 1)
+        elif rater.counts:
+            self.demand(rater).count_rating(trial.unit, values, 1, self.seq)
 
     def _returned(self, event: Event, rater: Rater) -> None:
         trial = self.trials[cast(int, event.trial)]
@@ -319,8 +330,8 @@ class State:
     def _excluded(self, _: Event, rater: Rater) -> None:
         if not rater.excluded:
             self._release(rater)
-            rater.excluded = True
             self._count_all(rater, -1)
+            rater.excluded = True
 
     def _restored(self, _: Event, rater: Rater) -> None:
         if rater.excluded:
@@ -338,8 +349,7 @@ class State:
         if rater is None:
             return
         self._release(rater)
-        if not rater.excluded:
-            self._count_all(rater, -1)
+        self._count_all(rater, -1)
         for unit in list(rater.orders):
             self._forget_orders(rater, unit)
         del self.raters[number], self.by_id[rater.id]
@@ -351,25 +361,22 @@ class State:
         self.settings.update(json.loads(event.words or "{}"))
         wanted = self.settings.get("ratings_per_item")
         if wanted is not None and wanted > self.layout.quota:
-            self.layout = replace(self.layout, quota=wanted)
-            self.pool.raise_quota(self.layout)
+            self.layout = self.layout.with_quota(wanted)
+            for demand in self.demands:
+                demand.raise_quota(wanted)
 
     def _forget_orders(self, rater: Rater, unit: int) -> None:
+        balance = self.demand(rater).balance
         for order in rater.orders.pop(unit, ()):
-            if self.balance is not None:
-                self.balance.count(rater.number, unit, order, -1)
+            if balance is not None:
+                balance.count(rater.number, unit, order, -1)
 
     # --- counting -----------------------------------------------------------------------------------------------------
 
     def _count_lease(self, trial: Trial, change: int) -> None:
         assert trial.unit is not None
-        self.pool.count(trial.unit, leases=change)
-        if trial.unit not in self._common:
-            self.leased += change
-            self._update_error(trial.unit)
-            if self.pairs is not None:
-                self.pairs.lease(trial.unit, change)
         rater = self.raters[trial.rater]
+        self.demand(rater).count_lease(trial.unit, change, self.seq)
         if change > 0 and not rater.live:
             rater.live = True
             heapq.heappush(self._expiries, (rater.until, rater.number))
@@ -382,24 +389,11 @@ class State:
             trial.live = False
         rater.live = False
 
-    def _count_rating(self, unit: int, values: dict[str, float], change: int, leases: int = 0) -> None:
-        self.pool.count(unit, valid=change, leases=leases)
-        if unit in self._common:
-            return
-        self.complete += change
-        if self.errors is not None:
-            self.errors.add(unit, values, change)
-            self._update_error(unit)
-        elif self.pairs is not None and values:
-            self.pairs.add(unit, next(iter(values.values())), change)
-
     def _count_all(self, rater: Rater, change: int) -> None:
+        """Count every rating of a rater, or take them back; those of somebody who does not count are left."""
+        if not rater.counts:
+            return
         rated = rater.values if self.layout.adaptive else [(unit, {}) for unit in rater.rated_units]
+        demand = self.demand(rater)
         for unit, values in rated:
-            self._count_rating(unit, values, change)
-
-    def _update_error(self, unit: int) -> None:
-        if self.errors is not None:
-            # Ties are settled by a number that looks random and is the same in every process.
-            tie = (unit * 2654435761 + self.seq * 40503) % 1_000_003
-            self.errors.update(unit, self.pool.leases[unit], tie)
+            demand.count_rating(unit, values, change, self.seq)

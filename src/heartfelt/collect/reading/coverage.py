@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from sqlalchemy import Connection
 
+from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.material import Material
 from heartfelt.collect.session.endings import FINISHED
 from heartfelt.collect.session.researcher import StateSummary
+from heartfelt.study.arms import Arm
 
 _RECENT = 300
 _ENOUGH = 10
@@ -28,11 +31,28 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
+class ArmCoverage:
+    """How far one arm is: raters who were assigned to it, and its ratings against what it wants."""
+
+    arm: str
+    weight: float
+    raters: int
+    complete: int
+    """Raters of it who are complete."""
+    active: int
+    """Raters of it who hold a trial at this moment."""
+    ratings: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
-    """How far the study is. Counts are of trials: with all questions on one page, a stimulus counts once."""
+    """How far the study is. Counts are of trials: with all questions on one page, a stimulus counts once in each arm."""
 
     items: pl.DataFrame
-    """One row per item: stimulus, question, complete, extra, leased, quota."""
+    """One row per item: stimulus, question, complete, extra, leased, quota; over all arms that show it."""
+    counts: pl.DataFrame
+    """One row per stimulus, set or item that is assigned, in every arm that shows it: complete, extra, leased."""
     units: int
     quota: int
     wanted: int
@@ -49,6 +69,11 @@ class Coverage:
     raters_complete: int
     raters_excluded: int
     forecast: Forecast
+    largest_arm: int
+    """Stimuli, sets or items of the arm with the most; of the study if it has no arms."""
+    arms: tuple[ArmCoverage, ...] = ()
+    screened_out: Mapping[str, int] = field(default_factory=dict)
+    """Raters whom each screener of the study screened out."""
 
     @property
     def share(self) -> float:
@@ -61,21 +86,31 @@ def measure_coverage(
 ) -> Coverage:
     """Coverage from the counts by unit."""
     layout, raters = material.layout, summary.raters
-    numbers = np.asarray(layout.counted, dtype=np.int64)
-    valid = np.asarray(summary.valid, dtype=np.int64)[numbers]
-    leases = np.asarray(summary.leases, dtype=np.int64)[numbers]
+    arms = layout.arms or {"": layout}
+    valid, leases = (
+        np.concatenate(
+            [_of_units(summary.counts[name][which], arm.units) for name, arm in arms.items()]
+            + [_of_units(summary.counts[name][which], arm.common) for name, arm in arms.items()]
+        )
+        for which in (0, 1)
+    )
     complete = valid if layout.adaptive else np.minimum(valid, layout.quota)
-    counts = pl.DataFrame({"complete": complete, "extra": valid - complete, "leased": leases})
+    counts = pl.DataFrame({"complete": complete, "extra": valid - complete, "leased": leases}).cast(pl.Int64)
     # What every rater gets is listed with the items; it has no quota, and does not count towards the end.
-    complete, valid, leases = (counted[: len(layout.units)] for counted in (complete, valid, leases))
+    assigned = sum(len(arm.units) for arm in arms.values())
+    complete, valid, leases = (counted[:assigned] for counted in (complete, valid, leases))
     levels, units = np.unique(complete, return_counts=True)
     names = material.item_names
-    columns = counts.cast(pl.Int64)[names["unit"]].get_columns()
+    columns = counts[names["unit"]].get_columns()
     quota = pl.lit(layout.quota, pl.Int64).alias("quota")
-    wanted = layout.quota * len(layout.units)
+    items = names.select("stimulus", "question").with_columns(*columns, quota)
+    if layout.arms:
+        items = items.group_by("stimulus", "question", maintain_order=True).sum()
+    wanted = layout.quota * valid.size
     return Coverage(
-        items=names.select("stimulus", "question").with_columns(*columns, quota),
-        units=len(layout.units),
+        items=items,
+        counts=counts[:assigned],
+        units=valid.size,
         quota=layout.quota,
         wanted=wanted,
         complete=int(complete.sum()),
@@ -87,6 +122,32 @@ def measure_coverage(
         raters_complete=sum(rater.ended in FINISHED and not rater.excluded for rater in raters),
         raters_excluded=sum(rater.excluded for rater in raters),
         forecast=_forecast(connection, wanted - int(complete.sum()), now),
+        largest_arm=max(len(arm.units) for arm in arms.values()),
+        arms=tuple(_arm(arm, layout, summary) for arm in material.study.design.arms),
+        screened_out={
+            screener.id: sum(rater.screener == screener.id for rater in raters)
+            for screener in material.study.screeners
+        },
+    )
+
+
+def _of_units(counts: Sequence[int], units: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Of counts by unit, those of some units."""
+    return np.asarray(counts, np.int64)[np.asarray(units, np.int64)]
+
+
+def _arm(arm: Arm, layout: Layout, summary: StateSummary) -> ArmCoverage:
+    part = layout.arms[arm.id]
+    members = [rater for rater in summary.raters if rater.arm == arm.id and rater.counts]
+    valid = _of_units(summary.counts[arm.id][0], part.units)
+    return ArmCoverage(
+        arm=arm.id,
+        weight=arm.weight,
+        raters=len(members),
+        complete=sum(rater.ended in FINISHED for rater in members),
+        active=sum(rater.live for rater in members),
+        ratings=int((valid if part.adaptive else np.minimum(valid, part.quota)).sum()),
+        wanted=part.quota * len(part.units),
     )
 
 

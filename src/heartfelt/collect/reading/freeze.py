@@ -37,7 +37,11 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     everything = sets.ratings_by_stimulus(connection, study, quota, material.common_names)
     asked = [question.id for question in study.asked]
     known = pl.col("question").is_in(asked) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
-    recorded = everything.filter(~pl.col("kind").is_in(["practice", "attention"]))
+    people, screened = _without_screeners(people)
+    # What somebody answered before they were screened out is in the store, and in no snapshot.
+    recorded = everything.filter(
+        ~pl.col("kind").is_in(["practice", "attention"]), ~pl.col("rater").is_in(list(screened))
+    )
     changed = _asked_differently(connection, study)
     version = ["study_version", "question"]
     different = recorded.join(changed, on=version, how="inner", maintain_order="left")
@@ -54,7 +58,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     if study.sets is not None:
         columns += [pl.col("trial").cast(pl.String), "set", "place", "role"]
     gone = recorded.filter(~known).with_columns(reason=pl.lit("the study no longer asks this"))
-    left_out = _people_left_out(people)
+    left_out = _people_left_out(people, screened)
     left_out += [
         {"what": "stimulus", "stimulus": name, "reason": f"media: {why}"} for name, why in material.missing
     ]
@@ -168,10 +172,22 @@ def _ratings_left_out(ratings: pl.DataFrame) -> pl.DataFrame:
     return ratings.select(what, "rater", "stimulus", "question", "reason", stage)
 
 
-def _people_left_out(people: pl.DataFrame) -> list[dict[str, str | None]]:
+def _without_screeners(people: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Raters without the column of screeners, and who was screened out by which: the ledger says that."""
+    if "screener" not in people.columns:
+        return people, {}
+    screened = people.drop_nulls("screener").select("rater", "screener").iter_rows()
+    return people.drop("screener"), dict(screened)
+
+
+def _people_left_out(people: pl.DataFrame, screened: Mapping[str, str]) -> list[dict[str, str | None]]:
     excluded = people.filter("excluded").select("rater", pl.format("left out by a researcher: {}", "reason"))
     ended = people.filter(pl.col("state").is_in(list(_ENDS))).select("rater", pl.col("state").replace(_ENDS))
-    return [{"what": "rater", "rater": rater, "reason": why} for rater, why in excluded.rows() + ended.rows()]
+    reasons = {rater: f"screened out by '{screener}'" for rater, screener in screened.items()}
+    return [
+        {"what": "rater", "rater": rater, "reason": reasons.get(rater, reason)}
+        for rater, reason in excluded.rows() + ended.rows()
+    ]
 
 
 def _erased(connection: Connection) -> list[dict[str, str | None]]:

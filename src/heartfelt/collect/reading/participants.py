@@ -8,12 +8,21 @@ import polars as pl
 from sqlalchemy import Connection
 
 from heartfelt.collect.commands import Settings
-from heartfelt.collect.reading.tables import columns_of, exclusions, progress_in, query, standing, typed
+from heartfelt.collect.reading.tables import (
+    arms,
+    columns_of,
+    exclusions,
+    progress_in,
+    query,
+    screen_outs,
+    standing,
+    typed,
+)
 from heartfelt.collect.session.endings import code_of
 
 _PARTICIPANTS = (
     "participant text, recruiter text, rater text, session text, assignment text, recruiter_study text, ended text,"
-    "code text, trials integer, heard real, impossible integer, minutes real, arrived moment, last_seen moment"
+    "screener text, arm text, code text, trials integer, heard real, impossible integer, minutes real, arrived moment, last_seen moment"
 )
 _LONGEST_PAUSE = 1800.0
 """Seconds without any sign of a rater from which they were away: the time does not count."""
@@ -28,6 +37,7 @@ def participants(connection: Connection, settings: Settings) -> pl.DataFrame:
     """
     excluded, progress = exclusions(connection), progress_in(connection)
     heard, minutes = _heard(connection), _minutes(connection)
+    assigned, screened = arms(connection), screen_outs(connection)
     rows = []
     for row in connection.exec_driver_sql(
         "SELECT p.rater AS number, r.rater, p.at, p.recruiter, p.participant, p.facts FROM participants p"
@@ -46,7 +56,9 @@ def participants(connection: Connection, settings: Settings) -> pl.DataFrame:
                 "assignment": facts.get("assignment"),
                 "recruiter_study": facts.get("study") or facts.get("hit"),
                 "ended": here.state,
-                "code": code_of(settings, ending),
+                "screener": screened.get(row.number),
+                "arm": assigned.get(row.number),
+                "code": code_of(settings, ending, screened.get(row.number)),
                 "trials": here.trials,
                 "heard": share,
                 "impossible": impossible,

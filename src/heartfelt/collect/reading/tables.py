@@ -128,6 +128,17 @@ def exclusions(connection: Connection) -> dict[int, str]:
     return out
 
 
+def arms(connection: Connection) -> dict[int, str]:
+    """The arm of every rater who is in one."""
+    return {row.rater: row.arm for row in connection.exec_driver_sql("SELECT rater, arm FROM arms")}
+
+
+def screen_outs(connection: Connection) -> dict[int, str]:
+    """Raters whom a screener of the study screened out, with the screener."""
+    rows = connection.exec_driver_sql("SELECT rater, screener FROM screen_outs")
+    return {row.rater: row.screener for row in rows}
+
+
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -144,14 +155,16 @@ def ratings(connection: Connection, quota: int | None, common: Sequence[str] = (
         "FROM ratings g JOIN answers a ON a.trial = g.trial JOIN raters p ON p.number = a.rater"
         " JOIN versions v ON v.version = a.study_version ORDER BY a.at, a.trial",
     )
-    excluded = pl.col("rater_number").is_in(list(exclusions(connection)))
-    frame = frame.with_columns(excluded=excluded).drop("rater_number")
+    number = pl.col("rater_number")
+    out = [*exclusions(connection), *screen_outs(connection)]
+    arm = number.replace_strict(arms(connection), default="", return_dtype=pl.String)
+    frame = frame.with_columns(excluded=number.is_in(out), arm=arm)
     counts = candidate = (pl.col("kind") == "rating") & ~pl.col("excluded")
     if quota is not None:
         order = pl.struct(~candidate, "late", "at", "trial")
-        fills = order.rank("ordinal").over("stimulus", "question") <= quota
+        fills = order.rank("ordinal").over("stimulus", "question", "arm") <= quota
         counts = candidate & (fills | pl.col("stimulus").is_in(list(common)))
-    return frame.with_columns(counts=counts)
+    return frame.with_columns(counts=counts).drop("rater_number", "arm")
 
 
 _RATERS = (
@@ -173,6 +186,8 @@ def raters(connection: Connection, progress: Mapping[int, Progress], study: Stud
     people = result.mappings().all()
     repeated = {block.id for block in study.between if block.repeated}
     excluded, questioned = exclusions(connection), _questioned(connection, repeated)
+    by_design = {"arm": arms(connection), "screener": screen_outs(connection)}
+    by_design = {name: column for name, column in by_design.items() if column}
     rows: list[dict[str, Any]] = []
     for row in map(dict, people):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
@@ -182,8 +197,9 @@ def raters(connection: Connection, progress: Mapping[int, Progress], study: Stud
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
         about |= questioned.get(number, {})
         exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
-        rows.append(row | here._asdict() | about | exclusion)
-    known = columns_of(_RATERS)
+        assigned = {name: column.get(number) for name, column in by_design.items()}
+        rows.append(row | here._asdict() | about | exclusion | assigned)
+    known = columns_of(_RATERS) | dict.fromkeys(by_design, pl.String)
     extra = list(dict.fromkeys(key for row in rows for key in row if key not in known))
     frame = pl.DataFrame(rows, schema={**known, **dict.fromkeys(extra, pl.String)})
     about_columns = [frame[name] for name in extra]
@@ -191,7 +207,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress], study: Stud
         number = column.cast(pl.Float64, strict=False)
         if number.null_count() == column.null_count():
             about_columns[place] = number
-    return typed(frame, _RATERS).with_columns(about_columns)
+    return typed(frame, _RATERS).with_columns(*(frame[name] for name in by_design), *about_columns)
 
 
 def _questioned(connection: Connection, repeated: Collection[str]) -> dict[int, dict[str, str]]:

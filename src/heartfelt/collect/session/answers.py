@@ -11,6 +11,7 @@ from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Rater, Trial
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from heartfelt.collect.session.conditions import is_asked, not_shown, refused, without_answer
 from heartfelt.collect.session.listening import Listened, listened
+from heartfelt.collect.session.screeners import judge_attention
 from heartfelt.collect.session.steps import (
     attention_probe,
     displayed_unit,
@@ -93,10 +94,11 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         _store_members(work, rater, trial, command.log, listening)
         _store_traces(work, rater, trial, command.log, checked_trial.traces)
     steering: dict[str, float] = {}
-    if work.state.errors is not None and trial.kind == "rating":
+    demand = work.state.demand(rater)
+    if demand.errors is not None and trial.kind == "rating":
         values = checked_trial.answers
         steering = {checked.question: checked.value for checked in values if checked.value is not None}
-    elif work.state.pairs is not None and trial.kind == "rating":
+    elif demand.pairs is not None and trial.kind == "rating":
         steering = dict(checked_trial.outcome)
     if listening.seconds:
         steering[LISTENED] = listening.seconds
@@ -104,6 +106,8 @@ def answer(work: Transaction, command: commands.Answer) -> commands.Receipt:
         steering[IMPOSSIBLE] = 1.0
     words = json.dumps(steering) if steering else None
     work.record("answered", rater.number, trial.id, trial.unit, number=float(late), words=words)
+    if trial.kind == "attention":
+        judge_attention(work, rater, trial.probe, checked_trial.answers)
     following = next_step(work, rater) if command.wants_next else None
     return commands.Receipt(command.trial, "late" if late else "stored", following)
 

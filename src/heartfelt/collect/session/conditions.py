@@ -18,6 +18,7 @@ from heartfelt.collect.session.transaction import clean
 from heartfelt.errors import InputError
 from heartfelt.study import Question, Study
 from heartfelt.study.answer import Coded
+from heartfelt.study.arms import questions_in
 from heartfelt.study.conditions import Source, holds, is_shown, scale_of
 
 
@@ -32,9 +33,10 @@ def rater_facts(rater: Rater, where: str = "questions") -> dict[Source, Coded]:
 
 def asked_questions(study: Study, rater: Rater, unit: Unit) -> tuple[str, ...]:
     """The questions of a unit that this rater may have to answer."""
+    asked = questions_in(study, rater.arm, unit.questions)
     if not study.conditional:
-        return unit.questions
-    questions = [study.question(name) for name in unit.questions]
+        return asked
+    questions = [study.question(name) for name in asked]
     return _may_be_shown(study, questions, rater_facts(rater), "questions")
 
 

@@ -11,13 +11,16 @@ from typing import Any, Literal
 from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.adjudication import forget_words
+from heartfelt.collect.session.arms import prefer_arm
 from heartfelt.collect.session.headphones import quietest_tones
+from heartfelt.collect.session.screeners import due_screener, screen_out
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
 from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
-from heartfelt.study.answer import Coded
-from heartfelt.study.conditions import fact_scale
+from heartfelt.study.conditions import read_fact
 from heartfelt.study.design import Demographic
+from heartfelt.study.model import HeadphoneProbe
+from heartfelt.study.screeners import probe_screener
 
 _REMEMBERED = 10_000
 _DATA_TABLES = (
@@ -31,6 +34,8 @@ _DATA_TABLES = (
     "flags",
     "media_problems",
     "exclusions",
+    "arms",
+    "screen_outs",
 )
 _PERSON_TABLES = ("consents", "participants")
 
@@ -83,6 +88,8 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
     work.insert("raters", **row)
     work.record("arrived", number, words=name)
     context.recognize(row)
+    if command.arm:
+        prefer_arm(work, work.rater(name), command.arm)
     return commands.Arrived(name, resumed=False)
 
 
@@ -156,20 +163,16 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
     least = {fact.id: fact.at_least for fact in asked if fact.at_least is not None}
     numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
     too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
-    work.insert_about(rater, "demographics", answers=plain_json(answers), kept=not too_low)
     facts = (
-        {} if too_low else {fact.id: _coded(fact, answers[fact.id]) for fact in asked if fact.id in answers}
+        {}
+        if too_low
+        else {fact.id: read_fact(fact, answers[fact.id]) for fact in asked if fact.id in answers}
     )
     words = json.dumps({"time": "about", "questions": [], "answers": facts}) if facts else None
     work.record("told", rater.number, number=float(not too_low), words=words)
+    screened = too_low or due_screener(work.study, rater) is not None
+    work.insert_about(rater, "demographics", answers=plain_json(answers), kept=not screened)
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
-
-
-def _coded(fact: Demographic, answer: Any) -> Coded:
-    """A demographic answer as conditions test it."""
-    if isinstance(answer, float):
-        return answer, None
-    return fact_scale(fact).read(answer)
 
 
 def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,7 +241,16 @@ def headphones(work: Transaction, command: commands.Headphones) -> commands.Step
     )
     continues = passed or not probe.blocks
     work.record("heard", rater.number, number=float(continues))
-    return next_step(work, rater) if continues else end(work, rater, "screened-out")
+    return next_step(work, rater) if continues else failed_headphones(work, rater, probe)
+
+
+def failed_headphones(work: Transaction, rater: Rater, probe: HeadphoneProbe) -> commands.SessionEnd:
+    """End the session of a rater whom the headphone check stops, with the code of its screener if it has one."""
+    screener = probe_screener(work.study, {probe.id: 1})
+    if screener is None:
+        return end(work, rater, "screened-out")
+    screen_out(work, rater, screener)
+    return session_end(work, "screened-out", rater)
 
 
 def ready(work: Transaction, command: commands.Ready) -> commands.Step:

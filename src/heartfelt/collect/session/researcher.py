@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from heartfelt.study import study_text
 _MOST_INVITATIONS = 10_000
 RAISED_QUOTA = "ratings per item"
 """The name under which a raised quota is stored."""
+_SCREENERS = "code_screeners"
 _CODES = (
     "code_complete",
     "code_screened_out",
@@ -31,6 +33,7 @@ _ALLOWED = {
     "open": "true or false",
     "cap": "a whole number, or none for no limit",
     **dict.fromkeys(_CODES, "a text of 1 to 200 characters"),
+    _SCREENERS: "a text of 1 to 200 characters for each screener, by its id",
     "return_url": "an address that begins with https:// or http://, or none",
     "ratings_per_item": "a whole number",
 }
@@ -55,9 +58,8 @@ class SetValue(Command[None]):
 class StateSummary:
     """The counts of a collection: copies, so that the writer can continue."""
 
-    valid: list[int]
-    """Complete valid ratings by unit."""
-    leases: list[int]
+    counts: dict[str, tuple[list[int], list[int]]]
+    """By arm, complete valid ratings and leases by unit; a study without arms is one arm without a name."""
     raters: list[Rater]
     settings: Settings
 
@@ -81,6 +83,8 @@ def apply_study_settings(work: Transaction) -> None:
     current, recruiting = work.state.settings, work.study.recruiting
     of_study = recruiting.model_dump(mode="json", exclude_defaults=True)
     changed: dict[str, Any] = {name: _new_code() for name in _CODES if not current.get(name)}
+    by_screener = dict(current.get(_SCREENERS, {}))
+    by_screener |= {each.id: _new_code() for each in work.study.screeners if each.id not in by_screener}
     if of_study != current.get(_FROM_STUDY, {}):
         codes = recruiting.codes
         given = {
@@ -95,6 +99,9 @@ def apply_study_settings(work: Transaction) -> None:
         }
         changed |= {name: value for name, value in given.items() if value is not None}
         changed[_FROM_STUDY] = of_study
+        by_screener |= codes.screeners
+    if by_screener != current.get(_SCREENERS, {}):
+        changed[_SCREENERS] = by_screener
     if changed:
         work.record("set", words=json.dumps(changed))
 
@@ -105,7 +112,7 @@ def exclude(work: Transaction, command: Exclude) -> int:
     if rater.excluded:
         return 0
     touched = {*rater.rated_units, *(trial.unit for trial in rater.queue if trial.unit is not None)}
-    pool, quota = work.state.pool, work.state.layout.quota
+    pool, quota = work.state.demand(rater).pool, work.state.layout.quota
     before = {unit: max(0, quota - pool.load(unit)) for unit in touched}
     _store_exclusion(work, rater, "excluded", clean(command.reason, 2000), command.by)
     return sum(max(0, quota - pool.load(unit)) - slots for unit, slots in before.items())
@@ -128,6 +135,8 @@ def _store_exclusion(work: Transaction, rater: Rater, kind: str, reason: str | N
 def change(work: Transaction, command: Change) -> Settings:
     """Change settings by name."""
     changed = {name: _check_setting(name, value) for name, value in command.settings.items()}
+    if _SCREENERS in changed:
+        changed[_SCREENERS] = _screener_codes(work, changed[_SCREENERS])
     quota = changed.get("ratings_per_item")
     if quota is None:
         changed.pop("ratings_per_item", None)
@@ -158,10 +167,22 @@ def _raise_quota(work: Transaction, quota: int) -> None:
     work.set_value(RAISED_QUOTA, str(quota))
 
 
+def _screener_codes(work: Transaction, codes: dict[str, str]) -> dict[str, str]:
+    """The codes of all screeners after a change of some."""
+    names = [screener.id for screener in work.study.screeners]
+    for name in codes:
+        if name not in names:
+            problem = f"The study has no screener '{clean(name, 100)}'."
+            raise InputError(problem, suggestion(name, names, "Screeners"))
+    return {**work.settings.code_screeners, **codes}
+
+
 def _check_setting(name: str, value: Any) -> Any:
     if name not in _ALLOWED:
         raise InputError(f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings"))
     whole = isinstance(value, int) and not isinstance(value, bool)
+    if name == _SCREENERS and isinstance(value, Mapping):
+        return {str(screener): _check_setting(_CODES[0], code) for screener, code in value.items()}
     if name == "open":
         valid = isinstance(value, bool)
     elif name == "cap":
@@ -171,7 +192,7 @@ def _check_setting(name: str, value: Any) -> Any:
     elif name == "return_url":
         valid = value is None or (isinstance(value, str) and value.startswith(("https://", "http://")))
     else:
-        valid = isinstance(value, str) and 0 < len(value.strip()) <= 200
+        valid = name != _SCREENERS and isinstance(value, str) and 0 < len(value.strip()) <= 200
     if not valid:
         raise InputError(
             f"'{clean(str(value), 100)}' is not a valid value for the setting '{name}'.",
@@ -196,6 +217,9 @@ def invite(work: Transaction, command: Invite) -> tuple[str, ...]:
 
 def summarize(state: State) -> StateSummary:
     """The counts of a state."""
-    return StateSummary(
-        list(state.pool.valid), list(state.pool.leases), list(state.raters.values()), settings_of(state)
-    )
+    names = tuple(state.arms) or ("",)
+    counts = {
+        name: (list(demand.pool.valid), list(demand.pool.leases))
+        for name, demand in zip(names, state.demands, strict=True)
+    }
+    return StateSummary(counts, list(state.raters.values()), settings_of(state))

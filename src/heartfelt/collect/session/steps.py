@@ -11,24 +11,23 @@ from heartfelt.collect import commands
 from heartfelt.collect.assign.common import pick_unit
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
+from heartfelt.collect.session.arms import arm_instructions, arm_probes, arm_units, assign_arm, at_work
 from heartfelt.collect.session.between import pending_between, trials_before_questionnaire
 from heartfelt.collect.session.conditions import asked_questions, pending_page
 from heartfelt.collect.session.drafts import shown_drafts
 from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
+from heartfelt.collect.session.screeners import due_screener, screen_out, screener_text
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
 
 _RENEW_BELOW = 2 / 3
 """Leases are renewed once less than this share of them is left."""
-_AWAY_SECONDS = 1800.0
-"""A rater who did nothing for so long no longer counts towards the cap."""
 RETRY_SECONDS = 20.0
 """How soon a rater who has to wait asks again."""
 _PAGES: Mapping[str, commands.Step] = {
     "consent": commands.AskConsent(),
     "demographics": commands.AskDemographics(),
-    "instructions": commands.ShowInstructions(),
 }
 
 
@@ -51,9 +50,7 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
         renew(work, rater)
     else:
         show(work, rater, trial)
-    present = [
-        _present(work, rater, reserved) for reserved in trials_before_questionnaire(work.study, rater)
-    ]
+    present = [_present(work, rater, reserved) for reserved in trials_before_questionnaire(work.study, rater)]
     return replace(present[0], following=tuple(present[1:]))
 
 
@@ -70,17 +67,25 @@ def headphone_probe(study: Study) -> HeadphoneProbe | None:
 
 def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
     if rater.excluded:
-        return session_end(work, "screened-out")
+        return session_end(work, "screened-out", rater)
     waits = rater.exhausted and not rater.queue and not rater.answered and rater.ended is None
     if (waits or (rater.ended == "full" and places(work) == "free")) and (
         work.state.pick(rater, work.context.rng) is not None
     ):
         work.record("resumed", rater.number)
     if rater.ended is not None:
-        return session_end(work, rater.ended)
+        return session_end(work, rater.ended, rater)
+    screener = due_screener(work.study, rater)
+    if screener is not None:
+        screen_out(work, rater, screener)
+        return session_end(work, "screened-out", rater)
     page = page_before_trials(work.study, rater)
     if page == "before":
         return commands.AskQuestionnaire("before", pending_page(work.study, rater, "before"))
+    if page in {"instructions", ""}:
+        assign_arm(work, rater)
+    if page == "instructions":
+        return commands.ShowInstructions(arm_instructions(work.study, rater))
     probe = headphone_probe(work.study) if page == "headphones" else None
     return _PAGES.get(page) if probe is None else commands.AskHeadphones(probe.id, probe.trials)
 
@@ -112,11 +117,7 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
         complete = sum(rater.ended in FINISHED for rater in raters)
         if complete >= settings.cap:
             return "none"
-        patience = max(_AWAY_SECONDS, work.state.layout.lease)
-        at_work = sum(
-            rater.ended is None and rater.engaged and work.now - rater.last < patience for rater in raters
-        )
-        if complete + at_work >= settings.cap:
+        if complete + sum(at_work(work, rater) for rater in raters) >= settings.cap:
             return "later"
     return "free" if work.state.open else "later"
 
@@ -128,7 +129,8 @@ def _nothing_left(work: Transaction, rater: Rater) -> commands.Step:
         if questions:
             return commands.AskQuestionnaire("after", questions)
         return end(work, rater, earned_ending(work, rater))
-    return session_end(work, "wait") if work.state.unfilled else end(work, rater, "full")
+    unfilled = work.state.demand(rater).unfilled
+    return session_end(work, "wait") if unfilled else end(work, rater, "full")
 
 
 def _wants_break(work: Transaction, rater: Rater) -> bool:
@@ -138,8 +140,9 @@ def _wants_break(work: Transaction, rater: Rater) -> bool:
 
 def _is_open_for(work: Transaction, rater: Rater) -> bool:
     """Whether another session can be planned: a unit needs ratings, or one that everybody gets waits for the rater."""
-    waiting = rater.sessions > 0 and any(unit not in rater.seen for unit in work.state.layout.common)
-    return work.state.open or waiting
+    demand = work.state.demand(rater)
+    waiting = rater.sessions > 0 and any(unit not in rater.seen for unit in demand.layout.common)
+    return demand.open or waiting
 
 
 def renew(work: Transaction, rater: Rater) -> float:
@@ -152,15 +155,19 @@ def renew(work: Transaction, rater: Rater) -> float:
 def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
     """End the rater's session."""
     work.record("ended", rater.number, words=ending)
-    return session_end(work, ending)
+    return session_end(work, ending, rater)
 
 
-def session_end(work: Transaction, ending: commands.Ending) -> commands.SessionEnd:
-    """The end a rater sees, with the code that reports it to the recruiter."""
+def session_end(
+    work: Transaction, ending: commands.Ending, rater: Rater | None = None
+) -> commands.SessionEnd:
+    """The end a rater sees, with the code that reports it to the recruiter; a screener has its own."""
     settings = work.settings
-    code = code_of(settings, ending)
+    screener = None if rater is None or rater.excluded else rater.screener
+    code = code_of(settings, ending, screener)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
-    return commands.SessionEnd(ending, code, url, RETRY_SECONDS if ending == "wait" else None)
+    retry_seconds = RETRY_SECONDS if ending == "wait" else None
+    return commands.SessionEnd(ending, code, url, retry_seconds, screener_text(work.study, screener))
 
 
 # --- leasing ----------------------------------------------------------------------------------------------------------
@@ -219,9 +226,10 @@ def retake(work: Transaction, rater: Rater) -> None:
 
 def _lease_practice(work: Transaction, rater: Rater) -> bool:
     material, rng = work.material, work.context.rng
-    choices = [unit for unit in material.practice if unit not in rater.practised_units]
+    practice = arm_units(work, rater, material.practice)
+    choices = [unit for unit in practice if unit not in rater.practised_units]
     if not choices and not material.study.design.practice_stimuli:
-        ordinary = material.layout.units
+        ordinary = work.state.demand(rater).layout.units
         draws = (ordinary[int(rng.random() * len(ordinary))] for _ in range(20)) if ordinary else iter(())
         choices = [unit for unit in draws if unit not in rater.practised_units][:1]
     if choices:
@@ -231,7 +239,8 @@ def _lease_practice(work: Transaction, rater: Rater) -> bool:
 
 def _plan(work: Transaction, rater: Rater) -> bool:
     """Plan the rater's next session; False if there is nothing more for them."""
-    design, probes, most = work.study.design, work.study.probes, work.state.layout.most
+    design, demand = work.study.design, work.state.demand(rater)
+    probes, most = arm_probes(work.study, rater), demand.layout.most
     batch = design.batch
     target = rater.target or min(design.stimuli_per_rater or most, most)
     ordinary = min(batch or target, target - rater.planned)
@@ -252,7 +261,7 @@ def _lease_slot(work: Transaction, rater: Rater, slot: Slot) -> None:
         _lease(work, rater, None, kind=kind, probe=probe, **_lookalike(work, rater, probe))
         return
     if kind == "rating":
-        unit = pick_unit(work.state.layout, rater, work.context.rng, work.state.pick)
+        unit = pick_unit(work.state.demand(rater).layout, rater, work.context.rng, work.state.pick)
     else:
         unit = _probe_unit(work, rater, slot)
     if unit is None:
@@ -266,7 +275,8 @@ def _lease_slot(work: Transaction, rater: Rater, slot: Slot) -> None:
 def _lookalike(work: Transaction, rater: Rater, probe_id: str) -> dict[str, int]:
     """A unit to display in an attention trial: one set aside for practice, else one the rater has met already."""
     material, probe = work.material, attention_probe(work, probe_id)
-    for choices in (material.practice, rater.rated_units, rater.session_units, material.layout.units):
+    ordinary = work.state.demand(rater).layout.units
+    for choices in (material.practice, rater.rated_units, rater.session_units, ordinary):
         present = [unit for unit in choices if unit in material.playable and unit in material.units]
         fitting = [u for u in present if probe is not None and probe.question in material.units[u].questions]
         if fitting:
@@ -279,14 +289,14 @@ def _probe_unit(work: Transaction, rater: Rater, slot: Slot) -> int | None:
     if kind == "repeat":
         return rater.session_units[source] if source < len(rater.session_units) else None
     shown = rater.presentations
-    units = work.material.anchors.get(probe, ())
+    units = arm_units(work, rater, work.material.anchors.get(probe, ()))
     fewest = min((shown.get(unit, 0) for unit in units), default=0)
     choices = [unit for unit in units if shown.get(unit, 0) == fewest]
     return work.context.rng.choice(choices) if choices else None
 
 
 def _lease(work: Transaction, rater: Rater, number: int | None, **about: Any) -> None:
-    balance, displayed = work.state.balance, about.get("shows", number)
+    balance, displayed = work.state.demand(rater).balance, about.get("shows", number)
     unit = None if displayed is None else work.material.units.get(displayed)
     if balance is not None and displayed is not None:
         about["order"] = balance.draw(rater, displayed, work.context.rng)

@@ -92,7 +92,7 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
             roles[name] = "time"
         elif name == "device":
             roles[name] = "machine"
-        elif name in OUTCOMES:
+        elif name in OUTCOMES or (name == "arm" and study.design.arms):
             roles[name] = "outcome"
         elif name in wishes:
             roles[name] = "wish"

@@ -24,6 +24,7 @@ NOT_STATED = "Not stated by the authors."
 TECHNICAL = frozenset(
     {
         "rater",
+        "arm",
         "study_version",
         "excluded",
         "agreed",

@@ -8,6 +8,7 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
+from heartfelt.analysis.arms import ARM, arms_text
 from heartfelt.analysis.parallel_answers import ParallelAnswers, Trial, parallel_answers
 from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.summary import (
@@ -236,6 +237,8 @@ def rater_groups(analysis: Analysis, charts: Charts) -> Section | None:
         return None if "--by" in reason else Section("rater-groups", "Groups of raters", "", html, "Groups")
     counted = ", ".join(f"{row.group} ({plural(row.raters, 'rater')})" for row in groups.groups)
     words = f"By {spaced(groups.column)}: {counted}."
+    if groups.column == ARM:
+        words = " ".join(arms_text(analysis.all_ratings)) or words
     if groups.not_stated:
         words += f" {plural(groups.not_stated, 'rater')} did not state it."
     if groups.cut_at:

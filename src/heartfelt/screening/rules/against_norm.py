@@ -33,7 +33,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm
+from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm, within_arms
 from heartfelt.screening.rule import Judge, Reasons, Rule, RuleOptions, Verdicts, evidence_of
 from heartfelt.screening.rules.informativeness import no_information
 from heartfelt.screening.rules.repetition import straight_lines
@@ -206,14 +206,16 @@ def _response_time(view: RatingsView, options: RuleOptions) -> list[Verdicts] | 
         if not times.height:
             return "the time from one answer to the next is not known, and the clips need not be heard to the end"
         seconds = np.maximum(times["seconds"].to_numpy(), LEAST_SECONDS)
-        return _fast(_time_measure(view, times["rater"], seconds, " from one answer to the next"), options)
+        return _fast(
+            view, _time_measure(view, times["rater"], seconds, " from one answer to the next"), options
+        )
     seconds, gross = net_seconds(view, way)
     about = " for an answer after subtracting the clip" if gross else " for an answer"
-    return _fast(_time_measure(view, times["rater"], seconds, about), options)
+    return _fast(view, _time_measure(view, times["rater"], seconds, about), options)
 
 
-def _fast(measure: Measure, options: RuleOptions) -> list[Verdicts] | str:
-    return compare_with_norm([measure], "low", options.alpha)
+def _fast(view: RatingsView, measure: Measure, options: RuleOptions) -> list[Verdicts] | str:
+    return compare_with_norm(within_arms(measure, view), "low", options.alpha)
 
 
 def _recorded_times(view: RatingsView) -> pl.DataFrame:

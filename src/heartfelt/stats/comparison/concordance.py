@@ -72,7 +72,9 @@ def rank_concordance(
         missing = (Estimate.missing(reason, method, counts) for method in (_W, _CORRELATION))
         w, correlation = missing
         return RankConcordance(w=w, correlation=correlation, chi_square=None, df=0, p_value=None)
-    w = Estimate(spread / most, method=_W, counts=counts, why_no_interval="it depends on the number of raters")
+    w = Estimate(
+        spread / most, method=_W, counts=counts, why_no_interval="it depends on the number of raters"
+    )
     return RankConcordance(
         w=w,
         correlation=_correlation(above, below, counts, confidence),

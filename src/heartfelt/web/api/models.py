@@ -94,6 +94,9 @@ class SettingsChange(RequestBody):
     code_full: Code = ""
     code_partial: Code = ""
     code_review: Code = ""
+    code_screeners: Annotated[
+        dict[str, Code], Field(max_length=200, description="by screener; those left out stay")
+    ] = {}
     ratings_per_item: Annotated[
         int, Field(ge=1, le=999_999, description="ratings wanted for each item; can only be raised")
     ] = 1
@@ -106,6 +109,18 @@ class CoverageBin(BaseModel):
     ratings: Count
     units: Count
     units_with_leases: Count
+
+
+class ArmInfo(BaseModel):
+    """One arm: raters assigned to it (those who count), complete and at work, and its ratings against what it wants."""
+
+    arm: str
+    weight: float
+    raters: Count
+    complete: Count
+    active: Count
+    ratings: Count
+    wanted: Count
 
 
 class CoverageInfo(BaseModel):
@@ -125,6 +140,9 @@ class CoverageInfo(BaseModel):
     finish: datetime | None
     why_no_finish: str | None
     raters: dict[Literal["all", "active", "complete", "excluded"], Count]
+    arms: list[ArmInfo]
+    screened_out: dict[str, Count]
+    """Raters whom each screener screened out."""
 
 
 class VersionInfo(BaseModel):
@@ -340,6 +358,8 @@ class RaterInfo(BaseModel):
     seen: datetime | None
     excluded: bool
     reason: str | None
+    arm: str | None = None
+    screener: str | None = None
 
 
 class RatersInfo(BaseModel):
@@ -428,6 +448,8 @@ class ParticipantInfo(BaseModel):
     assignment: str | None
     recruiter_study: str | None
     ended: str
+    screener: str | None
+    arm: str | None
     code: str | None
     trials: Count
     heard: float | None

@@ -106,9 +106,10 @@ async def _is_known(request: Request) -> bool:
 async def _enter(
     request: Request, recruiter: Recruiter, person: str | None, facts: Mapping[str, str]
 ) -> Response:
+    arm = request.query_params.get("arm") if state_of(request).options.preview else None
     before = earlier_raters(request)
     device = device_of(request) | ({"raters_before": len(before)} if before else {})
-    arrival = Arrive(recruiter, person, facts, request_language(request), device, before)
+    arrival = Arrive(recruiter, person, facts, request_language(request), device, before, arm)
     try:
         arrived = await state_of(request).collection.ask(arrival)
     except StudyClosed as closed:

@@ -200,6 +200,8 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
     fields = {name: getattr(step, name) for name in type(step).__dataclass_fields__}
     if isinstance(step, AskHeadphones):
         fields["probe"] = HEADPHONES
+    if isinstance(step, ShowInstructions | SessionEnd):
+        fields["text"] = None if step.text is None else say(step.text, language)
     return {"kind": _KINDS[type(step)], **fields}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -26,7 +26,7 @@ from heartfelt.analysis.material import prepare
 from heartfelt.collect import Collection
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
-from heartfelt.web.api.models import CoverageBin, CoverageInfo
+from heartfelt.web.api.models import ArmInfo, CoverageBin, CoverageInfo
 from heartfelt.web.study.background import Reader
 
 IDLE_SHARE = 5
@@ -165,10 +165,9 @@ class CoverageView:
 
 
 def coverage_info(collection: Collection) -> CoverageInfo:
-    """How far the study is. Counts are of trials: with all questions on one page, a stimulus or a set counts once."""
+    """How far the study is. Counts are of trials: with all questions on one page, a stimulus or a set counts once in each arm."""
     change, coverage = collection.change(), collection.coverage()
     whole = collection.study.design.questions_per_page == "all"
-    units = coverage.items.unique("stimulus", maintain_order=True) if whole else coverage.items
     waiting = coverage.complete < coverage.wanted
     finish = coverage.forecast.finish if waiting else None
     return CoverageInfo(
@@ -178,8 +177,8 @@ def coverage_info(collection: Collection) -> CoverageInfo:
             name: getattr(coverage, name)
             for name in ("quota", "units", "wanted", "complete", "extra", "leased")
         },
-        full=int((units["complete"] >= coverage.quota).sum()),
-        histogram=_histogram(units, coverage.quota),
+        full=int((coverage.counts["complete"] >= coverage.quota).sum()),
+        histogram=_histogram(coverage.counts, coverage.quota),
         per_hour=coverage.forecast.per_hour,
         finish=None if finish is None else datetime.fromtimestamp(min(finish, _LAST_MOMENT), UTC),
         why_no_finish=coverage.forecast.reason if waiting else "every item has its ratings",
@@ -189,6 +188,8 @@ def coverage_info(collection: Collection) -> CoverageInfo:
             "complete": coverage.raters_complete,
             "excluded": coverage.raters_excluded,
         },
+        arms=[ArmInfo(**asdict(arm)) for arm in coverage.arms],
+        screened_out=dict(coverage.screened_out),
     )
 
 

@@ -162,6 +162,7 @@ export class HeadphoneScreen extends Screen {
 export class InstructionScreen extends Screen {
   constructor(step, page) {
     super("screen-instructions");
+    if (step.text) part("text", this.node).textContent = step.text;
     const sound = does("sound", this.node);
     if (sound) once(sound, twoNotes);
     once(does("ready", this.node), () => page.send("/rate/ready", {}));
@@ -179,6 +180,7 @@ export class BreakScreen extends Screen {
 export class EndScreen extends Screen {
   constructor(step) {
     super(`end-${step.ending}`);
+    if (step.text) part("text", this.node).textContent = step.text;
     if (step.retry_seconds) setTimeout(() => location.reload(), 1000 * step.retry_seconds);
     if (step.code) {
       const place = part("code", this.node);

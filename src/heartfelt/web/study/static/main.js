@@ -1,5 +1,6 @@
 // The dashboard: one screen, fed by the API; server-sent events report changes.
 import { adjudication } from "./adjudication.js";
+import { groups } from "./arms.js";
 import { coverage } from "./coverage.js";
 import { element, moment, number, whole } from "./draw.js";
 import { freeze } from "./freeze.js";
@@ -20,6 +21,7 @@ let change = 0;
 
 const show = {
   coverage: coverage(body("coverage")),
+  groups: groups(id("arms")),
   reliability: reliability(body("reliability")),
   systems: systems(body("systems"), id("question")),
   machine: machine(id("machine")),
@@ -64,6 +66,7 @@ const once = (work, pause) => {
 const light = once(async () => {
   const [data, settings] = await Promise.all([get("coverage"), get("settings")]);
   show.coverage(data);
+  show.groups(data);
   facts(data);
   door(settings);
 }, 700);

@@ -24,12 +24,14 @@ const settings = (box, now, study, changed) => {
   const back = field(row, "Send raters back to ({code} is the code)", "text", now.return_url, "field wide");
   back.placeholder = "https://app.prolific.com/submissions/complete?cc={code}";
   const code = ["complete", "screened_out", "no_consent", "full", "partial", "review"].map((name) => field(codes, `Code: ${name.replaceAll("_", " ")}`, "text", now[`code_${name}`]));
+  const screeners = Object.entries(now.code_screeners).map(([name, value]) => [name, field(codes, `Code: screened out by ${name}`, "text", value)]);
   const save = element("button", "main", element("div", "row", form), "Save");
   save.type = "submit";
   const feedback = status(form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const wanted = { open: open.checked, cap: cap.value ? Number(cap.value) : null, return_url: back.value || null, code_complete: code[0].value, code_screened_out: code[1].value, code_no_consent: code[2].value, code_full: code[3].value, code_partial: code[4].value, code_review: code[5].value };
+    if (screeners.length) wanted.code_screeners = Object.fromEntries(screeners.map(([name, input]) => [name, input.value]));
     if (Number(quota.value) > wanted_now) wanted.ratings_per_item = Number(quota.value);
     try { await send("PATCH", "settings", wanted); say("Saved.", feedback); changed(); } catch (problem) { complain(problem, feedback); }
   });

@@ -1,0 +1,136 @@
+"""What simulated raters answer: about themselves, to questionnaires, to any scale, and in attention trials.
+
+Simulated raters qualify: their answers pass the study's screeners, and vary where screeners or strata look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from heartfelt.collect import commands
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.simulate import judge
+from heartfelt.study import Scale, Study
+from heartfelt.study.answer import Coded
+from heartfelt.study.conditions import Source, read_fact, shown_questions
+from heartfelt.study.design import Demographic
+from heartfelt.study.model import AttentionProbe, say
+from heartfelt.study.scale import FreeText, Tags
+from heartfelt.study.screeners import screened_by
+from heartfelt.study.set_scale import TIE, Choice, SetScale, Trace
+
+PageAnswers: TypeAlias = Callable[[commands.AskQuestionnaire], Mapping[str, Any]]
+_SAMPLES = 100
+_ATTEMPTS = 500
+_AGES = (18, 80)
+
+
+def simulated_demographics(study: Study, rng: np.random.Generator | None = None) -> dict[str, Any]:
+    """Demographic answers that are not screened out; with ``rng``, they vary where the study looks at them."""
+    usual = {fact.id: _usual(fact) for fact in study.demographics}
+    if rng is None or not (study.screeners or study.design.strata):
+        return usual
+    names = set(usual)
+    for _ in range(_ATTEMPTS):
+        about = {fact.id: _drawn(fact, rng) for fact in study.demographics}
+        if screened_by(study, _facts(study, about), names.__contains__) is None:
+            return about
+    raise _all_screened()
+
+
+def _usual(fact: Demographic) -> Any:
+    if fact.type == "number":
+        return max(30.0, fact.at_least or 0.0)
+    return fact.choices[0] if fact.choices else "simulated"
+
+
+def _drawn(fact: Demographic, rng: np.random.Generator) -> Any:
+    if fact.type == "number":
+        return max(float(rng.integers(*_AGES)), fact.at_least or 0.0)
+    return str(rng.choice(fact.choices)) if fact.choices else "simulated"
+
+
+def _facts(study: Study, about: Mapping[str, Any]) -> dict[Source, Coded]:
+    return {
+        ("rater", fact.id): read_fact(fact, about[fact.id]) for fact in study.demographics if fact.id in about
+    }
+
+
+def _all_screened() -> InputError:
+    return InputError(
+        f"No simulated rater qualifies: {_ATTEMPTS} draws of answers were all screened out.",
+        "Loosen the study's screeners, or try the design without them.",
+    )
+
+
+def simulated_pages(
+    study: Study, rng: np.random.Generator, about: Mapping[str, Any] | None = None
+) -> PageAnswers:
+    """Random answers to every page of the study's questionnaires, of a rater with these demographic answers."""
+    known = _facts(study, about or {})
+    settled = {fact.id for fact in study.demographics}
+
+    def answers(page: commands.AskQuestionnaire) -> dict[str, Any]:
+        for _ in range(_ATTEMPTS):
+            given = _page(study, page, rng)
+            if page.time != "before" or not study.screeners:
+                return given
+            read: dict[Source, Coded] = {
+                ("rater", question.id): study.read(question, given[question.id])
+                for question in study.asked_in("before")
+                if question.id in given
+            }
+            passed = settled | set(page.questions)
+            if screened_by(study, {**known, **read}, passed.__contains__) is None:
+                known.update(read)
+                settled.update(page.questions)
+                return given
+        raise _all_screened()
+
+    return answers
+
+
+def _page(study: Study, page: commands.AskQuestionnaire, rng: np.random.Generator) -> dict[str, Any]:
+    scales = {question.id: study.scales[question.scale] for question in study.asked_in(page.time)}
+    given = {name: simulated_answer(scales[name], rng) for name in page.questions}
+    shown = shown_questions(study, page.questions, given, page.time)
+    return {name: given[name] for name in page.questions if name in shown}
+
+
+def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -> Any:
+    """A random answer that the scale accepts; ``members`` is the number of stimuli that are judged together."""
+    if isinstance(scale, SetScale):
+        return judge(scale, [0.0] * max(2, members), rng)
+    if isinstance(scale, Trace):
+        return {"samples": rng.uniform(*scale.bounds(), _SAMPLES).round(4).tolist()}
+    labels, bounds = scale.labels(), scale.bounds()
+    if labels:
+        return float(rng.choice(sorted(labels)))
+    if bounds is not None and getattr(scale, "points", None):
+        return int(rng.integers(int(bounds[0]), int(bounds[1]) + 1))
+    if bounds is not None:
+        return float(rng.uniform(*bounds))
+    if isinstance(scale, Tags):
+        return [str(rng.choice(scale.names))] if scale.names else ["simulated"]
+    if isinstance(scale, FreeText):
+        words = " ".join(["simulated"] * max(1, scale.min_words, -(-scale.min_characters // 9)))
+        return words[: scale.max_characters]
+    least: float | None = getattr(scale, "low", None)
+    return float(rng.normal()) if least is None else float(least + rng.exponential())
+
+
+def attention_answer(study: Study, words: str) -> dict[str, Any]:
+    """The question an attention trial is about, and what the page sends for the answer it asks for."""
+    for probe in study.probes:
+        if isinstance(probe, AttentionProbe) and words in {
+            say(probe.text, language) for language in study.languages
+        }:
+            # The researcher counts places from 1, the page from 0.
+            place = isinstance(study.scale_of(probe.question), Choice) and probe.answer != TIE
+            return {probe.question: int(float(probe.answer)) - 1 if place else probe.answer}
+    raise HeartfeltError(
+        "An attention trial came that matches no probe of the study.", "Check the study's probes."
+    )

@@ -1,0 +1,139 @@
+"""Arms: groups of raters who are compared between subjects, each with instructions, questions or stimuli of its own.
+
+A rater is in one arm, from the moment before the instructions to the end. Whatever an arm leaves out is the study's: its
+instructions, all its questions, all its stimuli. Every item is wanted ``ratings_per_item`` times in every arm that shows
+it, since an answer under one arm's instructions does not stand for one under another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator, Field
+
+from heartfelt.study.model import Id, Part, Place, Question, ReferenceProblem, Text, as_list, check_name
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
+
+Values = Annotated[list[str | int | float], BeforeValidator(as_list), Field(min_length=1)]
+
+
+class Arm(Part):
+    """One arm: what its raters read, answer and meet. What is left out is as in the rest of the study."""
+
+    id: Id
+    weight: Annotated[
+        float, Field(gt=0, le=1000, description="raters it gets, relative to the other arms")
+    ] = 1.0
+    instructions: Annotated[Text | None, Field(description="in place of the study's instructions")] = None
+    questions: Annotated[list[Id], Field(description="only these questions; all if left out")] = []
+    stimuli: Annotated[
+        dict[Id, Values],
+        Field(
+            description="only stimuli with these values, by column of the manifest, such as system or stimulus;"
+            " of a set, all members that are neither reference nor anchor"
+        ),
+    ] = {}
+    sets: Annotated[list[Id], Field(description="only these sets; all if left out")] = []
+
+    def asks(self, question: str) -> bool:
+        """Whether raters of this arm are asked the question."""
+        return not self.questions or question in self.questions
+
+    def shows(self, row: Mapping[str, object]) -> bool:
+        """Whether a stimulus with this row of the manifest may be shown in this arm."""
+        return all(str(row.get(column)) in map(str, values) for column, values in self.stimuli.items())
+
+
+def find_arm(study: Study, name: str) -> Arm | None:
+    """The arm of that id; None if the study has none of that id."""
+    return next((arm for arm in study.design.arms if arm.id == name), None)
+
+
+def questions_in(study: Study, arm: str, questions: Sequence[str]) -> tuple[str, ...]:
+    """Those of the questions that raters of an arm are asked."""
+    found = find_arm(study, arm) if arm else None
+    return tuple(questions) if found is None else tuple(name for name in questions if found.asks(name))
+
+
+def check_arms(study: Study) -> None:
+    """Refuse arms that name nothing, that are all alike, or that ask a question without what its condition tests."""
+    arms, place = study.design.arms, ("design", "arms")
+    _check_strata(study)
+    if not arms:
+        return
+    if len(arms) == 1:
+        raise ReferenceProblem(place, "there is one arm, and nothing to compare it with. Add another")
+    names = [arm.id for arm in arms]
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise ReferenceProblem(place, f"two arms are called '{doubled}'")
+    differences = [arm.model_dump(exclude={"id", "weight"}) for arm in arms]
+    if all(difference == differences[0] for difference in differences):
+        raise ReferenceProblem(
+            place, "the arms are all alike. Give them 'instructions', 'questions', 'stimuli' or 'sets'"
+        )
+    for number, arm in enumerate(arms):
+        _check_arm(study, arm, (*place, number))
+    _check_unasked(study)
+
+
+def _check_arm(study: Study, arm: Arm, place: Place) -> None:
+    for name in arm.questions:
+        study.check_question((*place, "questions"), name)
+    if arm.sets and study.sets is None:
+        raise ReferenceProblem((*place, "sets"), "the study has no sets. Use 'stimuli'")
+    systems = [system.id for system in study.systems]
+    for name in map(str, arm.stimuli.get("system", ())) if systems else ():
+        check_name((*place, "stimuli", "system"), name, systems, "no system is called", "Systems")
+    asked = [question for question in study.asked if arm.asks(question.id)]
+    for question in asked:
+        for condition in question.show_if:
+            if condition.question is not None and not arm.asks(condition.question):
+                raise ReferenceProblem(
+                    (*place, "questions"),
+                    f"'{question.id}' depends on '{condition.question}', which this arm does not ask. "
+                    "Ask both, or neither",
+                )
+    grid = study.design.affect_grid or ()
+    if len([name for name in grid if arm.asks(name)]) == 1:
+        raise ReferenceProblem(
+            (*place, "questions"), "one half of the affect_grid is missing. Ask both, or neither"
+        )
+    if study.design.adaptive and study.sets is not None and not arm.asks(study.asked[0].id):
+        raise ReferenceProblem(
+            (*place, "questions"),
+            f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm",
+        )
+
+
+def _check_unasked(study: Study) -> None:
+    """Refuse a question that no arm asks."""
+    for question in study.asked:
+        if not any(arm.asks(question.id) for arm in study.design.arms):
+            raise ReferenceProblem(("design", "arms"), f"no arm asks '{question.id}'")
+
+
+def _check_strata(study: Study) -> None:
+    place = ("design", "strata")
+    if study.design.strata and not study.design.arms:
+        raise ReferenceProblem(place, "strata are for arms, and the study has none. Add 'arms'")
+    facts = {fact.id: fact for fact in study.demographics}
+    questions = {question.id: question for question in study.asked_in("before")}
+    for name in study.design.strata:
+        check_name(
+            place, name, [*facts, *questions], "nothing asked about raters is called", "Facts about raters"
+        )
+        few = facts[name].type == "choice" if name in facts else _has_levels(study, questions[name])
+        if not few:
+            raise ReferenceProblem(
+                place,
+                f"'{name}' is not answered by choosing one of a few. Ask for a group, such as under 30 or over",
+            )
+
+
+def _has_levels(study: Study, question: Question) -> bool:
+    scale = study.scales[question.scale]
+    return bool(scale.codes()) or (scale.bounds() is not None and scale.whole)

@@ -1,0 +1,156 @@
+"""Screeners: who does not take part, by what they answer, each with a code and words of its own.
+
+A screener tests facts about the rater (demographics and the questionnaire ``before``) or counts failed probes. Somebody
+who is screened out takes no place: neither the cap, nor quotas, nor arms count them. ``at_least`` of a demographic and
+``blocks`` of a headphone check screen out by themselves, with the study's common code.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from heartfelt.study.answer import Coded
+from heartfelt.study.conditions import MOST_CASES, Source, check_tests, distinct_answers, holds, scale_of
+from heartfelt.study.model import (
+    AttentionProbe,
+    Condition,
+    HeadphoneProbe,
+    Id,
+    Part,
+    Place,
+    ReferenceProblem,
+    Text,
+    as_list,
+    check_name,
+)
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
+
+
+class Screener(Part):
+    """Who is screened out: raters for whom all conditions hold, or who failed a probe too often."""
+
+    id: Annotated[Id, Field(description="the name its code and its counts have")]
+    when: Annotated[
+        list[Condition],
+        BeforeValidator(as_list),
+        Field(description="a condition on 'rater', or a list of conditions that must all hold"),
+    ] = []
+    probe: Annotated[
+        list[Id],
+        BeforeValidator(as_list),
+        Field(description="attention probes, or the headphone check (with blocks: true)"),
+    ] = []
+    failures: Annotated[
+        int, Field(ge=1, description="attention trials answered otherwise than asked, at which it ends")
+    ] = 1
+    text: Annotated[Text | None, Field(description="what those who are screened out read")] = None
+
+    @model_validator(mode="after")
+    def _about_one_thing(self) -> Screener:
+        if bool(self.when) == bool(self.probe):
+            raise ValueError("a screener is about answers or about probes. Give one of 'when' and 'probe'")
+        return self
+
+    def check(self, study: Study, place: Place) -> None:
+        """What is tested must be asked of raters, and screen out somebody but not everybody."""
+        if self.probe:
+            self._check_probes(study, (*place, "probe"))
+            return
+        tests: dict[Source, list[Condition]] = {}
+        for condition in self.when:
+            tests.setdefault(_checked_source(study, (*place, "when"), condition), []).append(condition)
+        cases = [
+            [
+                answer
+                for answer in distinct_answers(study, source, "questions", conditions)
+                if answer is not None or not _always_answered(study, source[1])
+            ]
+            for source, conditions in tests.items()
+        ]
+        if math.prod(map(len, cases)) > MOST_CASES:
+            return
+        outcomes = [
+            self.holds_for(study, dict(zip(tests, answers, strict=True)))
+            for answers in itertools.product(*cases)
+        ]
+        if all(outcomes) or not any(outcomes):
+            who = "everybody: every answer fulfils" if all(outcomes) else "nobody: no answer fulfils"
+            raise ReferenceProblem(
+                (*place, "when"), f"'{self.id}' screens out {who} its conditions. Change one"
+            )
+
+    def _check_probes(self, study: Study, place: Place) -> None:
+        probes = {
+            probe.id: probe for probe in study.probes if isinstance(probe, AttentionProbe | HeadphoneProbe)
+        }
+        for name in self.probe:
+            check_name(place, name, probes, "no attention probe or headphone check is called", "Probes")
+            probe = probes[name]
+            if isinstance(probe, HeadphoneProbe) and (len(self.probe) > 1 or self.failures > 1):
+                raise ReferenceProblem(
+                    place, f"the headphone check '{name}' is taken once. Give it a screener alone"
+                )
+            if isinstance(probe, HeadphoneProbe) and not probe.blocks:
+                raise ReferenceProblem(
+                    place, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it"
+                )
+
+    def holds_for(self, study: Study, answers: Mapping[Source, Coded | None]) -> bool:
+        """Whether all conditions hold for a rater's answers."""
+        return all(
+            holds(condition, answers.get(condition.about), scale_of(study, condition.about))
+            for condition in self.when
+        )
+
+
+def _checked_source(study: Study, place: Place, condition: Condition) -> Source:
+    kind, name = condition.about
+    if kind != "rater":
+        raise ReferenceProblem(place, f"a screener is about the rater. Write 'rater: {name}'")
+    facts = [fact.id for fact in study.demographics] + [question.id for question in study.asked_in("before")]
+    check_name(place, name, facts, "nothing asked about raters is called", "Facts about raters")
+    check_tests(place, condition, scale_of(study, condition.about))
+    return condition.about
+
+
+def _always_answered(study: Study, name: str) -> bool:
+    """Whether every rater answers what is asked about them under that name."""
+    fact = next((fact for fact in study.demographics if fact.id == name), None)
+    if fact is not None:
+        return fact.required
+    question = next(question for question in study.asked_in("before") if question.id == name)
+    return question.required and not question.show_if
+
+
+def screened_by(
+    study: Study, answers: Mapping[Source, Coded], settled: Callable[[str], bool]
+) -> Screener | None:
+    """The first screener whose conditions hold; one is judged once all it tests is ``settled``, answered or not."""
+    for screener in study.screeners:
+        judged = screener.when and all(settled(condition.about[1]) for condition in screener.when)
+        if judged and screener.holds_for(study, answers):
+            return screener
+    return None
+
+
+def probe_screener(study: Study, failures: Mapping[str, int]) -> Screener | None:
+    """The first screener with as many failed trials of its probes as it takes; ``failures`` are by probe."""
+    for screener in study.screeners:
+        if screener.probe and sum(failures.get(name, 0) for name in screener.probe) >= screener.failures:
+            return screener
+    return None
+
+
+def check_codes(study: Study) -> None:
+    """Refuse a code for a screener that the study does not have."""
+    names = [screener.id for screener in study.screeners]
+    for name in study.recruiting.codes.screeners:
+        place = ("recruiting", "codes", "screeners")
+        check_name(place, name, names, "no screener is called", "Screeners")
