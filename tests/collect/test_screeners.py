@@ -206,7 +206,9 @@ def test_headphones_have_a_code_of_their_own(
     screener = {"id": "speakers", "probe": "phones"}
     collection = collect(make_study(probes=[probe], screeners=[screener]))
     person = Person(collection)
-    step = collection.do(Headphones(person.id, "phones", [1] * correct + [2] * (6 - correct), [1] * 6))
+    quietest = collection.quietest_tones(person.id)
+    answers = quietest[:correct] + [tone % 3 + 1 for tone in quietest[correct:]]
+    step = collection.do(Headphones(person.id, "phones", answers))
     code = collection.settings.code_screeners["speakers"]
     assert step == (SessionEnd("screened-out", code) if ends else ShowInstructions())
     assert dict(collection.coverage().screened_out) == {"speakers": int(ends)}
