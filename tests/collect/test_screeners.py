@@ -40,7 +40,7 @@ AGE = {"id": "age", "text": "?", "type": "number", "required": True, "at_least":
 HEARING = {"id": "hearing", "text": "?", "type": "choice", "choices": ["good", "aid", "poor"]}
 TRAINED = {"id": "trained", "text": "?", "scale": "yes"}
 HEALTH = {"id": "health", "text": "?", "scale": "tags", "required": False}
-POOR = {
+POOR: dict[str, Any] = {
     "id": "deaf",
     "when": {"rater": "hearing", "is": ["poor", "aid"]},
     "text": {"en": "Hear!", "de": "Hör!"},
@@ -77,7 +77,7 @@ def test_an_answer_screens_out_with_its_own_code(make_study: Make, collect: Open
         assert collection.do(Next(rater)) == ends[-1], "a reload shows the same"
     deaf = codes.code_screeners["deaf"]
     assert ends == [
-        SessionEnd("screened-out", deaf, f"https://x.org/?c={deaf}", text=POOR["text"]),  # type: ignore[arg-type]
+        SessionEnd("screened-out", deaf, f"https://x.org/?c={deaf}", text=POOR["text"]),
         SessionEnd("screened-out", "OLD1", "https://x.org/?c=OLD1"),
         SessionEnd("screened-out", codes.code_screened_out, f"https://x.org/?c={codes.code_screened_out}"),
         ShowInstructions(),

@@ -329,7 +329,7 @@ def _arms(snapshot: Snapshot, raters: list[str]) -> Ints | None:
         return None
     arm_of = dict(snapshot.raters.select("rater", "arm").iter_rows())
     codes = {arm.id: number for number, arm in enumerate(snapshot.study.design.arms, 1)}
-    return np.array([codes.get(arm_of.get(rater), 0) for rater in raters], dtype=np.int64)
+    return np.array([codes.get(arm_of.get(rater) or "", 0) for rater in raters], dtype=np.int64)
 
 
 def _ordered(frame: pl.DataFrame, raters: list[str]) -> Bools:
