@@ -155,10 +155,11 @@ def test_nobody_screened_out_takes_a_place(make_study: Make, collect: Open, cloc
         Person(collection)
 
 
-def test_failed_attention_screens_out_and_gives_back(make_study: Make, collect: Open) -> None:
+@pytest.mark.slow
+def test_failed_attention_screens_out_and_gives_back(make_study: Make, opened: Open) -> None:
     screener = {"id": "careless", "probe": "look", "failures": 2, "text": "Bye."}
     folder = make_study(8, probes=[LOOK], screeners=[screener], design={"ratings_per_item": 1})
-    collection = collect(folder)
+    collection = opened(folder)
     good = Person(collection)
     good.begin()
     for _ in range(3):
@@ -176,7 +177,7 @@ def test_failed_attention_screens_out_and_gives_back(make_study: Make, collect: 
     stored = collection.ratings().filter(pl.col("rater") == careless.id, pl.col("kind") == "rating")
     assert stored.height == answered
     assert not stored["counts"].any()
-    for each in (collection, collect(folder, seed=2)):
+    for each in (collection, opened(folder, seed=2)):
         state = each._store.state
         assert state is not None
         assert state.complete == sum(trial.kind == "rating" for trial in good.shown)
