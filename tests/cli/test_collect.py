@@ -191,3 +191,23 @@ def test_check_says_of_how_many_stimuli_a_conditional_question_is_asked(tmp_path
     write_study(tmp_path / "other", "s", questions=later, scales=scales, rows=rows)
     with pytest.raises(StudyError, match=r"line \d+, questions.0.show_if: 'face' comes after 'look'"):
         load_study(tmp_path / "other")
+
+
+@pytest.mark.slow
+def test_check_lists_arms_and_screeners(tmp_path: Path) -> None:
+    arms = [
+        {"id": "calm", "instructions": "Calmly."},
+        {"id": "some", "stimuli": {"stimulus": ["s0"]}, "weight": 2},
+    ]
+    fact = {"id": "hearing", "text": "?", "type": "choice", "choices": ["good", "bad"]}
+    parts: dict[str, Any] = {
+        "demographics": [fact],
+        "screeners": [{"id": "deaf", "when": {"rater": "hearing", "is": "bad"}}],
+        "design": {"ratings_per_item": 3, "arms": arms, "strata": ["hearing"]},
+    }
+    shown = run("check", write_study(tmp_path / "study", "s", 4, **parts))
+    assert "Arm 'calm' (weight 1): 4 stimuli, 1 question, own instructions." in shown
+    assert "Arm 'some' (weight 2): 1 stimulus, 1 question, the study's instructions." in shown
+    assert "Every arm wants 3 ratings of each of its items." in shown
+    assert "Arms are balanced within: hearing." in shown
+    assert "Screeners: deaf." in shown

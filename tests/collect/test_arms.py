@@ -343,12 +343,13 @@ def test_simulated_raters_go_through_arms_and_screeners(make_study: Make) -> Non
     assert outcome.histogram == {4: 18}, "four ratings of six stimuli in each of three arms"
 
 
-def test_the_journal_says_who_is_in_which_arm(make_study: Make, collect: Open) -> None:
+@pytest.mark.slow
+def test_the_journal_says_who_is_in_which_arm(make_study: Make, opened: Open) -> None:
     folder = make_study(4, design={"ratings_per_item": 9, "arms": ARMS})
-    collection = collect(folder)
+    collection = opened(folder)
     for _ in range(4):
         Person(collection).begin()
-    other = collect(folder, seed=9)
+    other = opened(folder, seed=9)
     with collection._database.reading() as connection:
         rows = connection.exec_driver_sql(
             "SELECT rater, words FROM journal WHERE kind = 'assigned' ORDER BY seq"

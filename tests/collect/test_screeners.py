@@ -40,7 +40,7 @@ AGE = {"id": "age", "text": "?", "type": "number", "required": True, "at_least":
 HEARING = {"id": "hearing", "text": "?", "type": "choice", "choices": ["good", "aid", "poor"]}
 TRAINED = {"id": "trained", "text": "?", "scale": "yes"}
 HEALTH = {"id": "health", "text": "?", "scale": "tags", "required": False}
-POOR = {
+POOR: dict[str, Any] = {
     "id": "deaf",
     "when": {"rater": "hearing", "is": ["poor", "aid"]},
     "text": {"en": "Hear!", "de": "Hör!"},
@@ -77,7 +77,7 @@ def test_an_answer_screens_out_with_its_own_code(make_study: Make, collect: Open
         assert collection.do(Next(rater)) == ends[-1], "a reload shows the same"
     deaf = codes.code_screeners["deaf"]
     assert ends == [
-        SessionEnd("screened-out", deaf, f"https://x.org/?c={deaf}", text=POOR["text"]),  # type: ignore[arg-type]
+        SessionEnd("screened-out", deaf, f"https://x.org/?c={deaf}", text=POOR["text"]),
         SessionEnd("screened-out", "OLD1", "https://x.org/?c=OLD1"),
         SessionEnd("screened-out", codes.code_screened_out, f"https://x.org/?c={codes.code_screened_out}"),
         ShowInstructions(),
@@ -155,10 +155,11 @@ def test_nobody_screened_out_takes_a_place(make_study: Make, collect: Open, cloc
         Person(collection)
 
 
-def test_failed_attention_screens_out_and_gives_back(make_study: Make, collect: Open) -> None:
+@pytest.mark.slow
+def test_failed_attention_screens_out_and_gives_back(make_study: Make, opened: Open) -> None:
     screener = {"id": "careless", "probe": "look", "failures": 2, "text": "Bye."}
     folder = make_study(8, probes=[LOOK], screeners=[screener], design={"ratings_per_item": 1})
-    collection = collect(folder)
+    collection = opened(folder)
     good = Person(collection)
     good.begin()
     for _ in range(3):
@@ -176,7 +177,7 @@ def test_failed_attention_screens_out_and_gives_back(make_study: Make, collect: 
     stored = collection.ratings().filter(pl.col("rater") == careless.id, pl.col("kind") == "rating")
     assert stored.height == answered
     assert not stored["counts"].any()
-    for each in (collection, collect(folder, seed=2)):
+    for each in (collection, opened(folder, seed=2)):
         state = each._store.state
         assert state is not None
         assert state.complete == sum(trial.kind == "rating" for trial in good.shown)

@@ -99,10 +99,11 @@ def _arms(opened: OpenStudy) -> Iterator[str]:
         yield f"Arm '{arm.id}' (weight {arm.weight:g}): {what}, {plural(asked, 'question')}, {read}."
     if study.design.arms:
         wanted = plural(study.design.ratings_per_item, "rating")
-        within = f", balanced within {', '.join(study.design.strata)}" if study.design.strata else ""
-        yield f"Every arm wants {wanted} of each of its items{within}."
+        yield f"Every arm wants {wanted} of each of its items."
+    if study.design.strata:
+        yield f"Arms are balanced within: {', '.join(study.design.strata)}."
     if study.screeners:
-        yield f"Screened out by their answers: {', '.join(screener.id for screener in study.screeners)}."
+        yield f"Screeners: {', '.join(screener.id for screener in study.screeners)}."
 
 
 def _to_make(folder: Path) -> tuple[int, list[str]]:

@@ -28,7 +28,7 @@ _ATTEMPTS = 500
 _AGES = (18, 80)
 
 
-def simulated_demographics(study: Study, rng: np.random.Generator | None = None) -> dict[str, Any]:
+def simulated_demographics(study: Study, rng: np.random.Generator | None = None) -> dict[str, float | str]:
     """Demographic answers that are not screened out; with ``rng``, they vary where the study looks at them."""
     usual = {fact.id: _usual(fact) for fact in study.demographics}
     if rng is None or not (study.screeners or study.design.strata):
@@ -41,19 +41,19 @@ def simulated_demographics(study: Study, rng: np.random.Generator | None = None)
     raise _all_screened()
 
 
-def _usual(fact: Demographic) -> Any:
+def _usual(fact: Demographic) -> float | str:
     if fact.type == "number":
         return max(30.0, fact.at_least or 0.0)
     return fact.choices[0] if fact.choices else "simulated"
 
 
-def _drawn(fact: Demographic, rng: np.random.Generator) -> Any:
+def _drawn(fact: Demographic, rng: np.random.Generator) -> float | str:
     if fact.type == "number":
         return max(float(rng.integers(*_AGES)), fact.at_least or 0.0)
     return str(rng.choice(fact.choices)) if fact.choices else "simulated"
 
 
-def _facts(study: Study, about: Mapping[str, Any]) -> dict[Source, Coded]:
+def _facts(study: Study, about: Mapping[str, object]) -> dict[Source, Coded]:
     return {
         ("rater", fact.id): read_fact(fact, about[fact.id]) for fact in study.demographics if fact.id in about
     }
@@ -67,7 +67,7 @@ def _all_screened() -> InputError:
 
 
 def simulated_pages(
-    study: Study, rng: np.random.Generator, about: Mapping[str, Any] | None = None
+    study: Study, rng: np.random.Generator, about: Mapping[str, object] | None = None
 ) -> PageAnswers:
     """Random answers to every page of the study's questionnaires, of a rater with these demographic answers."""
     known = _facts(study, about or {})
@@ -122,7 +122,7 @@ def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -
     return float(rng.normal()) if least is None else float(least + rng.exponential())
 
 
-def attention_answer(study: Study, words: str) -> dict[str, Any]:
+def attention_answer(study: Study, words: str) -> dict[str, float | str]:
     """The question an attention trial is about, and what the page sends for the answer it asks for."""
     for probe in study.probes:
         if isinstance(probe, AttentionProbe) and words in {

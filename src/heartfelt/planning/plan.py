@@ -42,6 +42,11 @@ def plan_study(
     known = _pilot(opened, pilot, options)
     dropout = known.dropout
     designs, notes = grid(material, options, dropout)
+    if arms := len(opened.study.design.arms):
+        notes.append(
+            f"The study has {arms} arms, and each fills its own quotas: raters and costs are for one arm that shows every"
+            " stimulus and asks every question."
+        )
     if not material.compares:
         _check_effects(known, options)
     seconds = options.seconds or known.seconds or opened.study.design.expected_seconds

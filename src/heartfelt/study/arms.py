@@ -23,7 +23,7 @@ Values = Annotated[list[str | int | float], BeforeValidator(as_list), Field(min_
 class Arm(Part):
     """One arm: what its raters read, answer and meet. What is left out is as in the rest of the study."""
 
-    id: Id
+    id: Annotated[Id, Field(description="its name in the table of raters")]
     weight: Annotated[
         float, Field(gt=0, le=1000, description="raters it gets, relative to the other arms")
     ] = 1.0
@@ -54,8 +54,8 @@ def find_arm(study: Study, name: str) -> Arm | None:
 
 def questions_in(study: Study, arm: str, questions: Sequence[str]) -> tuple[str, ...]:
     """Those of the questions that raters of an arm are asked."""
-    found = find_arm(study, arm) if arm else None
-    return tuple(questions) if found is None else tuple(name for name in questions if found.asks(name))
+    part = find_arm(study, arm) if arm else None
+    return tuple(questions) if part is None else tuple(name for name in questions if part.asks(name))
 
 
 def check_arms(study: Study) -> None:

@@ -35,8 +35,8 @@ def due_screener(study: Study, rater: Rater) -> Screener | None:
         return None
     if not rater.instructed:
         about = {fact.id for fact in study.demographics} if rater.demographics_done else set()
-        told = rater.demographics_done or not study.demographics
-        over = told and not pending_page(study, rater, "before")
+        asked = rater.demographics_done or not study.demographics
+        over = asked and not pending_page(study, rater, "before")
 
         def settled(name: str) -> bool:
             passed = ("before", name) in rater.questioned
