@@ -87,9 +87,7 @@ def test_when_it_comes(
 
 
 @pytest.mark.slow
-def test_each_time_is_stored_and_reaches_the_snapshot(
-    make_study: Make, opened: Open, tmp_path: Path
-) -> None:
+def test_each_time_is_stored_and_reaches_the_snapshot(make_study: Make, opened: Open, tmp_path: Path) -> None:
     folder = study(
         make_study,
         {"id": "m", "questions": [MOOD, TIRED], "every": 3},
@@ -109,7 +107,10 @@ def test_each_time_is_stored_and_reaches_the_snapshot(
     assert rows["value"].null_count() == 0
     columns = [name for name in snapshot.raters.columns if name.startswith("between")]
     assert columns == ["between_once_mood"], "what may come several times is in the table only"
-    assert snapshot.raters["between_once_mood"].to_list() == rows.filter(questionnaire="once")["value"].to_list() * 2
+    assert (
+        snapshot.raters["between_once_mood"].to_list()
+        == rows.filter(questionnaire="once")["value"].to_list() * 2
+    )
     assert snapshot.hash == load(tmp_path / "snap").hash
     released = leave_out_columns(Draft.of(snapshot), PublishOptions())
     assert not released.tables["questionnaires"].height
@@ -178,7 +179,13 @@ def test_an_answer_that_was_given_offline_is_stored_while_a_questionnaire_waits(
 
 @pytest.mark.slow
 def test_conditions_test_facts_and_the_same_time(make_study: Make, collect: Open) -> None:
-    why = {"id": "why", "text": "Why?", "scale": "nine", "page": "two", "show_if": {"question": "mood", "below": 4}}
+    why = {
+        "id": "why",
+        "text": "Why?",
+        "scale": "nine",
+        "page": "two",
+        "show_if": {"question": "mood", "below": 4},
+    }
     old = {"id": "old", "text": "Old?", "scale": "nine", "show_if": {"rater": "age", "above": 40}}
     block = {"id": "m", "questions": [MOOD, old, why], "every": 2}
     collection = collect(
@@ -237,7 +244,10 @@ def test_edits(make_study: Make) -> None:
         ("{id: m, questions: [{id: q, text: Q, scale: x}], every: 2}", "no scale is called 'x'"),
         ("{id: m, questions: [{id: q, text: Q, scale: n, axis: a}], every: 2}", "about stimuli"),
         ("{id: m, questions: [{id: q, text: Q, scale: y, wish: comments}], every: 2}", "a wish is"),
-        ("{id: m, questions: [{id: q, text: Q, scale: n, show_if: {question: z, is: 1}}], every: 2}", "called 'z'"),
+        (
+            "{id: m, questions: [{id: q, text: Q, scale: n, show_if: {question: z, is: 1}}], every: 2}",
+            "called 'z'",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(block: str, problem: str) -> None:
@@ -257,5 +267,3 @@ def test_a_study_without_them_keeps_its_hash() -> None:
     dumped = plain.model_dump(mode="json")
     assert not {"between"} & set(dumped)
     assert not {"always", "playback"} & set(dumped["design"])
-
-

@@ -25,12 +25,15 @@ ALWAYS = ["s3", "s7"]
 def per_rater(collection: Collection) -> dict[str, list[str]]:
     """The stimuli of every rater in the order rated."""
     rows = collection.ratings().filter(pl.col("kind") == "rating").sort("position")
-    return {str(key[0]): part["stimulus"].to_list() for key, part in rows.partition_by("rater", as_dict=True).items()}
+    return {
+        str(key[0]): part["stimulus"].to_list()
+        for key, part in rows.partition_by("rater", as_dict=True).items()
+    }
 
 
 def until_full(collection: Collection) -> list[str]:
     """People come until nobody is admitted; how each ended."""
-    endings = []
+    endings: list[str] = []
     while True:
         try:
             endings.append(Person(collection).finish().ending)
@@ -118,7 +121,10 @@ def test_adaptive_studies_spend_their_budget_on_the_others(make_study: Make, col
     ],
 )
 def test_what_cannot_be_is_refused(design: str, problem: str) -> None:
-    text = f"name: s\nmedia: image\nscales: {{n: {{type: points, points: 5}}}}\nquestions: [{{id: q, text: Q, scale: n}}]\ndesign: {design}\n"
+    text = (
+        "name: s\nmedia: image\nscales: {n: {type: points, points: 5}}\nquestions: [{id: q, text: Q, scale: n}]\n"
+        f"design: {design}\n"
+    )
     with pytest.raises(StudyError, match=problem):
         parse_study(text)
 

@@ -501,7 +501,9 @@ def test_the_reference_comes_first_where_the_study_says_so(
     firsts = {}
     for first in (False, True):
         sets = {"reference": "b", **({"reference_first": True} if first else {})}
-        folder = study(make_study, kind, scale, sets=sets, probes=[{"type": "repeat", "id": "again", "gap": 1}])
+        folder = study(
+            make_study, kind, scale, sets=sets, probes=[{"type": "repeat", "id": "again", "gap": 1}]
+        )
         people = walk(collect(folder), lambda _: answer)
         collection = people[0].collection
         leading = [

@@ -147,7 +147,9 @@ class Design(Part):
         if self.order not in {"random", "manifest"}:
             raise ReferenceProblem(place, "'always' needs 'order: random' or 'order: manifest'")
         if self.stimuli_per_rater is None:
-            raise ReferenceProblem(place, "'always' needs 'stimuli_per_rater'; without it raters get everything")
+            raise ReferenceProblem(
+                place, "'always' needs 'stimuli_per_rater'; without it raters get everything"
+            )
         if self.stimuli_per_rater <= len(self.always):
             raise ReferenceProblem(
                 place,

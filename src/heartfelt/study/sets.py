@@ -108,7 +108,9 @@ class Sets(Part):
         if self.anchors and self.type != "mushra":
             raise ValueError("only sets of type 'mushra' have anchors")
         if self.reference_first and self.reference is None:
-            raise ValueError("'reference_first' needs a reference. Name the system that is: 'reference: SYSTEM'")
+            raise ValueError(
+                "'reference_first' needs a reference. Name the system that is: 'reference: SYSTEM'"
+            )
         if self.hidden_reference and self.type != "reference":
             raise ValueError(
                 "'hidden_reference' is for sets of type 'reference'. MUSHRA sets have one without asking"

@@ -34,7 +34,17 @@ from heartfelt.study.pages import check_layout
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.sets import Sets
 
-_LISTS = ("systems", "intents", "prompts", "questions", "probes", "demographics", "before", "between", "after")
+_LISTS = (
+    "systems",
+    "intents",
+    "prompts",
+    "questions",
+    "probes",
+    "demographics",
+    "before",
+    "between",
+    "after",
+)
 _FORMS = ("before", "questions", "after")
 
 

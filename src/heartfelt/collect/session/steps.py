@@ -51,9 +51,7 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
         renew(work, rater)
     else:
         show(work, rater, trial)
-    present = [
-        _present(work, rater, reserved) for reserved in trials_before_questionnaire(work.study, rater)
-    ]
+    present = [_present(work, rater, reserved) for reserved in trials_before_questionnaire(work.study, rater)]
     return replace(present[0], following=tuple(present[1:]))
 
 
