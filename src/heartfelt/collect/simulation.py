@@ -288,7 +288,7 @@ def _run(
 ) -> Outcome:
     study, coverage = collection.study, collection.coverage()
     # What everybody gets fills no quota.
-    common = coverage.items["stimulus"].is_in(study.design.always).sum()
+    common = int(coverage.items["stimulus"].is_in(study.design.always).sum())
     per_rater = min((study.design.stimuli_per_rater or coverage.units) - common, coverage.units) or 1
     raters = options.raters or math.ceil(coverage.wanted / per_rater / (1 - options.dropout / 2))
     hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
