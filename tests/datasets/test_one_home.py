@@ -57,7 +57,7 @@ def test_every_dataset_is_looked_for() -> None:
 
 def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
     five = ["aigiemo", "aimoclips", "emolia-dim", "emolia-emo", "musiceval"]
-    methods = ["arena", "best-worst", "cmos", "continuous", "mushra"]
+    methods = ["abx", "arena", "best-worst", "cmos", "continuous", "dcr", "mushra", "preference", "ranking"]
     assert RECIPES.names() == STARTERS.names() == sorted([*five, *methods])
     tables = {"arena", "long", "means", "votes", "webmushra", "wide"}
     tools = {

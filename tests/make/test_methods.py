@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,36 @@ def test_an_arena_compares_within_an_emotion(tmp_path: Path) -> None:
 def test_best_worst_sets_are_balanced(tmp_path: Path) -> None:
     made = plan(tmp_path / "s", "best-worst")
     assert (made.sets, made.sizes, made.raters) == (30, (4, 4), 6)
+
+
+def test_an_abx_test_compares_every_version_with_the_original(tmp_path: Path) -> None:
+    made = plan(tmp_path / "s", "abx")
+    assert (made.sets, made.per_rater, made.raters) == (8, 8, 16)
+    assert made.comparisons == {("eightbit", "original"): 64, ("narrowband", "original"): 64}
+    assert made.warnings == ()
+
+
+def test_a_preference_test_compares_every_two_voices(tmp_path: Path) -> None:
+    made = plan(tmp_path / "s", "preference")
+    assert (made.sets, made.per_rater, set(made.comparisons.values())) == (18, 18, {72})
+    assert made.warnings == ()
+
+
+def test_a_degradation_test_has_the_reference_against_itself(tmp_path: Path) -> None:
+    made = plan(tmp_path / "s", "dcr")
+    opened = open_study(tmp_path / "s")
+    assert opened.sets is not None
+    roles = Counter(role for each in opened.sets.sets for _, role in each.members)
+    assert roles == {"reference": 24, "member": 18, "hidden-reference": 6}
+    assert made.lines()[0].startswith("24 sets of 1 stimulus (reference)")
+    assert opened.study.design.playback == "restart"
+    scale = opened.study.scale_of("degradation")
+    assert (scale.bounds(), len(getattr(scale, "anchors", ()))) == ((1.0, 5.0), 5)
+
+
+def test_a_ranking_has_a_clip_by_every_system(tmp_path: Path) -> None:
+    made = plan(tmp_path / "s", "ranking")
+    assert (made.sets, made.sizes, set(made.comparisons.values())) == (4, (4, 4), {64})
 
 
 def test_traces_need_no_sets(tmp_path: Path) -> None:

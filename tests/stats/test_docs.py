@@ -38,7 +38,7 @@ def test_every_public_name_of_association_is_documented(name: str) -> None:
 COMPARISON = [
     "abx", "best_worst", "best_worst_counts", "bootstrap_strengths", "bradley_terry", "choice_calibration",
     "choice_ceilings", "choice_scores", "cmos", "davidson", "first_choices", "mushra", "plackett_luce", "position_bias",
-    "rao_kupper", "rater_consistency", "strength_ceiling", "thurstone", "transitivity", "win_matrix",
+    "rank_concordance", "rao_kupper", "rater_consistency", "strength_ceiling", "thurstone", "transitivity", "win_matrix",
 ]  # fmt: skip
 
 

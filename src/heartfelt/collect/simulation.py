@@ -306,7 +306,9 @@ def _run(
 ) -> Outcome:
     study, coverage = collection.study, collection.coverage()
     largest = coverage.largest_arm
-    per_rater = min(study.design.stimuli_per_rater or largest, largest) or 1
+    # What everybody gets fills no quota.
+    common = coverage.items.filter(pl.col("stimulus").is_in(study.design.always))["stimulus"].n_unique()
+    per_rater = max(min((study.design.stimuli_per_rater or largest) - common, largest), 1)
     raters = options.raters or math.ceil(coverage.wanted / per_rater / (1 - options.dropout / 2))
     hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
     rng = stream(options.seed, "collect", "simulation")

@@ -78,7 +78,10 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
     nodes = sorted({label[name] for each in sets for name in each.stimuli if label[name] is not None})
     groups = _groups(nodes, met)
     per_rater = min(study.design.stimuli_per_rater or len(sets), len(sets))
-    raters = max(answers, math.ceil(len(sets) * answers / per_rater)) if sets else 0
+    always = set(study.design.always)
+    common = sum(each.id in always or not always.isdisjoint(each.stimuli) for each in sets)
+    drawn = max(1, per_rater - common)
+    raters = max(answers, math.ceil((len(sets) - common) * answers / drawn)) if sets else 0
     left_out = tuple(name for name in opened.sets.left_out if name not in aside)
     never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met] if of == "system" else []
     judged = [sum(role != "reference" for _, role in each.members) for each in sets] or [0]

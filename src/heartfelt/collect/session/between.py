@@ -1,4 +1,4 @@
-"""Questionnaires between trials: which one a rater has to answer now, and which trials may be fetched before it."""
+"""Questionnaires between trials: the page that is due, and the trials that may be fetched before the next one."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from heartfelt.collect import commands
-from heartfelt.collect.assign.common import pick_unit
+from heartfelt.collect.assign.always import pick_unit
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.arms import arm_instructions, arm_probes, arm_units, assign_arm, at_work

@@ -22,9 +22,9 @@ variance 1 / n. Raters are taken as two kinds and flagged as in :mod:`heartfelt.
 panel's norm on the arcsine scale; only high shares. Guessing gives one quarter. Ten triads are needed.
 
 *MUSHRA*: the post-screening of ITU-R BS.1534-3. A listener is flagged who grades the hidden reference below 90 in more than
-15% of the items. A standard without a false-positive rate. Where one stimulus is judged next to the named reference (DCR), the
-hidden reference is missed two points or more below the top of the scale, and one miss is not enough. The standard's limit on the mid-range anchor is applied in the analysis,
-where that anchor is known.
+15% of the items. A standard without a false-positive rate. Its limit on the mid-range anchor is applied in the analysis,
+where that anchor is known. Where one stimulus is judged next to the named reference (DCR), the hidden reference is missed two
+points or more below the top of the scale, and one miss is not enough.
 """
 
 from __future__ import annotations

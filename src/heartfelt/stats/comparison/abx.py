@@ -9,8 +9,8 @@ differencing model (Macmillan and Creelman 2005, eq. 9.10):
 
 A large p-value does not show that nobody hears a difference. Equivalence does: the exact test that the share correct is below
 one half plus a margin. Raters who all guess are alike, which is why the exact test of guessing needs no more; but raters whose
-share lies at the margin on average may differ. Where they gave several answers, equivalence must therefore also be shown with raters
-as the sample: its p-value is the larger one of the exact test and of Student's t over raters.
+share lies at the margin on average may differ. Where they gave several answers, equivalence must also be shown with raters as
+the sample: its p-value is the larger one of the exact test and of Student's t over raters.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
         share = ratio_over_raters(share, rights, per_rater, confidence, (0.0, 1.0)) or share
     equivalence = 1.0 - binomial_upper(right + 1, trials, GUESSING + margin)
     if several and raters.count > 1:
-        equivalence = max(equivalence, _below(GUESSING + margin, rights, per_rater))
+        equivalence = max(equivalence, _below(GUESSING + margin, np.asarray(rights, np.float64), per_rater))
     names = {} if alone else {name: number for number, name in enumerate(raters.names)}
     single = {
         name: _share(int(rights[number]), int(per_rater[number]), confidence)

@@ -104,10 +104,10 @@ def _rankings(
         members = tuple(sorted(ranked))
         if len(members) > 1 and all(math.isfinite(value) for value in ranked.values()):
             by_set[members].setdefault(who, [ranked[member] for member in members])
-    out = []
-    for by_rater in by_set.values():
-        if len(by_rater) > 1:
-            out.append((np.array(list(by_rater), np.int64), _mean_ranks(np.array(list(by_rater.values())))))
+    several = (by_rater for by_rater in by_set.values() if len(by_rater) > 1)
+    out = [
+        (np.array(list(ranks), np.int64), _mean_ranks(np.array(list(ranks.values())))) for ranks in several
+    ]
     return raters.count, out, len(answers)
 
 

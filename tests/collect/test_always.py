@@ -14,6 +14,8 @@ from heartfelt.collect import Collection
 from heartfelt.collect.errors import StudyFull
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.errors import HeartfeltError, StudyError
+from heartfelt.formats.manifest import open_study
+from heartfelt.formats.set_plan import plan_sets
 from heartfelt.study import parse_study
 from tests.collect.people import Person
 
@@ -33,7 +35,7 @@ def per_rater(collection: Collection) -> dict[str, list[str]]:
 
 def until_full(collection: Collection) -> list[str]:
     """People come until nobody is admitted; how each ended."""
-    endings = []
+    endings: list[str] = []
     while True:
         try:
             endings.append(Person(collection).finish().ending)
@@ -97,7 +99,11 @@ def test_a_set_for_everybody(make_study: Make, collect: Open) -> None:
     sets = collection.snapshot().ratings.unique(["rater", "trial"]).group_by("rater").agg("set")
     assert all("p4" in names and len(names) == 3 for names in sets["set"])
     outcome = simulate_collection(folder, SimulationOptions(seed=2))
-    assert outcome.lost_stimuli == 0
+    # Five other sets with two answers each are five raters with two of them.
+    assert (outcome.raters, outcome.min, outcome.max) == (5, 2, 5)
+    plan = plan_sets(open_study(folder))
+    assert plan is not None
+    assert (plan.per_rater, plan.raters) == (3, 5)
 
 
 @pytest.mark.slow
@@ -121,7 +127,10 @@ def test_adaptive_studies_spend_their_budget_on_the_others(make_study: Make, col
     ],
 )
 def test_what_cannot_be_is_refused(design: str, problem: str) -> None:
-    text = f"name: s\nmedia: image\nscales: {{n: {{type: points, points: 5}}}}\nquestions: [{{id: q, text: Q, scale: n}}]\ndesign: {design}\n"
+    text = (
+        "name: s\nmedia: image\nscales: {n: {type: points, points: 5}}\nquestions: [{id: q, text: Q, scale: n}]\n"
+        f"design: {design}\n"
+    )
     with pytest.raises(StudyError, match=problem):
         parse_study(text)
 
