@@ -7,7 +7,7 @@ import pytest
 
 from heartfelt.screening import RULES, screen
 from heartfelt.web.study.figures import make_board
-from tests.screening.cheats import CHEATS, STUDIES, cheated
+from tests.screening.cheats import CHEATS, cheated
 
 
 @pytest.mark.slow
@@ -45,14 +45,14 @@ def test_honest_raters_of_the_arena_are_left_in_peace() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
-def test_seven_of_eight_kinds_of_cheats_are_flagged(name: str) -> None:
-    with cheated(name, 4, honest=24) as study:
+@pytest.mark.parametrize(("name", "honest"), [("rating", 20), ("mushra", 10), ("arena", 20)])
+def test_seven_of_eight_kinds_of_cheats_are_flagged(name: str, honest: int) -> None:
+    with cheated(name, 4, honest=honest) as study:
         panel = screen(study.snapshot)
     controlled = pl.col("error_controlled") | (pl.col("rule") == "shared-browser")
     counted = panel.flags.filter(pl.col("flagged") & controlled)
     flagged = set(counted["rater"])
     kinds = {kind for rater, kind in study.kinds.items() if rater in flagged}
     assert len(kinds & set(CHEATS)) >= 7, set(CHEATS) - kinds
-    honest = {rater for rater, kind in study.kinds.items() if kind == "honest"} - study.sources
-    assert len(flagged & honest) <= 1
+    careful = {rater for rater, kind in study.kinds.items() if kind == "honest"} - study.sources
+    assert not flagged & careful
