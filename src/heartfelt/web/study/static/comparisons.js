@@ -27,7 +27,7 @@ const pictured = {
     rows: question.reference.map((row) => ({ name: row.system, estimate: row.mean, text: plusMinus(row.mean), remark: number(row.below_top.value), tip: `${row.system}: ${estimate(row.mean)}\nless the top of the scale: ${estimate(row.below_top)}` })),
   }),
   abx: (question) => ({
-    heads: ["right", "p"], bounds: [0, 1], percent: true,
+    heads: ["right", "p"], bounds: [0, 1], neutral: 0.5, percent: true,
     rows: question.abx.map((row) => ({
       name: row.a === "all" ? "all pairs" : `${row.a}, ${row.b}`, estimate: row.share, text: percent(row.share.value), remark: number(row.p_corrected, 3),
       tip: `${row.a === "all" ? "all pairs" : `${row.a} and ${row.b}`}: right in ${percent(row.share.value)}${inside(row.share)}; guessing gives 50%\nd\u2032 ${estimate(row.d_prime)}`,
@@ -37,14 +37,24 @@ const pictured = {
 
 const sentences = (question) => {
   const out = [`${whole(question.trials)} trials, ${whole(question.raters)} raters.`];
-  const left = question.mushra?.listeners.filter((listener) => listener.excluded) || [];
-  if (question.mushra) out.push(left.length ? `Post-screening (ITU-R BS.1534) leaves out ${left.length} of ${question.mushra.listeners.length} listeners: ${left.map((listener) => `${listener.rater} (${listener.reason})`).join(", ")}.` : `Post-screening (ITU-R BS.1534) leaves out none of ${question.mushra.listeners.length} listeners.`);
   if (question.model) out.push(`Model: ${question.model}; 95% intervals over raters${question.of === "system" ? " and stimuli" : ""}.`);
   return [...out, ...question.notes];
 };
 
+// Whom the standard's post-screening leaves out of the conditions, and why.
+const postScreening = (parent, listeners) => {
+  const left = listeners.filter((listener) => listener.excluded), opened = parent.querySelector("details")?.open;
+  parent.replaceChildren();
+  const words = `Post-screening (ITU-R BS.1534) leaves out ${left.length || "none"} of ${listeners.length} listeners`;
+  if (!left.length) { parent.textContent = `${words}.`; return; }
+  const more = element("details", "", parent);
+  more.open = Boolean(opened);
+  element("summary", "", more, words);
+  for (const listener of left) element("p", "", more, `${listener.rater}: ${listener.reason}`);
+};
+
 export const comparisons = (section, choose) => {
-  const host = section.querySelector(".body"), title = section.querySelector("h2"), about = element("p", "hint", host);
+  const host = section.querySelector(".body"), title = section.querySelector("h2"), about = element("p", "hint", host), screened = element("div", "hint", host);
   const draw = picture(host, "Estimates with 95% intervals", intervals);
   let last = null;
   const paint = () => {
@@ -53,6 +63,8 @@ export const comparisons = (section, choose) => {
     const kind = question.scale in TITLES ? question.scale : "strengths", reason = question.why_missing || question.why_no_strengths;
     title.textContent = TITLES[kind] || (question.of === "stimulus" ? "Strengths of stimuli" : "Strengths of systems");
     about.textContent = sentences(question).join(" ");
+    screened.hidden = !question.mushra;
+    if (question.mushra) postScreening(screened, question.mushra.listeners);
     const none = { rows: [], heads: ["", ""] };
     draw({ empty: reason ? `No figure yet, because ${reason}.` : "Too many contestants to list here; see the API.", ...(reason || (kind === "mushra" && !question.mushra) ? none : pictured[kind](question)) });
   };

@@ -12,7 +12,7 @@ const bars = (svg, data, width, height) => {
   }
   const every = Math.ceil(26 / step), thin = Math.min(4, step * 0.12);
   for (const bin of data.histogram) {
-    const x = left + bin.ratings * step, kind = bin.ratings < data.quota ? "below" : bin.ratings === data.quota ? "full" : "over";
+    const x = left + bin.ratings * step, kind = data.adaptive || bin.ratings < data.quota ? "below" : bin.ratings === data.quota ? "full" : "over";
     const mark = node("g", {}, svg);
     node("rect", { x, y: top, width: step, height: bottom - top, class: "hit" }, mark);
     node("rect", { x: x + thin, y: y(bin.units), width: step - 2 * thin, height: bottom - y(bin.units), class: kind, rx: 2 }, mark);

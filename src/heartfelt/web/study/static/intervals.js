@@ -1,7 +1,7 @@
 // Rows of estimates with their intervals, each with a name, the number and a remark: means, strengths, grades or shares.
 import { cut, linear, node, plain, tells, ticks, wide } from "./draw.js";
 
-// data: { rows: [{ name, estimate, text, remark, quiet, tip }], heads: [of the number, of the remark], bounds, percent, empty }
+// data: { rows: [{ name, estimate, text, remark, quiet, tip }], heads: [of the number, of the remark], bounds, neutral, percent, empty }
 export const intervals = (svg, data, width, height) => {
   const list = data.rows;
   if (!list.length) { node("text", { x: 8, y: 24 }, svg, cut(data.empty, width - 16)); return 40; }
@@ -13,8 +13,8 @@ export const intervals = (svg, data, width, height) => {
   const side = Math.max(wide(data.heads[1]), ...list.map((r) => wide(r.remark))) + 16, textWidth = Math.max(wide(data.heads[0]), ...list.map((r) => wide(r.text))) + 14;
   const left = nameWidth, right = Math.max(left + 40, width - side - textWidth), top = 20, foot = height - 22, step = Math.max(17, Math.min(60, (foot - top) / list.length)), bottom = top + step * list.length;
   const x = linear(low, high, left + 4, right - 6), label = (value) => (data.percent ? `${plain(100 * value)}%` : plain(value));
-  for (const value of ticks(low, high, Math.max(2, (right - left) / 55))) {
-    node("line", { x1: x(value), x2: x(value), y1: top - 4, y2: bottom, class: value === 0 ? "axis" : "grid" }, svg);
+  for (const value of ticks(low, high, Math.max(3, (right - left) / 55))) {
+    node("line", { x1: x(value), x2: x(value), y1: top - 4, y2: bottom, class: value === (data.neutral ?? 0) ? "axis" : "grid" }, svg);
     node("text", { x: x(value), y: bottom + 15, "text-anchor": "middle" }, svg, label(value));
   }
   node("text", { x: width, y: 12, "text-anchor": "end" }, svg, data.heads[1]);

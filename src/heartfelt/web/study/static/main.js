@@ -84,7 +84,13 @@ const light = once(async () => {
   door(settings);
 }, 700);
 // Every panel of figures says of when they are, and since when newer ones are being computed.
-const recent = (words) => { for (const note of document.querySelectorAll(".asof")) note.textContent = note.title = words; };
+const recent = (words) => {
+  for (const note of document.querySelectorAll(".asof")) {
+    note.textContent = note.title = words;
+    note.closest("section").querySelector(".body").dataset.waiting = `No figures yet: ${words}.`;
+  }
+};
+recent("computing");
 const follow = async () => {
   try {
     const state = await get("figures"), parts = [];
@@ -94,12 +100,12 @@ const follow = async () => {
   } catch { /* the figures themselves report what is wrong */ }
 };
 const newFigures = async () => {
-  await follow();
-  const watching = setInterval(follow, 1000);
+  const soon = setTimeout(follow, 100), watching = setInterval(follow, 1000);
   try {
-    const wanted = encodeURIComponent(precision.value);
-    return await Promise.all(["reliability", `systems?precision=${wanted}`, "comparisons", "categories", "traces", "machine", "raters", "adjudication"].map(get));
-  } finally { clearInterval(watching); }
+    // One request waits for the figures: a browser has few connections, and the others are needed to say what is going on.
+    const trust = await get("reliability"), wanted = encodeURIComponent(precision.value);
+    return [trust, ...await Promise.all([`systems?precision=${wanted}`, "comparisons", "categories", "traces", "machine", "raters", "adjudication"].map(get))];
+  } finally { clearTimeout(soon); clearInterval(watching); }
 };
 let latest = null;
 const showSystems = () => {

@@ -16,7 +16,7 @@ const lines = (svg, questions, width, height) => {
     node("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, svg, plain(value));
   }
   for (const value of ticks(0, most, Math.min(6, width / 90)).filter(Number.isInteger)) node("text", { x: x(value), y: bottom + 15, "text-anchor": value > 0.97 * most ? "end" : "middle" }, svg, whole(value));
-  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, cut("ratings of a question; Krippendorff\u2019s alpha with 95% interval", right - left));
+  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, cut("ratings; Krippendorff\u2019s α with 95% interval", right - left));
   questions.forEach((question, place) => {
     const group = node("g", { class: `k${place}` }, svg), known = question.over_time.filter((p) => p.value !== null);
     const banded = known.filter((p) => p.low !== null);
@@ -50,13 +50,10 @@ export const reliability = (host) => {
       else item.append(` α ${estimate(a)}`, question.icc_mean.value === null ? "" : `, ICC of the mean ${number(question.icc_mean.value)}`);
     });
     if (data.questions.length > MOST) element("li", "note", list, `and ${data.questions.length - MOST} more in the API`);
-    for (const field of data.fields) {
-      const item = element("li", "", list);
-      element("b", "", item, field.question);
-      item.append(` ${field.answers}, ${whole(field.n_answers)} answers`);
-      if (field.alpha.value !== null) item.append(`, α ${estimate(field.alpha)} (MASI)`);
-      item.title = field.alpha.why_missing || "";
-    }
+    const measured = data.fields.filter((field) => field.alpha.value !== null), others = data.fields.filter((field) => field.alpha.value === null);
+    const add = (fields, words) => { if (fields.length) { const item = element("li", "note", list, words); item.title = fields.map((field) => `${field.question}: ${field.alpha.value === null ? `no alpha, because ${field.alpha.why_missing}` : `α ${estimate(field.alpha)} (MASI)`}`).join("\n"); } };
+    add(measured, `Tags, α (MASI): ${measured.map((field) => `${field.question} ${number(field.alpha.value)}`).join(", ")}`);
+    add(others, `Without alpha: ${others.map((field) => `${field.question} (${whole(field.n_answers)} ${field.answers === "text" ? "texts" : "answers"})`).join(", ")}`);
     draw(shown);
   };
 };

@@ -49,6 +49,7 @@ export const stimuli = (host, tabs, search, image) => {
       if (!more) body.replaceChildren();
       rows.forEach(add);
       shown = from + rows.length;
+      if (!more) table.classList.toggle("no-means", which === "stimuli" && rows.every((row) => !row.means.length && !row.media_problem));
       total = reply.total ?? rows.length;
       foot.textContent = total ? (shown < total ? `${whole(shown)} of ${whole(total)}; scroll for more` : `${whole(total)} in all`) : { stimuli: "No stimulus matches.", flags: "Nobody has flagged anything.", problems: "All files have loaded so far." }[which];
       if (!more) host.scrollTop = held;

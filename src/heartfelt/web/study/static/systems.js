@@ -1,5 +1,5 @@
 // System means with intervals, and how many more ratings a wanted precision takes; or the shares of categories, which have no mean.
-import { estimate, number, percent, picture, plain, plusMinus, whole } from "./draw.js";
+import { estimate, percent, picture, plain, plusMinus, whole } from "./draw.js";
 import { intervals } from "./intervals.js";
 
 const needs = (row) => {
