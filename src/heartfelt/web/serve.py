@@ -217,9 +217,9 @@ def preview(folder: Path, port: int = 0, progress: Progress | None = None) -> It
 
     opened = open_study(folder, progress)
     options = preview_options(secrets.token_bytes(32))
-    with tempfile.TemporaryDirectory(prefix="heartfelt-preview-", ignore_cleanup_errors=True) as temporary:
-        with (
-            open_preview(opened, Path(temporary)) as collection,
-            serve_in_thread(create_app(collection, options), port) as address,
-        ):
-            yield address
+    with (
+        tempfile.TemporaryDirectory(prefix="heartfelt-preview-", ignore_cleanup_errors=True) as temporary,
+        open_preview(opened, Path(temporary)) as collection,
+        serve_in_thread(create_app(collection, options), port) as address,
+    ):
+        yield address

@@ -47,8 +47,9 @@ def test_the_dashboard_has_the_numbers_of_the_analysis(
     summary = analyze(snapshot, AnalyzeOptions(resamples=100)).summary
     expected = summary.comparisons or ()
     assert len(expected) == (0 if sets is None else 1)
-    late = {"pairs": (), "transitivity": None, "ceilings": {}}
-    assert to_json(board.comparisons) == to_json([replace(comparison, **late) for comparison in expected])
+    assert to_json(board.comparisons) == to_json(
+        [replace(comparison, pairs=(), transitivity=None, ceilings={}) for comparison in expected]
+    )
     assert to_json(board.traces) == to_json(summary.traces or ())
     assert all(comparison.raters == 4 for comparison in board.comparisons)
     assert all(question.raters == 4 for question in board.traces)
@@ -56,7 +57,9 @@ def test_the_dashboard_has_the_numbers_of_the_analysis(
 
 
 def test_excluding_a_rater_says_what_it_does_to_strengths(tmp_path: Path) -> None:
-    folder = write(tmp_path / "study", "which", {"type": "pair"}, design={"ratings_per_item": 9, "practice": 0})
+    folder = write(
+        tmp_path / "study", "which", {"type": "pair"}, design={"ratings_per_item": 9, "practice": 0}
+    )
     with Collection.open(folder, options=CollectOptions(seed=1, durable=False)) as collection:
         raters = [come(collection, number) for number in range(4)]
         effect = effect_of(collection, raters[0])

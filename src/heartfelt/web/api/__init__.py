@@ -27,7 +27,14 @@ def routes() -> tuple[BaseRoute, ...]:
     from heartfelt.web.api.access import PROBLEMS, requester
 
     router = APIRouter(prefix="/api/v1", dependencies=[Depends(requester)], responses=dict(PROBLEMS))
-    for part in (study.router, figures.router, raters.router, study.stimuli_router, data.router, study.recruiting_router):
+    for part in (
+        study.router,
+        figures.router,
+        raters.router,
+        study.stimuli_router,
+        data.router,
+        study.recruiting_router,
+    ):
         router.include_router(part)
     router.include_router(adjudication.router)
     router.include_router(study.tokens_router)

@@ -44,9 +44,8 @@ def _collection(request: Request) -> Collection:
 async def _board(request: Request) -> Board:
     """Whoever waits for figures holds none of the threads that serve media to raters."""
     figures = state_of(request).figures
-    return await run_in_threadpool(figures.ready) or await to_thread.run_sync(
-        figures.board, limiter=figures.waiting
-    )
+    board: Board | None = await run_in_threadpool(figures.ready)
+    return board or await to_thread.run_sync(figures.board, limiter=figures.waiting)
 
 
 def _reader(request: Request) -> Reader:

@@ -116,7 +116,7 @@ def _first_of_each_cookie(headers: list[tuple[bytes, bytes]]) -> list[tuple[byte
             cookies: dict[bytes, bytes] = {}
             for cookie in value.split(b";"):
                 cookies.setdefault(cookie.split(b"=", 1)[0].strip(), cookie.strip())
-            value = b"; ".join(cookies.values())  # noqa: PLW2901 - the header as it is passed on
+            value = b"; ".join(cookies.values())
         out.append((name, value))
     return out
 

@@ -36,7 +36,9 @@ const pictured = {
 };
 
 const sentences = (question) => {
-  const out = [`${whole(question.trials)} trials, ${whole(question.raters)} raters.`];
+  const used = question.contestants.find((row) => row.strength.value !== null)?.strength.n_answers;
+  const trials = used === undefined || used === question.trials ? `${whole(question.trials)} trials` : `${whole(used)} of ${whole(question.trials)} trials count (in the others two members are of one ${question.of})`;
+  const out = [`${trials}, ${whole(question.raters)} raters.`];
   if (question.model) out.push(`Model: ${question.model}; 95% intervals over raters${question.of === "system" ? " and stimuli" : ""}.`);
   return [...out, ...question.notes];
 };
