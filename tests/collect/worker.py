@@ -45,9 +45,15 @@ async def rate(collection: Collection, name: str, rng: random.Random) -> None:
         if draw > 0.985:
             await collection.ask(Leave(rater))
             return
-        # A set is answered with a choice; a stimulus with a point and, where that is asked, a trace that holds it.
-        value = rng.randint(0, 1) if step.members else rng.randint(1, 9)
-        given: dict[str, object] = {"valence": value, "course": {"samples": [None, *([value / 9] * 50)]}}
+        # A pair is answered with a choice, a larger set with grades that share their tens; a stimulus with a point and, where
+        # that is asked, a trace that holds it.
+        judged = sum(member.kind == "judged" for member in step.members)
+        value = rng.randint(0, 1) if judged == 2 else rng.randint(1, 9)
+        given: dict[str, object] = {
+            "valence": value,
+            "course": {"samples": [None, *([value / 9] * 50)]},
+            "grades": [10 * value + place for place in range(judged)],
+        }
         asked = {question: given[question] for question in step.questions}
         command = Answer(rater, step.trial, f"{name}-{number}", asked)
         while True:

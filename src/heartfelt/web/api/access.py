@@ -45,7 +45,7 @@ async def _board(request: Request) -> Board:
     """Whoever waits for figures holds none of the threads that serve media to raters."""
     figures = state_of(request).figures
     board: Board | None = await run_in_threadpool(figures.ready)
-    return board or await to_thread.run_sync(figures.board, limiter=figures.waiting)
+    return board if board is not None else await to_thread.run_sync(figures.board, limiter=figures.waiting)
 
 
 def _reader(request: Request) -> Reader:
