@@ -15,6 +15,7 @@ ONLY_IF_NAMED = {
     "ceiling_coverage",
     "draft_evidence",
     "drafters",
+    "faults",
     "finetuning",
     "generating",
     "ordinal",

@@ -62,9 +62,7 @@ class Kind:
 
     def write(self, folder: Path, name: str) -> Path:
         """A study folder."""
-        return write_study(
-            folder, name, self.stimuli, design={"ratings_per_item": QUOTA}, **dict(self.parts)
-        )
+        return write_study(folder, name, self.stimuli, design={"ratings_per_item": QUOTA}, **dict(self.parts))
 
 
 KINDS = {

@@ -34,5 +34,5 @@ def loses_power(folder: Path) -> int:
         )
         path.unlink(missing_ok=True)
         if copy.exists():
-            copy.replace(path)
+            shutil.copyfile(copy, path)
     return dropped
