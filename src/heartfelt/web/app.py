@@ -70,5 +70,5 @@ def create_app(
     for part in (health, rater, adjudication, media, routes, api):
         part.add_to(app)
     if not options.preview:
-        preview.add_to(app)
+        preview.add_to(app, create_app)
     return app

@@ -11,9 +11,10 @@ import hashlib
 import hmac
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -29,6 +30,8 @@ from heartfelt.web.security.access import login_of
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+    CreateApp: TypeAlias = Callable[[Collection, WebOptions], ASGIApp]
 
 PATH = "/study/preview"
 _RATINGS = 10_000
@@ -59,8 +62,9 @@ def preview_options(secret: bytes, prefix: str = "", *, secure_cookies: bool = F
 class Preview:
     """The application of the preview, opened with the first visit of the researcher."""
 
-    def __init__(self, collection: Collection, options: WebOptions) -> None:
+    def __init__(self, collection: Collection, options: WebOptions, create_app: CreateApp) -> None:
         self._study = collection
+        self._create_app = create_app
         self._secret = hmac.new(options.secret, b"preview", hashlib.sha256).digest()
         self._options = preview_options(
             self._secret, options.prefix + PATH, secure_cookies=options.secure_cookies
@@ -94,12 +98,10 @@ class Preview:
             return self._opened[1]
 
     def _open(self) -> tuple[Collection, ASGIApp]:
-        from heartfelt.web.app import create_app
-
         self._store = self._folder()
         self._store.mkdir(mode=0o700, exist_ok=True)
         collection = open_preview(self._study.opened, self._store)
-        return collection, create_app(collection, self._options)
+        return collection, self._create_app(collection, self._options)
 
     def close(self) -> None:
         """Delete the store, if there is one."""
@@ -121,7 +123,7 @@ def _first_of_each_cookie(headers: list[tuple[bytes, bytes]]) -> list[tuple[byte
     return out
 
 
-def add_to(app: FastAPI) -> None:
-    """Mount the preview."""
-    app.state.preview = Preview(app.state.collection, app.state.options)
+def add_to(app: FastAPI, create_app: CreateApp) -> None:
+    """Mount the preview, an application that ``create_app`` makes."""
+    app.state.preview = Preview(app.state.collection, app.state.options, create_app)
     app.router.routes.append(Mount(PATH, app.state.preview, name="study-preview"))

@@ -60,7 +60,7 @@ export const comparisons = (section, choose) => {
   const draw = picture(host, "Estimates with 95% intervals", intervals);
   let last = null;
   const paint = () => {
-    const question = last?.questions.find((one) => one.question === choose.value) || last?.questions[0];
+    const question = last?.questions.find((question) => question.question === choose.value) || last?.questions[0];
     if (!question) return;
     const kind = question.scale in TITLES ? question.scale : "strengths", reason = question.why_missing || question.why_no_strengths;
     title.textContent = TITLES[kind] || (question.of === "stimulus" ? "Strengths of stimuli" : "Strengths of systems");

@@ -49,7 +49,7 @@ export const consistency = (section, choose) => {
   const host = section.querySelector(".body");
   let last = null;
   const paint = () => {
-    const question = last?.questions.find((one) => one.question === choose.value) || last?.questions[0];
+    const question = last?.questions.find((question) => question.question === choose.value) || last?.questions[0];
     section.hidden = !question || !STRENGTHS.includes(question.scale);
     if (section.hidden) return;
     const top = host.scrollTop;
