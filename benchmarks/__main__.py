@@ -16,6 +16,7 @@ ONLY_IF_NAMED = {
     "cheats",
     "draft_evidence",
     "drafters",
+    "faults",
     "finetuning",
     "generating",
     "ordinal",

@@ -38,7 +38,18 @@ questions:
   - {id: emotion, text: Which, scale: kinds}
 design: {ratings_per_item: 3, practice: 0}
 """
-POLLED = ("coverage", "settings", "reliability", "systems", "raters", "machine", "stimuli")
+POLLED = (
+    "coverage",
+    "settings",
+    "figures",
+    "reliability",
+    "systems",
+    "comparisons",
+    "categories",
+    "raters",
+    "machine",
+    "stimuli",
+)
 EXPORTED = ("export/long", "ratings?as=csv", "ratings?as=parquet")
 
 

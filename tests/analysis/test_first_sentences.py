@@ -308,6 +308,9 @@ def test_traces_that_never_move_run_over_or_repeat_are_counted() -> None:
         study, stimuli=snap.stimuli, ratings=ratings, traces=traces.with_columns(rate=pl.lit(1.0))
     )
     assert trace_results(timed)[0].overlong == 0
+    late = traces.with_columns(pl.concat_list(pl.lit(None, pl.Float32), "samples").alias("samples"))
+    started_late = Snapshot.build(study, stimuli=snap.stimuli, ratings=ratings, traces=late)
+    assert trace_results(started_late)[0].duplicate == 1, "traces that begin with a gap are still compared"
 
 
 def test_nobody_is_judged_by_a_standard_on_fewer_than_twenty_answers() -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+from typing import TypeVar
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
+    Command,
     Flag,
     Heartbeat,
     Leave,
@@ -23,42 +25,54 @@ from heartfelt.collect.commands import (
 )
 from heartfelt.collect.errors import StoreUnavailable, StudyClosed
 
+R = TypeVar("R")
+
+
+async def insist(collection: Collection, command: Command[R]) -> R:
+    """Do a command, again and again while the store is unavailable, as pages do."""
+    while True:
+        try:
+            return await collection.ask(command)
+        except StoreUnavailable:
+            await asyncio.sleep(0.05)
+
 
 async def rate(collection: Collection, name: str, rng: random.Random) -> None:
     try:
-        rater = (await collection.ask(Arrive("simulated", name))).rater
+        rater = (await insist(collection, Arrive("simulated", name))).rater
     except StudyClosed:
         return
-    step = await collection.ask(Next(rater))
+    step = await insist(collection, Next(rater))
     if isinstance(step, ShowInstructions):
-        step = await collection.ask(Ready(rater))
+        step = await insist(collection, Ready(rater))
     number = 0
     while isinstance(step, ShowTrial):
         number += 1
         await asyncio.sleep(rng.uniform(0, 0.004))
         draw = rng.random()
         if draw < 0.02:
-            step = await collection.ask(Flag(rater, step.trial, "noise", skip=True))
+            step = await insist(collection, Flag(rater, step.trial, "noise", skip=True))
             continue
         if draw < 0.05:
-            await collection.ask(Heartbeat(rater, step.trial))
+            await insist(collection, Heartbeat(rater, step.trial))
         if draw > 0.985:
-            await collection.ask(Leave(rater))
+            await insist(collection, Leave(rater))
             return
-        # A set is answered with a choice; a stimulus with a point and, where that is asked, a trace that holds it.
-        value = rng.randint(0, 1) if step.members else rng.randint(1, 9)
-        given: dict[str, object] = {"valence": value, "course": {"samples": [None, *([value / 9] * 50)]}}
+        # A pair is answered with a choice, a larger set with grades that share their tens; a stimulus with a point and, where
+        # that is asked, a trace that holds it.
+        judged = sum(member.kind == "judged" for member in step.members)
+        value = rng.randint(0, 1) if judged == 2 else rng.randint(1, 9)
+        given: dict[str, object] = {
+            "valence": value,
+            "course": {"samples": [None, *([value / 9] * 50)]},
+            "grades": [10 * value + place for place in range(judged)],
+        }
         asked = {question: given[question] for question in step.questions}
         command = Answer(rater, step.trial, f"{name}-{number}", asked)
-        while True:
-            try:
-                receipt = await collection.ask(command)
-                break
-            except StoreUnavailable:
-                await asyncio.sleep(0.05)
+        receipt = await insist(collection, command)
         print(f"{receipt.status} {rater} {step.trial} {value}", flush=True)
         if rng.random() < 0.05:
-            again = await collection.ask(command)
+            again = await insist(collection, command)
             assert again.status == "already"
         assert receipt.next_step is not None
         step = receipt.next_step

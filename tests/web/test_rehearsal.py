@@ -115,6 +115,16 @@ def test_pairs_and_traces_are_rehearsed(tmp_path: Path) -> None:
     assert {visit.ending for visit in visits} == {"complete", "turned away"}
 
 
+@pytest.mark.slow
+def test_grades_of_sets_are_rehearsed(tmp_path: Path) -> None:
+    """Raters grade every member of a MUSHRA set, who always answers the same included."""
+    folder = write(tmp_path / "grades", "grade", {"type": "mushra", "reference": "Quillbox"})
+    mix = RaterMix(shares={"straightline": 0.34})
+    visits, snapshot = rehearse(folder, RehearsalOptions(raters=3, mix=mix, at_once=1, seed=2))
+    assert {visit.ending for visit in visits} == {"complete"}
+    assert snapshot.ratings.height == 3 * 2 * 3
+
+
 def test_drafts_are_verified(tmp_path: Path) -> None:
     """A study with drafts is answered through its pages; who accepts everything accepts what is planted, others do not."""
     folder = tmp_path / "study"

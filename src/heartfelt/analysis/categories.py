@@ -67,9 +67,7 @@ def _categories(
     material: Material, question: QuestionData, scores: Scores, answers: pl.DataFrame
 ) -> Categories:
     study, names = material.study, tuple(question.categories.values())
-    word = pl.col("value").replace_strict(dict(question.categories), default=None, return_dtype=pl.String)
-    label = question.items.select("stimulus", "intent", word.alias("category"))
-    labelled = label.drop_nulls("category").select("stimulus", "category")
+    labelled = _category_of_each(question).drop_nulls("category").select("stimulus", "category")
     numbers = [
         q for q in material.questions if q.level == "interval" and not study.question(q.id).machine_first
     ]
@@ -82,7 +80,7 @@ def _categories(
     return Categories(
         question.id,
         names,
-        _balance(label, names),
+        category_balance(question),
         axes,
         _places(scores, [q.id for q in numbers], axes, labelled, names),
         tuple(_explained(q, labelled) for q in numbers),
@@ -106,7 +104,15 @@ def _axes(material: Material, numbers: list[str]) -> tuple[str, ...]:
     return (across, up) if across is not None and up is not None else ()
 
 
-def _balance(label: pl.DataFrame, names: tuple[str, ...]) -> Balance:
+def _category_of_each(question: QuestionData) -> pl.DataFrame:
+    """``stimulus, intent, category`` of every stimulus; the category is null where answers tie."""
+    word = pl.col("value").replace_strict(dict(question.categories), default=None, return_dtype=pl.String)
+    return question.items.select("stimulus", "intent", word.alias("category"))
+
+
+def category_balance(question: QuestionData) -> Balance:
+    """How the labels of a question's stimuli spread over its categories."""
+    label, names = _category_of_each(question), tuple(question.categories.values())
     known = label.drop_nulls("category")
     counts = {name: known.filter(pl.col("category") == name).height for name in names}
     intended = label.filter(pl.col("intent").is_in(list(names)))

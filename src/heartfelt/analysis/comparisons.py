@@ -61,17 +61,20 @@ WORK_AT_MOST = 2e8
 """Raters times answers up to which each rater is compared with the others."""
 
 
-def comparison_results(snapshot: Snapshot, contests: Sequence[Contest] = ()) -> tuple[Comparison, ...]:
+def comparison_results(
+    snapshot: Snapshot, contests: Sequence[Contest] = (), *, brief: bool = False
+) -> tuple[Comparison, ...]:
     """Every question that was answered about several stimuli together; a failure of one leaves the others.
 
-    ``contests`` are those that labels were made from, if at hand.
+    ``contests`` are those that labels were made from, if at hand. ``brief`` leaves out what takes long and is of no use before the
+    study ends: pairs, transitivity and ceilings.
     """
     study, out = snapshot.study, []
     names = set_questions(study)
     if study.sets is not None and study.sets.type == "reference":
         names = [question.id for question in study.asked]
     for question in names:
-        made = attempt(_question, snapshot, question, contests)
+        made = attempt(_question, snapshot, question, contests, brief)
         if isinstance(made, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
             made = Comparison(question, scale, 0, 0, why_missing=made.why)
@@ -80,7 +83,9 @@ def comparison_results(snapshot: Snapshot, contests: Sequence[Contest] = ()) -> 
     return tuple(out)
 
 
-def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest]) -> Comparison | None:
+def _question(
+    snapshot: Snapshot, question: str, contests: Sequence[Contest], brief: bool
+) -> Comparison | None:
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
@@ -96,7 +101,7 @@ def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest]) ->
         if not contests:
             levels: tuple[Of, ...] = ("system", "stimulus")
             own = [each for of in levels if (each := contest(snapshot, question, of)) is not None]
-        return _compared(question, scale, trials, raters, {each.of: each for each in own})
+        return _compared(question, scale, trials, raters, {each.of: each for each in own}, brief)
     if study.sets is not None and study.sets.type == "reference":
         made = against_reference(rows, snapshot.stimuli, scale)
         return Comparison(question, "reference", trials, raters, reference=made)
@@ -110,7 +115,7 @@ def _question(snapshot: Snapshot, question: str, contests: Sequence[Contest]) ->
 
 
 def _compared(
-    question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest]
+    question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest], brief: bool
 ) -> Comparison:
     kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
     by_stimulus = contests.get("stimulus")
@@ -131,18 +136,18 @@ def _compared(
         result.model if result.core else "",
         _contestants(made) if len(result.names) <= MOST_LISTED else (),
         missing[0] if missing and not result.core else None,
-        _pairs(made) if len(result.names) <= MOST_PAIRED else (),
+        _pairs(made) if len(result.names) <= MOST_PAIRED and not brief else (),
         _order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
         result.tie if result.model == "Davidson" else None,
         stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
-        if paired and len(result.names) <= MOST_TRANSITIVE
+        if paired and len(result.names) <= MOST_TRANSITIVE and not brief
         else None,
         _consistency(made, raters),
         _agreement(by_stimulus) if paired else None,
         stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
-        if isinstance(scale, Rank)
+        if isinstance(scale, Rank) and not brief
         else None,
-        _ceilings(by_stimulus, made) if paired else {},
+        _ceilings(by_stimulus, made) if paired and not brief else {},
         notes=made.notes,
     )
 

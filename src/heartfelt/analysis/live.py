@@ -13,12 +13,15 @@ further raters come in, in proportion to their number. See ``heartfelt.analysis.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
+from heartfelt.analysis.attributes import field_agreement, field_answers, has_fields
+from heartfelt.analysis.categories import category_balance, is_categories
+from heartfelt.analysis.category_results import Balance, FieldAgreement
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import METHODS, stimulus_scores
 from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
@@ -163,6 +166,34 @@ def ratings_needed(row: LiveSystemMean, precision: float) -> Estimate:
     return Estimate(float(more), method=_NEEDED, counts=counts)
 
 
+# --- answers without a mean -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCategories:
+    """How the labels under a question answered with categories spread so far."""
+
+    question: str
+    balance: Balance = field(metadata={"flatten": True})
+
+
+def category_shares(material: Material) -> list[LiveCategories]:
+    """Every question answered with one of three or more categories without an order."""
+    return [
+        LiveCategories(question=question.id, balance=category_balance(question))
+        for question in material.questions
+        if is_categories(material.study, question) and question.items.height
+    ]
+
+
+def field_agreements(material: Material) -> list[FieldAgreement]:
+    """Agreement on the questions that have no reliability of values: tags and texts."""
+    if not has_fields(material.study):
+        return []
+    rows = field_agreement(material, None, field_answers(material)) or ()
+    return [row for row in rows if row.answers in {"tags", "text"}]
+
+
 # --- the effect of excluding a rater ----------------------------------------------------------------------------------
 
 
@@ -183,20 +214,29 @@ class ExclusionEffect:
     ratings: dict[str, int]
     alpha: tuple[Change, ...]
     systems: tuple[Change, ...]
+    strengths: tuple[Change, ...] = ()
 
 
 def exclusion_effect(snapshot: Snapshot, before: pl.DataFrame, after: pl.DataFrame) -> ExclusionEffect:
-    """Alpha of every question and the mean of every system under the ratings ``before`` and ``after``."""
-    alphas, means = [], []
+    """Alpha of every question, and the mean and strength of every system, under the ratings ``before`` and ``after``."""
+    alphas, means, strengths = [], [], []
     for ratings in (before, after):
         material = prepare(Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings))
         alphas.append({each.id: question_alpha(each, each.ratings) for each in material.blocks})
         means.append({(row.question, row.system): row.mean for row in system_means(material)})
+        strengths.append(material.labels.system_strengths)
     return ExclusionEffect(
         {"before": before.height, "after": after.height},
         tuple(Change(name, None, alphas[0][name], alphas[1][name]) for name in alphas[0]),
-        tuple(Change(*key, means[0].get(key), means[1].get(key)) for key in sorted({*means[0], *means[1]})),
+        _changes(*means),
+        _changes(*strengths),
     )
+
+
+def _changes(
+    before: Mapping[tuple[str, str], Estimate], after: Mapping[tuple[str, str], Estimate]
+) -> tuple[Change, ...]:
+    return tuple(Change(*key, before.get(key), after.get(key)) for key in sorted({*before, *after}))
 
 
 # --- machine values ---------------------------------------------------------------------------------------------------

@@ -62,7 +62,10 @@ def _odd_traces(snapshot: Snapshot, question: str, timed: bool) -> tuple[int, in
         "stimulus",
         samples.list.len().alias("length"),
         (samples.list.drop_nulls().list.n_unique() > 1).alias("moves"),
-        samples.cast(pl.List(pl.String)).list.join(" ", ignore_nulls=False).alias("course"),
+        samples.cast(pl.List(pl.String))
+        .list.eval(pl.element().fill_null("-"))
+        .list.join(" ")
+        .alias("course"),
     )
     usual = pl.col("length").mode().min().over("stimulus")
     repeated = pl.struct("stimulus", "course").is_first_distinct().not_()

@@ -15,7 +15,7 @@ from heartfelt.study.answer import NONE, Coded, Scale
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import Condition, Place, Question, ReferenceProblem, check_name
 from heartfelt.study.scale import Categories, FreeText, Numeric, Tags
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.set_scale import SetScale, Trace
 
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
@@ -125,7 +125,7 @@ def shown_questions(
         out.add(question.id)
         if question.id in values:
             scale = study.scales[question.scale]
-            single = scale.level != "comparison" and not isinstance(scale, Trace)
+            single = not isinstance(scale, SetScale | Trace)
             given = study.read(question, values[question.id]) if single else (None, "given")
             known["question", question.id] = given
     return out

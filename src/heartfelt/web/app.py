@@ -32,13 +32,15 @@ def create_app(
     from heartfelt.web.security.guard import RateLimit
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.state import AppState
-    from heartfelt.web.study import background, routes
+    from heartfelt.web.study import background, preview, routes
     from heartfelt.web.study.figures import CoverageView, Figures
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         state.reader.close()
+        if not options.preview:
+            state.preview.close()
         if closes:
             collection.close()
 
@@ -65,4 +67,6 @@ def create_app(
     errors.add_to(app)
     for part in (health, rater, adjudication, media, routes, api):
         part.add_to(app)
+    if not options.preview:
+        preview.add_to(app, create_app)
     return app

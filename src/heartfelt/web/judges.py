@@ -194,4 +194,6 @@ def _first(scale: Scale, members: int, rng: np.random.Generator) -> Any:
         return -1
     if isinstance(scale, Trace):
         return {"samples": [(scale.low + scale.high) / 2.0] * 100}
+    if not isinstance(scale, SetScale) and (scale.bounds() is None or scale.codes()):
+        return simulated_answer(scale, rng)
     return judge(scale, [50.0 - 5.0 * place for place in range(max(1, members))], rng, Habits(noise=0.0))

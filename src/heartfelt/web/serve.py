@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from heartfelt.collect import Collection, CollectOptions
+from heartfelt.collect import Collection
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.progress import Progress
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _OPTIONS = "HEARTFELT_SERVE"
 _PATIENCE = 30.0
-_PREVIEW_RATINGS = 10_000
-"""Ratings each item takes in a preview: it is never full, however often it is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,17 +215,13 @@ def preview(folder: Path, port: int = 0, progress: Progress | None = None) -> It
     The store is temporary, and the study folder is not changed.
     """
     from heartfelt.web.app import create_app
+    from heartfelt.web.study.preview import open_preview, preview_options
 
     opened = open_study(folder, progress)
-    design = opened.study.design.model_copy(update={"ratings_per_item": _PREVIEW_RATINGS})
-    opened = replace(opened, study=opened.study.changed(design=design, database=None))
-    options = WebOptions(
-        secrets.token_bytes(32), address_per_minute=0, rater_per_minute=0, access_log=False, preview=True
-    )
-    with tempfile.TemporaryDirectory(prefix="heartfelt-preview-", ignore_cleanup_errors=True) as temporary:
-        store = f"sqlite:///{temporary}/preview.sqlite"
-        with (
-            Collection.open(opened, database=store, options=CollectOptions(durable=False)) as collection,
-            serve_in_thread(create_app(collection, options), port) as address,
-        ):
-            yield address
+    options = preview_options(secrets.token_bytes(32))
+    with (
+        tempfile.TemporaryDirectory(prefix="heartfelt-preview-", ignore_cleanup_errors=True) as temporary,
+        open_preview(opened, Path(temporary)) as collection,
+        serve_in_thread(create_app(collection, options), port) as address,
+    ):
+        yield address

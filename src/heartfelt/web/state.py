@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.study.background import Reader
     from heartfelt.web.study.figures import CoverageView, Figures
+    from heartfelt.web.study.preview import Preview
     from heartfelt.web.study.routes import ChangeCounter
 
 
@@ -33,6 +34,7 @@ class AppState(Protocol):
     reader: Reader
     figures: Figures
     coverage: CoverageView
+    preview: Preview
     blinding: Blinding
     rater_pages: Pages
     desk: Desk

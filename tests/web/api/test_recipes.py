@@ -31,8 +31,8 @@ from tests.web.rater.studies import small_study
 
 API = "/api/v1"
 ASKED = ("study", "settings", "coverage", "reliability", "systems?precision=0.3", "raters", "stimuli", "flags", "problems",
-         "ratings", "ratings?as=csv", "ratings?as=parquet", "invitations", "snapshots", "formats", "tokens",
-         "export/long")  # fmt: skip
+         "machine", "figures", "comparisons", "categories", "traces", "ratings", "ratings?as=csv", "ratings?as=parquet",
+         "invitations", "snapshots", "formats", "tokens", "export/long")  # fmt: skip
 
 
 def come(collection: Collection, number: int) -> str:

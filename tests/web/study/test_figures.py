@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from heartfelt.analysis.material import prepare
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Exclude
+from heartfelt.web.app import create_app
+from heartfelt.web.options import WebOptions
+from heartfelt.web.security.signing import STUDY_COOKIE
 from heartfelt.web.study import figures as module
-from heartfelt.web.study.figures import Board, Figures, snapshots
+from heartfelt.web.study.figures import Board, Figures, FiguresState, snapshots
 from heartfelt.web.study.routes import ChangeCounter
 from tests.web.studies import fill, rate
 
@@ -75,9 +80,61 @@ def test_whoever_asks_meanwhile_gets_the_last_ones(
     thread.start()
     assert begun.wait(60)
     assert figures.board() is first
+    assert figures.state.computing_since == 1000.0
+    assert figures.state.change == first.change
     go_on.set()
     thread.join(60)
     assert got[0].change > first.change
+    assert figures.state == FiguresState(change=got[0].change, computed=1000.0, computing_since=None)
+
+
+def test_the_rest_is_as_long_as_everything_took(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock, time=clock))
+
+    def slow(material: object) -> list[object]:
+        clock.now += 7.0
+        return []
+
+    monkeypatch.setattr(module, "system_means", slow)
+    assert module.make_board(collection).took == 7.0
+
+
+def test_whoever_waits_for_figures_keeps_no_rater_waiting(
+    collection: Collection, options: WebOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More dashboards than the server has threads, all without figures; other requests are answered all the same."""
+    go_on = threading.Event()
+    real = prepare
+
+    def slow(snapshot: object) -> object:
+        assert go_on.wait(60)
+        return real(snapshot)  # type: ignore[arg-type]  # handed on as it came
+
+    monkeypatch.setattr(module, "prepare", slow)
+    app = create_app(collection, options)
+
+    async def visit() -> tuple[int, dict[str, str | None]]:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://study.test") as client:
+            signed = app.state.signer.sign("study", "researcher", 60)
+            client.cookies.set(STUDY_COOKIE, signed)
+            try:
+                waiting = [asyncio.create_task(client.get("/api/v1/reliability")) for _ in range(45)]
+                await asyncio.sleep(0.2)
+                health = await asyncio.wait_for(client.get("/health"), 20)
+                state = await asyncio.wait_for(client.get("/api/v1/figures"), 20)
+            finally:
+                go_on.set()
+            assert {reply.status_code for reply in await asyncio.gather(*waiting)} == {200}
+            return health.status_code, state.json()
+
+    status, state = asyncio.run(visit())
+    assert status == 200
+    assert state["computed"] is None
+    assert state["computing_since"] is not None
 
 
 def test_excluded_raters_are_ranked_but_not_measured(collection: Collection) -> None:

@@ -23,11 +23,18 @@ def routes() -> tuple[BaseRoute, ...]:
     """The API's routes, which know nothing of the application they are in and take a tenth of a second to make."""
     from fastapi import APIRouter, Depends
 
-    from heartfelt.web.api import adjudication, data, raters, study
+    from heartfelt.web.api import adjudication, data, figures, raters, study
     from heartfelt.web.api.access import PROBLEMS, requester
 
     router = APIRouter(prefix="/api/v1", dependencies=[Depends(requester)], responses=dict(PROBLEMS))
-    for part in (study.router, raters.router, study.stimuli_router, data.router, study.recruiting_router):
+    for part in (
+        study.router,
+        figures.router,
+        raters.router,
+        study.stimuli_router,
+        data.router,
+        study.recruiting_router,
+    ):
         router.include_router(part)
     router.include_router(adjudication.router)
     router.include_router(study.tokens_router)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 import polars as pl
+from anyio import to_thread
 from fastapi import Depends, Request, Security
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPBearer
 
 from heartfelt.collect import Collection
@@ -39,8 +41,11 @@ def _collection(request: Request) -> Collection:
     return state_of(request).collection
 
 
-def _board(request: Request) -> Board:
-    return state_of(request).figures.board()
+async def _board(request: Request) -> Board:
+    """Whoever waits for figures holds none of the threads that serve media to raters."""
+    figures = state_of(request).figures
+    board: Board | None = await run_in_threadpool(figures.ready)
+    return board if board is not None else await to_thread.run_sync(figures.board, limiter=figures.waiting)
 
 
 def _reader(request: Request) -> Reader:

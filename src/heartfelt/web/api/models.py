@@ -70,6 +70,8 @@ class StudyInfo(BaseModel):
     languages: list[str]
     questions: list[QuestionInfo]
     systems: list[SystemInfo]
+    sets: str | None
+    """The type of sets that raters judge; None where stimuli are rated one at a time."""
     stimuli: Count
     items: Count
     ratings_per_item: Count
@@ -128,6 +130,8 @@ class CoverageInfo(BaseModel):
 
     change: int
     of: Literal["stimuli", "sets", "items"]
+    adaptive: bool
+    """Whether the study chooses what is rated more often: the quota then holds on average."""
     quota: Count
     units: Count
     full: Count
@@ -199,11 +203,22 @@ class QuestionReliability(BaseModel):
     over_time: list[ReliabilityPoint]
 
 
+class FieldReliability(BaseModel):
+    """Agreement on one question answered with tags or texts; ``answers`` says which."""
+
+    question: str
+    answers: str
+    n_stimuli: Count
+    n_answers: Count
+    alpha: Estimate
+
+
 class ReliabilityInfo(BaseModel):
     """Reliability per question, as of change ``change``."""
 
     change: int
     questions: list[QuestionReliability]
+    fields: list[FieldReliability]
 
 
 class SystemMean(BaseModel):
@@ -430,6 +445,7 @@ class EffectInfo(BaseModel):
     ratings: dict[Literal["before", "after"], int]
     alpha: list[BeforeAfter]
     systems: list[BeforeAfter]
+    strengths: list[BeforeAfter]
 
 
 class Exclusion(RequestBody):

@@ -58,6 +58,7 @@ def study(request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
         "languages": here.languages,
         "questions": [_question(here, question) for question in here.asked],
         "systems": here.systems,
+        "sets": None if here.sets is None else here.sets.type,
         "stimuli": collection.opened.stimuli.height,
         "items": collection.opened.items.height,
         "ratings_per_item": here.design.ratings_per_item,
@@ -102,7 +103,11 @@ def machine(board: BoardDep) -> Any:
 @router.get("/reliability", response_model=ReliabilityInfo)
 def reliability(board: BoardDep) -> Any:
     """Krippendorff's alpha and intraclass correlations of every question, now and over time."""
-    return {"change": board.change, "questions": to_json(board.reliability)}
+    return {
+        "change": board.change,
+        "questions": to_json(board.reliability),
+        "fields": to_json(board.fields),
+    }
 
 
 @router.get("/systems", response_model=SystemsInfo)
@@ -155,7 +160,7 @@ def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> di
     table = table.join(counted, on="stimulus", how="left").with_columns(
         pl.col("complete", "leased", "quota").fill_null(0)
     )
-    page = table.sort("complete", "stimulus").slice(offset, limit)
+    page = table.sort(pl.col("quota") == 0, "complete", "stimulus").slice(offset, limit)
     means = _means(collection, page["stimulus"].to_list())
     rows = [row | {"means": means.get(row["stimulus"], [])} for row in with_media(collection, page)]
     return {"total": table.height, "stimuli": rows}

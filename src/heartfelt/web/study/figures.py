@@ -8,24 +8,33 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 import polars as pl
+from anyio import CapacityLimiter
 
+from heartfelt.analysis.category_results import FieldAgreement
+from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
+from heartfelt.analysis.comparisons import comparison_results
 from heartfelt.analysis.live import (
+    LiveCategories,
     LiveReliability,
     LiveSystemMean,
     MachineField,
+    category_shares,
+    field_agreements,
     machine_fields,
     reliability_so_far,
     system_means,
 )
 from heartfelt.analysis.material import prepare
+from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.collect import Collection
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import Study
 from heartfelt.web.api.models import ArmInfo, CoverageBin, CoverageInfo
 from heartfelt.web.study.background import Reader
 
@@ -36,19 +45,32 @@ LARGE = 10_000
 _LAST_MOMENT = 253_370_764_800
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Board:
     """Everything computed from one state of the study."""
 
     change: int
-    at: float
-    took: float
+    at: float = 0.0
+    took: float = 0.0
     reliability: list[LiveReliability]
+    fields: list[FieldAgreement]
     systems: list[LiveSystemMean]
+    categories: list[LiveCategories]
+    comparisons: tuple[Comparison, ...]
+    traces: tuple[TraceQuestion, ...]
     machine: list[MachineField]
     ranking: pl.DataFrame
     flagged: dict[str, list[str]]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiguresState:
+    """Of when the latest figures are, and since when others are being computed, in seconds since 1970."""
+
+    change: int | None
+    computed: float | None
+    computing_since: float | None
 
 
 class Figures:
@@ -67,6 +89,23 @@ class Figures:
         self._clock = clock
         self._lock = threading.Lock()
         self._last: Board | None = None
+        self._computing_since: float | None = None
+        self.waiting = CapacityLimiter(1)
+
+    @property
+    def state(self) -> FiguresState:
+        """Of when the latest figures are, and since when others are being computed; never waits."""
+        last = self._last
+        return FiguresState(
+            change=None if last is None else last.change,
+            computed=None if last is None else last.at,
+            computing_since=self._computing_since,
+        )
+
+    def ready(self) -> Board | None:
+        """The latest figures, unless there are none or it is this caller's turn to have them computed; never waits."""
+        last = self._last
+        return last if last is not None and (self._lock.locked() or not self._due(last)) else None
 
     def board(self) -> Board:
         """The figures of now, or of a moment ago."""
@@ -78,12 +117,14 @@ class Figures:
             return last
         try:
             if self._last is None or self._due(self._last):
+                self._computing_since = self._clock()
                 board = self._reader.call(make_board)
                 # The first time includes loading the libraries, which says nothing about the next.
                 took = 0.0 if self._last is None else board.took
                 self._last = replace(board, at=self._clock(), took=took)
             return self._last
         finally:
+            self._computing_since = None
             self._lock.release()
 
     def _due(self, last: Board) -> bool:
@@ -97,17 +138,20 @@ def make_board(collection: Collection) -> Board:
     retained, everybody = snapshots(collection)
     material = prepare(_from_first_rating(retained))
     panel = screen(everybody)
-    return Board(
-        change,
-        0.0,
-        time.monotonic() - began,
-        reliability_so_far(material),
-        system_means(material),
-        _machine(collection, everybody),
-        panel.ranking,
-        panel.reasons(),
-        panel.notes,
+    board = Board(
+        change=change,
+        reliability=reliability_so_far(material),
+        fields=field_agreements(material),
+        systems=system_means(material),
+        categories=category_shares(material),
+        comparisons=comparison_results(material.snapshot, material.labels.contests, brief=True),
+        traces=trace_results(material.snapshot),
+        machine=_machine(collection, everybody),
+        ranking=panel.ranking,
+        flagged=panel.reasons(),
+        notes=panel.notes,
     )
+    return replace(board, took=time.monotonic() - began)
 
 
 def _from_first_rating(snapshot: Snapshot) -> Snapshot:
@@ -116,7 +160,26 @@ def _from_first_rating(snapshot: Snapshot) -> Snapshot:
     if study.design.minimum_ratings <= 1:
         return snapshot
     early = study.changed(design=study.design.model_copy(update={"minimum_ratings": 1}))
-    return Snapshot.build(early, stimuli=snapshot.stimuli, ratings=snapshot.ratings, raters=snapshot.raters)
+    return _with_all_tables(snapshot, early)
+
+
+def _with_all_tables(snapshot: Snapshot, study: Study, left_out: Sequence[str] = ()) -> Snapshot:
+    """The snapshot under another study, without what the raters ``left_out`` gave."""
+    others = ~pl.col("rater").is_in(list(left_out))
+    return Snapshot.build(
+        study,
+        stimuli=snapshot.stimuli,
+        ratings=snapshot.ratings.filter(others),
+        raters=snapshot.raters.filter(others),
+        items=snapshot.table("items"),
+        traces=snapshot.traces.filter(others),
+        fields=snapshot.fields.filter(~pl.col("verified_by").is_in(list(left_out)))
+        if "verified_by" in snapshot.fields.columns
+        else snapshot.fields,
+        means=snapshot.means,
+        adjudications=snapshot.adjudications,
+        source=snapshot.source,
+    )
 
 
 def _machine(collection: Collection, everybody: Snapshot) -> list[MachineField]:
@@ -136,8 +199,7 @@ def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:
     excluded = _excluded(everybody)
     if not excluded:
         return everybody, everybody
-    ratings = everybody.ratings.filter(~pl.col("rater").is_in(excluded))
-    return Snapshot.build(everybody.study, stimuli=everybody.stimuli, ratings=ratings), everybody
+    return _with_all_tables(everybody, everybody.study, excluded), everybody
 
 
 # --- coverage ----------------------------------------------------------------------------------------------------------
@@ -173,6 +235,7 @@ def coverage_info(collection: Collection) -> CoverageInfo:
     return CoverageInfo(
         change=change,
         of=("stimuli" if collection.study.sets is None else "sets") if whole else "items",
+        adaptive=collection.study.design.adaptive,
         **{
             name: getattr(coverage, name)
             for name in ("quota", "units", "wanted", "complete", "extra", "leased")

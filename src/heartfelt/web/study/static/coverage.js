@@ -1,8 +1,8 @@
 // Coverage against the quota: how many items have how many ratings, with what is being rated just now, and when it will be full.
-import { cut, element, linear, moment, node, number, picture, tells, ticks, whole } from "./draw.js";
+import { cut, element, linear, moment, node, number, picture, tells, ticks, whole, wide } from "./draw.js";
 
 const bars = (svg, data, width, height) => {
-  const left = 40, right = width - 10, top = 16, bottom = height - 34;
+  const left = 40, right = width - 10, top = 30, bottom = height - 34;
   const last = Math.max(data.quota, ...data.histogram.map((h) => h.ratings), 1);
   const most = Math.max(1, ...data.histogram.map((h) => Math.max(h.units, h.units_with_leases)));
   const step = (right - left) / (last + 1), y = linear(0, most, bottom, top);
@@ -12,7 +12,7 @@ const bars = (svg, data, width, height) => {
   }
   const every = Math.ceil(26 / step), thin = Math.min(4, step * 0.12);
   for (const bin of data.histogram) {
-    const x = left + bin.ratings * step, kind = bin.ratings < data.quota ? "below" : bin.ratings === data.quota ? "full" : "over";
+    const x = left + bin.ratings * step, kind = data.adaptive || bin.ratings < data.quota ? "below" : bin.ratings === data.quota ? "full" : "over";
     const mark = node("g", {}, svg);
     node("rect", { x, y: top, width: step, height: bottom - top, class: "hit" }, mark);
     node("rect", { x: x + thin, y: y(bin.units), width: step - 2 * thin, height: bottom - y(bin.units), class: kind, rx: 2 }, mark);
@@ -22,9 +22,10 @@ const bars = (svg, data, width, height) => {
     tells(mark, `${whole(bin.units)} ${data.of} have ${bin.ratings} rating${bin.ratings === 1 ? "" : "s"}\n${whole(bin.units_with_leases)} once those being rated now are in`);
   }
   const at = left + (data.quota + 1) * step;
-  if (at < right + 1) node("line", { x1: at, x2: at, y1: top - 6, y2: bottom, class: "quota" }, svg);
-  node("text", { x: Math.min(at - 4, right), y: top - 4, "text-anchor": "end", class: "strong" }, svg, `quota ${data.quota}`);
-  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, cut(`complete ratings of ${data.of} (dashed: with those coming in)`, right - left));
+  if (at < right + 1) node("line", { x1: at, x2: at, y1: 15, y2: bottom, class: "quota" }, svg);
+  node("text", { x: Math.min(at, right), y: 11, "text-anchor": "end", class: "strong" }, svg, `quota ${data.quota}${data.adaptive ? " on average" : ""}`);
+  const caption = `complete ratings of ${data.of}`, more = `${caption} (dashed: with those coming in)`;
+  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, wide(more) > right - left ? cut(caption, right - left) : more);
   return height;
 };
 
@@ -41,7 +42,7 @@ const share = (svg, data, width) => {
 };
 
 export const forecast = (data) => {
-  if (data.complete >= data.wanted) return "All items have their ratings.";
+  if (data.complete >= data.wanted) return data.adaptive ? `All ratings are in; the study chose which ${data.of} got more.` : `All ${data.of} have their ratings.`;
   if (data.finish) return `At ${number(data.per_hour, data.per_hour < 10 ? 1 : 0)} trials per hour it will be complete by ${moment(data.finish)}.`;
   return `No forecast: ${data.why_no_finish}.`;
 };
@@ -62,7 +63,8 @@ export const coverage = (host) => {
     now = data;
     paint();
     words.replaceChildren();
-    for (const text of [`${whole(data.complete)} of ${whole(data.wanted)} trials answered`, `${whole(data.leased)} being rated now`, forecast(data)]) element("span", "", words, text);
+    const extra = data.extra ? [`${whole(data.extra)} beyond the quota`] : [];
+    for (const text of [`${whole(data.complete)} of ${whole(data.wanted)} trials answered`, ...extra, `${whole(data.leased)} being rated now`, forecast(data)]) element("span", "", words, text);
     draw(data);
   };
 };

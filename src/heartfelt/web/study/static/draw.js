@@ -22,13 +22,19 @@ export const button = (words, parent, act, className = "") => {
   return made;
 };
 
-export const number = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "\u2212"));
+export const number = (value, digits = 2) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "\u2212"));
+export const percent = (share) => (share === null || share === undefined ? "–" : `${number(100 * share, 0)}%`);
 export const whole = (value) => (value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en"));
 export const estimate = (e, digits = 2) => {
   if (!e || e.value === null) return `undefined, because ${e?.why_missing || "it was not computed"}`;
   const inside = e.low === null || e.low === undefined ? "" : ` [${number(e.low, digits)}, ${number(e.high, digits)}]`;
   return number(e.value, digits) + inside;
 };
+export const plusMinus = (e, digits = 2) => {
+  if (!e || e.value === null) return "";
+  return number(e.value, digits) + (e.low === null || e.low === undefined ? "" : ` ±${number((e.high - e.low) / 2, digits)}`);
+};
+export const clock = (text) => new Date(text).toLocaleTimeString("en", { hour12: false });
 export const moment = (text) => {
   if (!text) return "–";
   const at = new Date(text), now = new Date();

@@ -25,6 +25,7 @@ const changes = (parent, effect) => {
   for (const item of effect.alpha) row(`α ${item.question}`, item.before, item.after, 3);
   const size = (item) => (item.before?.value === null || item.after?.value === null || !item.before || !item.after ? 0 : Math.abs(item.after.value - item.before.value));
   for (const item of effect.systems.toSorted((a, b) => size(b) - size(a)).slice(0, 8)) row(`mean ${item.question}, ${item.system}`, item.before, item.after, 2);
+  for (const item of effect.strengths.toSorted((a, b) => size(b) - size(a)).slice(0, 8)) row(`strength ${item.question}, ${item.system}`, item.before, item.after, 2);
   if (effect.systems.length > 8) element("p", "note", parent, `The 8 system means that change most, of ${effect.systems.length}.`);
 };
 
@@ -148,6 +149,19 @@ const chips = (parent, rater) => {
   if (more.length) element("span", "chip", parent, `+${more.length}`).title = more.map(reasons).join("\n");
 };
 
+const NOTE = 140;
+const remark = (hint, data) => {
+  const opened = hint.querySelector("details")?.open;
+  hint.textContent = data.raters.length ? "Evidence in powers of ten, summed over the rules: a ranking, not a test. " : "No raters yet.";
+  const notes = data.notes.join(" ");
+  if (!data.raters.length || !notes) return;
+  if (notes.length <= NOTE) { hint.append(notes); return; }
+  const more = element("details", "", hint);
+  more.open = Boolean(opened);
+  element("summary", "", more, data.notes.length === 1 ? "1 note" : `${data.notes.length} notes`);
+  for (const words of data.notes) element("p", "", more, words);
+};
+
 export const raters = (host, hint, reload, image) => {
   const table = element("table", "", host), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
   for (const [words, kind] of [["#", "number"], ["rater"], ["evidence"], ["flagged by"], ["trials", "number"], ["state"], ["seen"], [""]]) {
@@ -156,7 +170,7 @@ export const raters = (host, hint, reload, image) => {
     if (!words) th.append(Object.assign(document.createElement("span"), { className: "unseen", textContent: "action" }));
   }
   return (data) => {
-    hint.textContent = data.raters.length ? ["Evidence in powers of ten, summed over the rules: a ranking, not a test.", ...data.notes].join(" ") : "No raters yet.";
+    remark(hint, data);
     const most = Math.max(4, ...data.raters.map((r) => r.score || 0));
     const held = document.activeElement?.dataset?.rater, kind = document.activeElement?.className;
     const top = host.scrollTop;

@@ -15,8 +15,8 @@ const lines = (svg, questions, width, height) => {
     node("line", { x1: left, x2: right, y1: y(value), y2: y(value), class: value === 0 ? "axis" : "grid" }, svg);
     node("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, svg, plain(value));
   }
-  for (const value of ticks(0, most, Math.min(6, width / 90))) node("text", { x: x(value), y: bottom + 15, "text-anchor": value > 0.97 * most ? "end" : "middle" }, svg, whole(value));
-  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, cut("ratings of a question; Krippendorff\u2019s alpha with 95% interval", right - left));
+  for (const value of ticks(0, most, Math.min(6, width / 90)).filter(Number.isInteger)) node("text", { x: x(value), y: bottom + 15, "text-anchor": value > 0.97 * most ? "end" : "middle" }, svg, whole(value));
+  node("text", { x: (left + right) / 2, y: bottom + 30, "text-anchor": "middle" }, svg, cut("ratings; Krippendorff\u2019s α with 95% interval", right - left));
   questions.forEach((question, place) => {
     const group = node("g", { class: `k${place}` }, svg), known = question.over_time.filter((p) => p.value !== null);
     const banded = known.filter((p) => p.low !== null);
@@ -30,7 +30,7 @@ const lines = (svg, questions, width, height) => {
       tells(mark, `${question.question}: ${estimate(p)}\nafter ${whole(p.ratings)} ratings`);
     }
   });
-  if (!points.length) node("text", { x: (left + right) / 2, y: (top + bottom) / 2, "text-anchor": "middle" }, svg, "nothing to draw yet");
+  if (!points.length) node("text", { x: (left + right) / 2, y: (top + bottom) / 2, "text-anchor": "middle" }, svg, questions.length ? "No figure yet." : "No question is answered with numbers or categories.");
   return height;
 };
 
@@ -50,6 +50,10 @@ export const reliability = (host) => {
       else item.append(` α ${estimate(a)}`, question.icc_mean.value === null ? "" : `, ICC of the mean ${number(question.icc_mean.value)}`);
     });
     if (data.questions.length > MOST) element("li", "note", list, `and ${data.questions.length - MOST} more in the API`);
+    const measured = data.fields.filter((field) => field.alpha.value !== null), others = data.fields.filter((field) => field.alpha.value === null);
+    const add = (fields, words) => { if (fields.length) { const item = element("li", "note", list, words); item.title = fields.map((field) => `${field.question}: ${field.alpha.value === null ? `no alpha, because ${field.alpha.why_missing}` : `α ${estimate(field.alpha)} (MASI)`}`).join("\n"); } };
+    add(measured, `Tags, α (MASI): ${measured.map((field) => `${field.question} ${number(field.alpha.value)}`).join(", ")}`);
+    add(others, `Without alpha: ${others.map((field) => `${field.question} (${whole(field.n_answers)} ${field.answers === "text" ? "texts" : "answers"})`).join(", ")}`);
     draw(shown);
   };
 };

@@ -5,14 +5,14 @@ import { play } from "./player.js";
 
 const PAGE = 60;
 const COLUMNS = {
-  stimuli: ["stimulus", "system", "intent", "ratings", "means"],
+  stimuli: ["stimulus", "ratings", "means"],
   flags: ["stimulus", "rater", "reason", "comment", "when"],
   problems: ["stimulus", "rater", "problem", "when"],
 };
 
 export const stimuli = (host, tabs, search, image) => {
   const table = element("table", "", host), head = element("tr", "", element("thead", "", table)), body = element("tbody", "", table);
-  const foot = element("p", "note", host);
+  const foot = element("p", "note", host, "Loading…");
   let which = "stimuli", total = 0, shown = 0, asking = 0;
   const named = (line, row) => {
     const what = element("th", "", line);
@@ -21,15 +21,15 @@ export const stimuli = (host, tabs, search, image) => {
     if (row.media) button("▶", what, () => play(row.media, row.stimulus, image), "media").setAttribute("aria-label", `Play ${row.stimulus}`);
     const text = element("span", "", what, row.stimulus || "–");
     text.title = row.prompt || row.stimulus || "";
+    const facts = [row.system, row.intent].filter(Boolean).join(" · ");
+    if (facts) element("small", "", what, facts);
   };
   const cell = (line, words, kind) => element("td", kind || "", line, words ?? "–");
   const add = (row) => {
     const line = element("tr", "", body);
     named(line, row);
     if (which === "stimuli") {
-      cell(line, row.system);
-      cell(line, row.intent);
-      cell(line, `${whole(row.complete)}${row.leased ? ` +${row.leased}` : ""} / ${whole(row.quota)}`, "number tight");
+      cell(line, row.quota === 0 ? "not asked" : `${whole(row.complete)}${row.leased ? ` +${row.leased}` : ""} / ${whole(row.quota)}`, "number tight");
       cell(line, row.media_problem || row.means.slice(0, 3).map((m) => number(m.mean, 1)).join(" · ") + (row.means.length > 3 ? " …" : ""), row.media_problem ? "warn" : "number tight").title = row.means.map((m) => `${m.question} ${number(m.mean)} (n = ${m.n})`).join("\n");
     } else {
       cell(line, (row.rater || "").slice(0, 10));
@@ -49,6 +49,7 @@ export const stimuli = (host, tabs, search, image) => {
       if (!more) body.replaceChildren();
       rows.forEach(add);
       shown = from + rows.length;
+      if (!more) table.classList.toggle("no-means", which === "stimuli" && rows.every((row) => !row.means.length && !row.media_problem));
       total = reply.total ?? rows.length;
       foot.textContent = total ? (shown < total ? `${whole(shown)} of ${whole(total)}; scroll for more` : `${whole(total)} in all`) : { stimuli: "No stimulus matches.", flags: "Nobody has flagged anything.", problems: "All files have loaded so far." }[which];
       if (!more) host.scrollTop = held;
