@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,6 +33,7 @@ def snapshot(
     from heartfelt.analysis.preregistration import find_preregistration
     from heartfelt.cli.overview import print_overview
     from heartfelt.collect.collection import collected_snapshot
+    from heartfelt.files import write_bytes
 
     with progress_bar(f"reading {folder}") as report:
         result = collected_snapshot(folder, report)
@@ -41,7 +41,7 @@ def snapshot(
         target = result.write(out or folder / "snapshots" / stamp)
         registered = find_preregistration(folder)
         if registered is not None:
-            shutil.copy(registered, target / registered.name)
+            write_bytes(target / registered.name, registered.read_bytes(), private=True)
     print_overview(result, target)
 
 
@@ -78,6 +78,11 @@ def restore(
     say(
         f"{folder}: the study '{done.study}' as it was at {done.at}, {done.tables['answers']:,} answered trials."
     )
+    if (folder / backups.EDITED_FILE).exists():
+        say(
+            f"Its study.yaml did not fit the answers: it is kept as {backups.EDITED_FILE}, and study.yaml is the version that"
+            " raters answered."
+        )
     if not done.media:
         say("The backup has no media: put the study's media folder back before serving it.")
 
@@ -107,7 +112,7 @@ def participants(
     if out is None:
         print(text, end="")
     else:
-        write_text(out, text)
+        write_text(out, text, private=True)
 
 
 @study.command()

@@ -36,7 +36,7 @@ from heartfelt.collect.session.researcher import (
 )
 from heartfelt.collect.store import Database
 from heartfelt.collect.store_state import StoreState, named_value
-from heartfelt.collect.stored import find_database, has_collected
+from heartfelt.collect.stored import find_database, has_collected, secret_file
 from heartfelt.collect.writer import Writer
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, is_study, open_study
@@ -111,6 +111,12 @@ class Collection:
         self._store.read()
         self._writer.start()
         self._writer.do(ApplyStudySettings())
+
+    @property
+    def secret_file(self) -> Path | None:
+        """Where the secret that signs cookies and links is, beside a SQLite store; PostgreSQL holds it for all servers."""
+        file = self._database.file
+        return None if file is None else secret_file(file)
 
     @property
     def opened(self) -> OpenStudy:
