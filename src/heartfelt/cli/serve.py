@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
-from urllib.request import urlopen
 
 import typer
 
@@ -52,30 +50,20 @@ def serve(
         host, port, workers, prefix, url, proxy, database, address_limit, rater_limit, access_log
     )
     with progress_bar(f"opening {folder}") as report:
-        keys = prepare(folder, options, report)
-    out.print(f"[bold]{folder}[/bold] is served")
-    say(f"  raters      {options.address}/")
-    say(f"  dashboard   {options.address}/study")
-    say(f"  API         {options.address}/api/v1/docs")
-    if keys.new_password:
-        say(f"  password    {keys.new_password}")
-        say("              made just now and shown only once: write it down")
-    if browser:
-        addresses = (f"http://{host}:{port}{options.path}/study/login", f"{options.address}/study")
-        threading.Thread(target=_open_soon, args=addresses, daemon=True).start()
-    run(folder, options)
+        prepared = prepare(folder, options, report)
 
+    def announce() -> None:
+        out.print(f"[bold]{folder}[/bold] is served")
+        say(f"  raters      {options.address}/")
+        say(f"  dashboard   {options.address}/study")
+        say(f"  API         {options.address}/api/v1/docs")
+        if prepared.keys.new_password:
+            say(f"  password    {prepared.keys.new_password}")
+            say("              made just now and shown only once: write it down")
+        if browser:
+            webbrowser.open(f"{options.address}/study")
 
-def _open_soon(probe: str, address: str) -> None:
-    """Open a browser as soon as the server responds."""
-    for _ in range(120):
-        try:
-            urlopen(probe, timeout=5).close()
-        except OSError:
-            time.sleep(0.25)
-        else:
-            webbrowser.open(address)
-            return
+    run(folder, options, prepared, announce)
 
 
 @app.command()

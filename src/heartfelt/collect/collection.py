@@ -166,6 +166,10 @@ class Collection:
         self._database.scrub()
         return int(made)
 
+    def check_writing(self) -> None:
+        """Raise the error that raters get, where the store cannot be written to now."""
+        self._writer.check()
+
     @property
     def settings(self) -> Settings:
         """How the study admits raters now."""
