@@ -40,6 +40,13 @@ def serve(
         int, typer.Option(min=0, help="Requests per minute of one rater; 0 for no limit.")
     ] = 240,
     access_log: Annotated[bool, typer.Option(help="Log one line per request, without query strings.")] = True,
+    accept_media: Annotated[
+        bool,
+        typer.Option(
+            "--accept-media",
+            help="Accept files in the place of rated ones, as new versions that snapshots tell apart.",
+        ),
+    ] = False,
     browser: Browser = False,
 ) -> None:
     """Open a study to raters, with a dashboard for the researcher at /study."""
@@ -47,10 +54,27 @@ def serve(
     from heartfelt.web.serve import serve as run
 
     options = ServeOptions(
-        host, port, workers, prefix, url, proxy, database, address_limit, rater_limit, access_log
+        host,
+        port,
+        workers,
+        prefix,
+        url,
+        proxy,
+        database,
+        address_limit,
+        rater_limit,
+        access_log,
+        accept_media,
     )
     with progress_bar(f"opening {folder}") as report:
         prepared = prepare(folder, options, report)
+    if missing := prepared.missing_media:
+        say(
+            f"{len(missing):,} stimuli are not shown to anybody, because their media files are missing or unreadable:"
+            f" {', '.join(missing[:5])}{' …' if len(missing) > 5 else ''}. 'heartfelt check {folder}' says why."
+        )
+    if accepted := prepared.accepted_media:
+        say(f"New media files were accepted for {len(accepted):,} rated stimuli: {', '.join(accepted[:5])}.")
 
     def announce() -> None:
         out.print(f"[bold]{folder}[/bold] is served")

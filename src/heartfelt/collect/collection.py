@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, TypeVar
@@ -15,6 +15,7 @@ from heartfelt.collect.adjudicators import EraseAdjudicator
 from heartfelt.collect.commands import CollectOptions, Command, Erase, Erased, Settings
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
+from heartfelt.collect.media_versions import MediaGuard
 from heartfelt.collect.reading import tables
 from heartfelt.collect.reading.adjudication import (
     AdjudicationState,
@@ -67,6 +68,7 @@ class Collection:
         self._store = StoreState(self._database, opened, options)
         self._writer = Writer(self._store, clock)
         self._read_only = read_only
+        self._media_guard = MediaGuard(self.folder, self._read, self.do)
         try:
             if read_only:
                 self._read(self._store.initialize, clock())
@@ -195,6 +197,19 @@ class Collection:
     def media(self, opaque: str) -> MediaFile | None:
         """The media file with this opaque id."""
         return self._material.media.get(opaque)
+
+    def verify_media(self, file: MediaFile) -> None:
+        """Raise where a file that is to be served is not the one that was rated; the first time, its hash is stored."""
+        self._media_guard.verify(file)
+
+    def check_media(self, *, accept: bool = False) -> list[str]:
+        """Refuse to continue where files that were rated were replaced, or accept the new ones; returns their stimuli."""
+        return self._media_guard.check(self._material.media.values(), accept=accept)
+
+    @property
+    def missing_media(self) -> Sequence[tuple[str, str]]:
+        """Stimuli that nobody is assigned because their media were not there when the study was opened, and why."""
+        return self._material.missing
 
     def media_ids(self) -> dict[str, str]:
         """The opaque id of every stimulus's media file."""

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from heartfelt.collect import adjudicators, commands
+from heartfelt.collect import adjudicators, commands, media_versions
 from heartfelt.collect.assign import State
 from heartfelt.collect.commands import Command
 from heartfelt.collect.errors import StoreUnavailable
@@ -62,6 +62,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     adjudicators.RevokeAdjudicator: adjudication.revoke,
     adjudicators.EraseAdjudicator: adjudication.erase,
     adjudicators.Adjudicate: adjudication.decide,
+    media_versions.RecordMedia: media_versions.record,
     researcher.ApplyStudySettings: lambda work, _: researcher.apply_study_settings(work),
     researcher.SetValue: lambda work, command: work.set_value(command.name, command.value),
     researcher.Refresh: lambda work, _: researcher.summarize(work.state),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -19,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from heartfelt.collect.errors import MediaChanged
 from heartfelt.media.metadata import Pieces, read_range, stripped
 from heartfelt.web.errors import Refused
 from heartfelt.web.security.access import is_admitted, login_of
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _CACHE_WEEK = "private, max-age=604800, immutable"
 _AT_ONCE = 1 << 20
+_log = logging.getLogger("heartfelt.web")
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -78,6 +81,14 @@ async def media(request: Request) -> Response:
         file = collection.media(name)
     if file is None:
         raise Refused(404, "There is no such stimulus.", "Continue with the next one.")
+    if blinded is not None:
+        try:
+            await run_in_threadpool(collection.verify_media, file)
+        except MediaChanged as error:
+            _log.error("%s %s", error.problem, error.fix)
+            raise Refused(409, "The media file was replaced.", "Continue with the next one.") from error
+        except OSError as error:
+            raise _missing() from error
     return await stripped_file(request, file.path, file.content_type, name, _CACHE_WEEK)
 
 
@@ -88,7 +99,7 @@ async def stripped_file(
     try:
         version, pieces = await run_in_threadpool(_stripped, path)
     except OSError as error:
-        raise Refused(404, "The media file is missing.", "Continue with the next one.") from error
+        raise _missing() from error
     headers = {
         "cache-control": cache_control,
         "accept-ranges": "bytes",
@@ -112,6 +123,10 @@ async def stripped_file(
         return StreamingResponse(_parts(path, pieces, start, stop), code, headers)
     content = await run_in_threadpool(read_range, path, pieces, start, stop)
     return Response(content, code, headers)
+
+
+def _missing() -> Refused:
+    return Refused(404, "The media file is missing.", "Continue with the next one.")
 
 
 def _parts(path: Path, pieces: Pieces, start: int, stop: int) -> Iterator[bytes]:

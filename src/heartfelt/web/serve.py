@@ -11,7 +11,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from http.client import HTTPConnection, HTTPException
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.formats.manifest import open_study
+from heartfelt.formats.manifest import open_study, require_media
 from heartfelt.progress import Progress
 from heartfelt.web.options import WebOptions
 
@@ -54,6 +54,8 @@ class ServeOptions:
     address_per_minute: int = 3000
     rater_per_minute: int = 240
     access_log: bool = True
+    accept_media: bool = False
+    """Whether files in the place of rated ones are recorded as new versions, rather than refused."""
 
     @property
     def path(self) -> str:
@@ -92,9 +94,15 @@ class PreparedServer:
     listener: socket.socket
     collection: Collection | None
     """Open where one process serves; several open it for themselves."""
+    missing_media: Sequence[str] = ()
+    """Stimuli that are not assigned because their files are missing or unreadable."""
+    accepted_media: Sequence[str] = ()
+    """Rated stimuli whose new files were accepted as versions just now."""
 
 
-def prepare(folder: Path, options: ServeOptions, progress: Progress | None = None) -> PreparedServer:
+def prepare(
+    folder: Path, options: ServeOptions, progress: Progress | None = None, *, checks_media: bool = True
+) -> PreparedServer:
     """Take the port, check that the study can be served, and make its keys; ``progress`` counts probed media."""
     from heartfelt.web.rater.texts import check_languages
     from heartfelt.web.security.signing import load_keys
@@ -106,6 +114,9 @@ def prepare(folder: Path, options: ServeOptions, progress: Progress | None = Non
                 Collection.open(folder, database=options.database, progress=progress)
             )
         check_languages(collection.study, collection.folder)
+        if checks_media:
+            require_media(collection.opened)
+        accepted = collection.check_media(accept=options.accept_media)
         keys = load_keys(collection)
         web_options(options, keys)
         undone.pop_all()
@@ -117,6 +128,8 @@ def prepare(folder: Path, options: ServeOptions, progress: Progress | None = Non
         keys=keys,
         listener=listener,
         collection=collection if options.workers == 1 else None,
+        missing_media=tuple(name for name, _ in collection.missing_media),
+        accepted_media=tuple(accepted),
     )
 
 
@@ -126,8 +139,11 @@ def serve(
     prepared: PreparedServer | None = None,
     ready: Callable[[], None] | None = None,
 ) -> None:
-    """Serve a study until stopped; ``ready`` is called as soon as requests are answered."""
-    prepared = prepared or prepare(folder, options)
+    """Serve a study until stopped; ``ready`` is called as soon as requests are answered.
+
+    A study that was not prepared may be without media, as in simulations.
+    """
+    prepared = prepared or prepare(folder, options, checks_media=False)
     collection = prepared.collection
     served: FastAPI | str = "heartfelt.web.serve:app"
     if collection is None:
@@ -241,8 +257,7 @@ def _study_app(collection: Collection, options: ServeOptions, keys: Keys) -> Fas
     from heartfelt.web.study.background import BackgroundReader
 
     reader = BackgroundReader(collection, options.database)
-    application = create_app(collection, web_options(options, keys), closes=True, reader=reader)
-    return application
+    return create_app(collection, web_options(options, keys), closes=True, reader=reader)
 
 
 @contextmanager
@@ -327,6 +342,7 @@ def preview(folder: Path, port: int = 0, progress: Progress | None = None) -> It
     from heartfelt.web.app import create_app
 
     opened = open_study(folder, progress)
+    require_media(opened)
     design = opened.study.design.model_copy(update={"ratings_per_item": _PREVIEW_RATINGS})
     opened = replace(opened, study=opened.study.changed(design=design, database=None))
     options = WebOptions(

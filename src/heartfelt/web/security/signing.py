@@ -43,6 +43,7 @@ _LONGEST_PASSWORD = 1024
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 _LONGEST = 4096
 _REMEMBERED = 10_000
+_SECRET_WRITTEN = "secret is in a file"
 _log = logging.getLogger("heartfelt.web")
 
 
@@ -181,9 +182,10 @@ def _stored_secret(collection: Collection) -> str:
     if path is None:
         collection.set_value(STORED_SECRET, secret)
         return secret
-    if collection.raters().height:
+    if collection.value(_SECRET_WRITTEN):
         _log.warning("%s is missing: earlier cookies and personal links are not valid any more.", path)
     write_text(path, f"{secret}\n", private=True)
+    collection.set_value(_SECRET_WRITTEN, "yes")
     return secret
 
 
