@@ -29,6 +29,7 @@ from heartfelt.collect.reading.freeze import freeze, versions
 from heartfelt.collect.reading.sets import ratings_by_stimulus
 from heartfelt.collect.session.participants import person_hash
 from heartfelt.collect.session.researcher import (
+    AUTOMATED,
     ApplyStudySettings,
     Refresh,
     SetValue,
@@ -191,6 +192,10 @@ class Collection:
         with self._database.reading() as connection:
             rows = connection.execute(query, {"size": len(prefix), "prefix": prefix})
             return {row.name: row.value for row in rows}
+
+    def automated_fetches(self) -> int:
+        """How often robots and link previews fetched the study's address."""
+        return int(self.value(AUTOMATED) or 0)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     adjudicators.EraseAdjudicator: adjudication.erase,
     adjudicators.Adjudicate: adjudication.decide,
     media_versions.RecordMedia: media_versions.record,
+    researcher.CountAutomated: lambda work, _: researcher.count_automated(work),
     researcher.ApplyStudySettings: lambda work, _: researcher.apply_study_settings(work),
     researcher.SetValue: lambda work, command: work.set_value(command.name, command.value),
     researcher.Refresh: lambda work, _: researcher.summarize(work.state),

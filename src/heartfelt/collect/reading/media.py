@@ -22,7 +22,8 @@ def latest_version(connection: Connection, stimulus: str) -> dict[str, Any]:
         "SELECT stimulus, version, hash, bytes, modified FROM media_versions WHERE stimulus = :stimulus"
         " ORDER BY version DESC LIMIT 1"
     )
-    return dict(connection.execute(query, {"stimulus": stimulus}).mappings().one())
+    rows = connection.execute(query, {"stimulus": stimulus}).mappings().all()
+    return dict(rows[0])
 
 
 def rated_stimuli(connection: Connection) -> set[str]:

@@ -124,6 +124,8 @@ class CoverageInfo(BaseModel):
     finish: datetime | None
     why_no_finish: str | None
     raters: dict[Literal["all", "active", "complete", "excluded"], Count]
+    automated: Count
+    """Fetches by robots and link previews, which are not raters."""
 
 
 class VersionInfo(BaseModel):

@@ -189,6 +189,7 @@ def coverage_info(collection: Collection) -> CoverageInfo:
             "complete": coverage.raters_complete,
             "excluded": coverage.raters_excluded,
         },
+        automated=collection.automated_fetches(),
     )
 
 
