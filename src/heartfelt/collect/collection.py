@@ -203,6 +203,11 @@ class Collection:
         """The media file with this opaque id."""
         return self._material.media.get(opaque)
 
+    def media_of_set(self, unit: int) -> list[MediaFile]:
+        """The media files of the stimuli in a set."""
+        members = self._material.units[unit].members if unit in self._material.units else ()
+        return [self._material.media[member.media] for member in members if member.media is not None]
+
     def verify_media(self, file: MediaFile) -> None:
         """Raise where a file that is to be served is not the one that was rated; the first time, its hash is stored."""
         self._media_guard.verify(file)

@@ -6,6 +6,7 @@ import pytest
 
 from heartfelt.web.rater.automated import is_robot
 
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148"
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0"
 PEOPLE = [
     f"Mozilla/5.0 (Linux; Android 10; CUBOT X30) {CHROME} Mobile Safari/537.36",
@@ -15,10 +16,10 @@ PEOPLE = [
     f"Mozilla/5.0 (X11; Linux x86_64) {CHROME.replace('Chrome', 'HeadlessChrome')} Safari/537.36",
     f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {CHROME} Safari/537.36 Edg/126.0.0.0",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [FBAN/FBIOS;FBAV/468.0]",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [Pinterest/iOS]",
+    f"{IPHONE} [FBAN/FBIOS;FBAV/468.0]",
+    f"{IPHONE} [Pinterest/iOS]",
     f"Mozilla/5.0 (Linux; Android 13; SM-A536B; wv) {CHROME} Mobile Safari/537.36 WhatsApp/2.24.13",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Instagram 335.0",
+    f"{IPHONE} Instagram 335.0",
     f"Mozilla/5.0 (Linux; Android 12; Spiderman Edition) {CHROME} Mobile Safari/537.36",
     "",
 ]
