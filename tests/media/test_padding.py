@@ -46,7 +46,7 @@ def write(folder: Path, suffix: str, seed: int = 1) -> Path:
 def decoded(content: bytes, suffix: str) -> bytes:
     if suffix in SOUNDS:
         samples, rate = soundfile.read(io.BytesIO(content))
-        return struct.pack("I", rate) + samples.tobytes()
+        return bytes(struct.pack("I", rate) + samples.tobytes())
     with Image.open(io.BytesIO(content)) as image:
         return image.convert("RGB").tobytes()
 
@@ -94,7 +94,7 @@ def test_the_quick_checksum_is_that_of_ogg() -> None:
         assert checksum(page) == value
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"unknown", lambda data: data[:60]])
+@pytest.mark.parametrize("damage", [lambda _: b"unknown", lambda data: data[:60]])
 def test_what_cannot_be_parsed_is_padded_behind(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     path = write(tmp_path, "flac")
     path.write_bytes(damage(path.read_bytes()))

@@ -11,6 +11,8 @@ import yaml
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
+from heartfelt.formats.manifest import open_study
+from heartfelt.formats.set_plan import plan_sets
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from tests.media.test_padding import PICTURES, decoded
@@ -94,7 +96,11 @@ def test_pictures_of_a_set_have_one_size(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.slow
 def test_headers_do_not_tell_formats_apart(tmp_path: Path) -> None:
-    check(fetched(write_study(tmp_path / "s", ("flac", "mp3", "mp3"), "mushra")))
+    folder = write_study(tmp_path / "s", ("flac", "mp3", "mp3"), "mushra")
+    check(fetched(folder))
+    plan = plan_sets(open_study(folder))
+    assert plan is not None
+    assert any("1 sets the files differ in format" in line for line in plan.warnings)
 
 
 def check(members: list[tuple[str, bytes, dict[str, str]]]) -> None:

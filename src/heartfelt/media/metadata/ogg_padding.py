@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heartfelt.media.metadata.audio import checksum
-from heartfelt.media.metadata.pieces import Noise, Piece, Span, length_of, read_pieces
+from heartfelt.media.metadata.pieces import Noise, Piece, Span, StrippedFile, length_of, read_pieces
 
 _HEAD = 27
 _MAX_SEGMENTS = 255
@@ -31,14 +31,14 @@ class _Page:
         return self.head[14:18]
 
 
-def pad_ogg(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def pad_ogg(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """Lengthen the comments of the first stream; what does not come out even stands behind the last page."""
-    clean = read_pieces(data, parts)
+    clean = read_pieces(file.data, file.parts)
     pages = list(_pages(clean))
-    found = _comment_pages(clean, pages)
-    if found is None:
-        return [*parts, Noise(seed, extra)]
-    first, last, packet, rest, rest_lacing = found
+    located = _comment_pages(clean, pages)
+    if located is None:
+        return [*file.parts, Noise(seed, extra)]
+    first, last, packet, rest, rest_lacing = located
     old = pages[last].stop - pages[first].start
     # A segment needs a byte of lacing and 255 of them a page; a little less is asked for, and the rest filled behind.
     longer = max(0, extra - extra // 255 - (extra // (255 * 255) + 2) * _HEAD - 300)
@@ -49,7 +49,7 @@ def pad_ogg(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Pi
     for page in pages[last + 1 :]:
         if page.serial == pages[first].serial:
             out += _renumbered(clean, page, shift)
-        elif clean[page.start : page.stop] == data[page.start : page.stop]:
+        elif clean[page.start : page.stop] == file.data[page.start : page.stop]:
             out.append(Span(page.start, page.stop))
         else:
             out.append(clean[page.start : page.stop])

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from heartfelt.media.metadata import audio, images
 from heartfelt.media.metadata.ogg_padding import pad_ogg
-from heartfelt.media.metadata.pieces import Noise, Piece, Span, length_of
+from heartfelt.media.metadata.pieces import Noise, Piece, Span, StrippedFile, length_of
 
 SMALLEST = 4096
 """Bytes of padding that every format can take, whatever surrounds them."""
@@ -22,8 +22,8 @@ _LONGEST_SEGMENT = 60_000
 _LONGEST_BLOCK = 8_000_000
 _APPLICATION = 2
 _LAST = 0x80
-Padder: TypeAlias = Callable[[bytes, list[Piece], int, bytes], list[Piece]]
-"""From a file, its pieces without metadata, bytes to add and a seed to the pieces with them."""
+Padder: TypeAlias = Callable[[StrippedFile, int, bytes], list[Piece]]
+"""From a file, how many bytes to add and a seed to the pieces with padding."""
 
 
 def _parts(extra: int, overhead: int, longest: int, seed: bytes) -> list[Noise]:
@@ -33,9 +33,9 @@ def _parts(extra: int, overhead: int, longest: int, seed: bytes) -> list[Noise]:
     return [Noise(seed + bytes([number % 256]), size + (number < rest)) for number in range(count)]
 
 
-def _wav_or_aiff(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def _wav_or_aiff(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """A chunk before that of the samples: one behind them could not be found where their size was never filled in."""
-    head, *chunks = parts
+    head, *chunks = file.parts
     assert isinstance(head, bytes)
     order, kind = (">", b"APPL") if head[:4] == b"FORM" else ("<", b"JUNK")
     odd = extra % 2
@@ -44,7 +44,8 @@ def _wav_or_aiff(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> li
         (
             number
             for number, chunk in enumerate(chunks)
-            if isinstance(chunk, Span) and data[chunk.start : chunk.start + 4] in {b"data", b"SSND", b"wavl"}
+            if isinstance(chunk, Span)
+            and file.data[chunk.start : chunk.start + 4] in {b"data", b"SSND", b"wavl"}
         ),
         len(chunks),
     )
@@ -55,9 +56,9 @@ def _wav_or_aiff(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> li
     return [head, *chunks[:samples], chunk, noise, *chunks[samples:], bytes(odd)]
 
 
-def _flac(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def _flac(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """Blocks of an application behind the stream's description."""
-    mark, description, *rest = parts
+    mark, description, *rest = file.parts
     assert isinstance(description, bytes)
     noises = _parts(extra, 8, _LONGEST_BLOCK, seed)
     only = bool(description[0] & _LAST)
@@ -68,47 +69,51 @@ def _flac(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piec
     return [mark, bytes([description[0] & ~_LAST]) + description[1:], *blocks, *rest]
 
 
-def _mp3(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def _mp3(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """A private frame in a tag before the sound."""
     noise = Noise(seed, extra - 22)
     frame = b"PRIV" + _seven_bits(noise.size + 2) + b"\0\0" + b"-\0"
-    return [b"ID3\x04\0\0" + _seven_bits(extra - 10) + frame, noise, *parts]
+    return [b"ID3\x04\0\0" + _seven_bits(extra - 10) + frame, noise, *file.parts]
 
 
 def _seven_bits(size: int) -> bytes:
     return bytes(size >> shift & 0x7F for shift in (21, 14, 7, 0))
 
 
-def _au(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
-    (begin,) = struct.unpack_from(">I", data, 4)
-    head = data[:4] + struct.pack(">I", begin + extra) + data[8:24]
-    return [head, *parts[1:-1], Noise(seed, extra), parts[-1]]
+def _au(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
+    (begin,) = struct.unpack_from(">I", file.data, 4)
+    head = file.data[:4] + struct.pack(">I", begin + extra) + file.data[8:24]
+    return [head, *file.parts[1:-1], Noise(seed, extra), file.parts[-1]]
 
 
-def _mp4(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
-    return [*parts, struct.pack(">I4s", extra, b"free"), Noise(seed, extra - 8)]
+def _mp4(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
+    return [*file.parts, struct.pack(">I4s", extra, b"free"), Noise(seed, extra - 8)]
 
 
-def _png(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def _png(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """A private chunk before the end."""
     noise = Noise(seed, extra - 12)
     check = zlib.crc32(noise.read(0, noise.size), zlib.crc32(b"fiLl"))
     chunk: list[Piece] = [struct.pack(">I4s", noise.size, b"fiLl"), noise, struct.pack(">I", check)]
-    return [*parts[:-1], *chunk, parts[-1]]
+    return [*file.parts[:-1], *chunk, file.parts[-1]]
 
 
-def _jpeg(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def _jpeg(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """Comments behind the JFIF header, which has to come first."""
-    first = 2 if len(parts) > 1 and isinstance(parts[1], bytes) and parts[1][:2] == b"\xff\xe0" else 1
+    first = (
+        2
+        if len(file.parts) > 1 and isinstance(file.parts[1], bytes) and file.parts[1][:2] == b"\xff\xe0"
+        else 1
+    )
     comments: list[Piece] = []
     for noise in _parts(extra, 4, _LONGEST_SEGMENT, seed):
         comments += [b"\xff\xfe" + struct.pack(">H", noise.size + 2), noise]
-    return [*parts[:first], *comments, *parts[first:]]
+    return [*file.parts[:first], *comments, *file.parts[first:]]
 
 
-def _webp(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def _webp(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """A chunk that no decoder knows, behind the picture's."""
-    head, *chunks = parts
+    head, *chunks = file.parts
     assert isinstance(head, bytes)
     odd = extra % 2
     noise = Noise(seed, extra - odd - 8)
@@ -117,9 +122,9 @@ def _webp(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piec
     return [head, *chunks, struct.pack("<4sI", b"fill", noise.size), noise, bytes(odd)]
 
 
-def _behind(data: bytes, parts: list[Piece], extra: int, seed: bytes) -> list[Piece]:
+def _behind(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """Behind the end, which decoders of the other formats do not read beyond."""
-    return [*parts, Noise(seed, extra)]
+    return [*file.parts, Noise(seed, extra)]
 
 
 _PADDERS: dict[Callable[..., object], Padder] = {
@@ -142,6 +147,6 @@ def with_padding(
     extra = size - sum(map(length_of, parts))
     assert extra >= SMALLEST, "less than every format can take"
     padder = _behind if cleaner is None else _PADDERS.get(cleaner, _behind)
-    padded = padder(data, list(parts), extra, seed)
+    padded = padder(StrippedFile(data=data, parts=list(parts)), extra, seed)
     assert sum(map(length_of, padded)) == size, "the size all files of a set have"
     return padded

@@ -40,6 +40,14 @@ class Noise(NamedTuple):
 Piece: TypeAlias = bytes | Span | Noise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrippedFile:
+    """A file and its pieces without metadata."""
+
+    data: bytes
+    parts: list[Piece]
+
+
 def length_of(piece: Piece) -> int:
     """How many bytes a piece gives."""
     if isinstance(piece, Noise):
