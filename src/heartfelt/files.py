@@ -1,18 +1,25 @@
-"""Writing to disk so that what is there is either complete or absent, and reading paths that stay inside."""
+"""Writing to disk so that what is there is either complete or absent, and reading paths that stay inside.
+
+Whatever is about people (answers, participants' ids, keys) is ``private``: its owner alone reads it, whatever the umask.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from heartfelt.errors import HeartfeltError, InputError
+
+PRIVATE_FILE = 0o600
+PRIVATE_FOLDER = 0o700
 
 
 class TemporaryFolder:
@@ -32,13 +39,13 @@ def must_be_free(target: Path) -> None:
 
 
 @contextmanager
-def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
+def whole_folder(target: Path, *, replace: bool = False, private: bool = False) -> Iterator[Path]:
     """Yield a folder to fill that becomes ``target`` only when the block ends without an error."""
     target = Path(target)
     if not replace:
         must_be_free(target)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(target.parent, private=private)
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
         raise InputError(
@@ -47,7 +54,10 @@ def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     old = None
     try:
         yield scratch
-        scratch.chmod(0o755)
+        if private:
+            make_private(scratch)
+        else:
+            scratch.chmod(0o755)
         if target.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             target.rename(old / "was")
@@ -65,7 +75,7 @@ def whole_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """Yield a file to write that becomes ``path`` only when the block ends without an error."""
     path = Path(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -74,22 +84,57 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        Path(name).chmod(0o644)
+        Path(name).chmod(PRIVATE_FILE if private else 0o644)
         Path(name).replace(path)
     except BaseException:  # cleared away, and raised again
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write ``content`` so that the file is either the old one or the new one, never half of it."""
-    with whole_file(path) as out:
+    with whole_file(path, private=private) as out:
         out.write(content)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """The same for text."""
-    write_bytes(path, text.encode("utf-8"))
+    write_bytes(path, text.encode("utf-8"), private=private)
+
+
+def make_folders(folder: Path, *, private: bool) -> None:
+    """Create a folder and those above it that are missing; ``private`` ones are their owner's alone."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        if private:
+            path.chmod(PRIVATE_FOLDER)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that only its owner can read; one that exists stays as it is."""
+    with suppress(FileExistsError):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
+        os.close(handle)
+        path.chmod(PRIVATE_FILE)
+
+
+def make_private(path: Path) -> bool:
+    """Take a file, or a folder with everything in it, away from all but its owner; says whether others had access."""
+    others = False
+    for inner in (path, *path.rglob("*")):
+        if not inner.is_symlink():
+            mode = stat.S_IMODE(inner.stat().st_mode)
+            others = others or bool(mode & 0o077)
+            inner.chmod(mode & 0o700 | (PRIVATE_FOLDER if inner.is_dir() else PRIVATE_FILE))
+    return others
+
+
+def make_public(path: Path) -> None:
+    """Let everybody read a folder with everything in it: what is published holds nothing private any more."""
+    for inner in (path, *path.rglob("*")):
+        if not inner.is_symlink():
+            inner.chmod(0o755 if inner.is_dir() else 0o644)
 
 
 def read_text(path: Path, if_absent: str, kind: type[HeartfeltError] = InputError) -> str:

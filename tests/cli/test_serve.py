@@ -21,6 +21,7 @@ from typer.main import get_command
 
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.web.serve import bind_port, run_server
 from tests.docs.reference import command_pages
 from tests.ports import free_port
 from tests.web.studies import write_study
@@ -61,11 +62,11 @@ class Running:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             assert self.process.poll() is None, "".join(self.err)
-            try:
-                if httpx.get(f"{self.address}/study/login", timeout=60).status_code == 200:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.1)
+            if any("is served" in line for line in self.out):
+                # Said only when it is so: the first request is answered.
+                assert httpx.get(f"{self.address}/study/login", timeout=60).status_code == 200
+                return
+            time.sleep(0.05)
         raise AssertionError("".join(self.err))
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -76,6 +77,9 @@ class Running:
         return code
 
     def password(self) -> str | None:
+        while "API" not in "".join(self.out):
+            time.sleep(0.01)
+        time.sleep(0.1)  # the password is in the lines behind it
         result = re.search(r"password\s+(\S+)", "".join(self.out))
         return result[1] if result else None
 
@@ -180,13 +184,24 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_a_taken_port_is_said_in_words(study: Path, bare: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [[], ["--workers", "2"]])
+def test_a_taken_port_is_said_in_words(
+    study: Path, bare: pytest.MonkeyPatch, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(InputError, match=r"Cannot listen on 127\.0\.0\.1") as message:
-            call("serve", str(study), "--port", str(taken.getsockname()[1]))
+            call("serve", str(study), "--port", str(taken.getsockname()[1]), *more)
         assert "--port" in message.value.fix
+    assert "is served" not in capsys.readouterr().out
+
+
+def test_a_port_that_is_taken_while_the_study_is_opened_is_said_in_words(study: Path) -> None:
+    with bind_port("127.0.0.1", 0) as ours, bind_port("127.0.0.1", ours.getsockname()[1]) as theirs:
+        theirs.listen()
+        with pytest.raises(InputError, match="Cannot listen on"):
+            run_server("nothing:at_all", listener=ours, ready=lambda: pytest.fail("is served"))
 
 
 @pytest.mark.parametrize(

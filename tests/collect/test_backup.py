@@ -13,6 +13,7 @@ import pytest
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.backup import back_up, restore
+from heartfelt.collect.collection import collected_snapshot
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.serialization import dumps
 from tests.collect.people import Person
@@ -124,3 +125,45 @@ def test_what_cannot_be_backed_up_or_restored_leaves_nothing(
     with pytest.raises(InputError, match="layout 99"):
         restore(tmp_path / "out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda text: text.replace("scales:", "scales: [oops", 1), "broken"),
+        (lambda text: text.replace("points: 9", "points: 7", 1), "forbidden"),
+    ],
+)
+def test_a_study_yaml_that_does_not_fit_the_answers_is_saved_and_the_restored_study_can_be_frozen(
+    make_study: Callable[..., Path],
+    tmp_path: Path,
+    database: str | None,
+    edit: Callable[[str], str],
+    message: str,
+) -> None:
+    folder = make_study(4, design={"ratings_per_item": 9})
+    before = collected(folder, database)
+    file = folder / "study.yaml"
+    edited = edit(file.read_text("utf-8"))
+    assert edited != file.read_text("utf-8"), message
+    file.write_text(edited, "utf-8")
+    back_up(folder, tmp_path / "backup", database=database)
+    assert (tmp_path / "backup" / "study.yaml").read_text("utf-8") == edited
+    restore(tmp_path / "backup", tmp_path / "restored")
+    assert (tmp_path / "restored" / "study.edited.yaml").read_text("utf-8") == edited
+    assert hash_of(tmp_path / "restored") == before
+    restored = collected_snapshot(tmp_path / "restored")
+    assert restored.survey.ratings == 12
+
+
+def test_an_allowed_edit_is_restored_as_it_was_written(
+    make_study: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = make_study(4, design={"ratings_per_item": 9})
+    collected(folder)
+    file = folder / "study.yaml"
+    file.write_text(file.read_text("utf-8") + "\ntitle: A better title\n", "utf-8")
+    back_up(folder, tmp_path / "backup")
+    restore(tmp_path / "backup", tmp_path / "restored")
+    assert (tmp_path / "restored" / "study.yaml").read_text("utf-8") == file.read_text("utf-8")
+    assert not (tmp_path / "restored" / "study.edited.yaml").exists()

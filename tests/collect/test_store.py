@@ -317,9 +317,16 @@ def test_a_full_disk(make_study: Make) -> None:
                     assert stored < 30, "the limit was never met"
             except StoreUnavailable as error:
                 print("refused", error.problem)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+            try:
+                collection.check_writing()
+                raise SystemExit("says that writing works")
+            except StoreUnavailable:
+                pass
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
             assert collection.ratings().height == stored
             person.answer(3)
+            collection.check_writing()
             assert collection.ratings().height == stored + 1
             assert collection.coverage().complete == stored + 1
         """

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import sqlite3
 import threading
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
+from heartfelt.files import create_private, make_folders, make_private
 
 Status: TypeAlias = Literal["received", "scored", "refused"]
 Steps: TypeAlias = Mapping[str, int]
@@ -97,8 +97,9 @@ class Ledger:
         self._clock = clock
         self._lock = threading.RLock()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            make_folders(path.parent, private=True)
+            create_private(path)
+            make_private(path)
             self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")

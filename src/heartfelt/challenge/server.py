@@ -328,13 +328,11 @@ class _Guard:
 
 def serve_challenge(challenge: Challenge, options: HostOptions) -> None:
     """Serve a challenge until stopped."""
-    from heartfelt.web.serve import check_port, run_server
+    from heartfelt.web.serve import bind_port, run_server
 
-    check_port(options.host, options.port)
     run_server(
         challenge_app(challenge, options),
-        host=options.host,
-        port=options.port,
+        listener=bind_port(options.host, options.port),
         proxy_headers=options.proxy is not None,
         forwarded_allow_ips=options.proxy,
         server_header=False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,6 +36,7 @@ def snapshot(
     from heartfelt.analysis.preregistration import find_preregistration
     from heartfelt.cli.overview import print_overview
     from heartfelt.collect.collection import collected_snapshot
+    from heartfelt.files import write_bytes
 
     with progress_bar(f"reading {folder}") as report:
         result = collected_snapshot(folder, report)
@@ -44,7 +44,7 @@ def snapshot(
         target = result.write(out or folder / "snapshots" / stamp)
         registered = find_preregistration(folder)
         if registered is not None:
-            shutil.copy(registered, target / registered.name)
+            write_bytes(target / registered.name, registered.read_bytes(), private=True)
     print_overview(result, target)
 
 
@@ -81,6 +81,11 @@ def restore(
     say(
         f"{folder}: the study '{done.study}' as it was at {done.at}, {done.tables['answers']:,} answered trials."
     )
+    if (folder / backups.EDITED_FILE).exists():
+        say(
+            f"Its study.yaml did not fit the answers: it is kept as {backups.EDITED_FILE}, and study.yaml is the version that"
+            " raters answered."
+        )
     if not done.media:
         say("The backup has no media: put the study's media folder back before serving it.")
 
@@ -137,7 +142,7 @@ def participants(
         reasons = screen(everybody).reasons() if everybody.ratings.height else {}
         table = payment_list(collection.participants(), reasons)
     if out is not None:
-        write_text(out, csv_text(table))
+        write_text(out, csv_text(table), private=True)
     elif as_json:
         print(dumps({"participants": table}))
     elif console.is_terminal:

@@ -257,7 +257,7 @@ def publish(demo: Demo, progress: Progress) -> str:
     # A real study's key is drawn at random; the demo's raters are simulated, and its pseudonyms the same each time.
     key = hashlib.sha256(f"heartfelt demo {demo.seed}".encode()).hexdigest()
     (demo.folder / "published-private").mkdir()
-    write_text(demo.folder / "published-private" / "key", f"{key}\n")
+    write_text(demo.folder / "published-private" / "key", f"{key}\n", private=True)
     done = run(demo.snapshot, target, PublishOptions(figures=False, seed=demo.seed), progress=progress)
     shared = f"every fact about a rater is shared by {done.record.k} or more"
     return f"{len(done.record.steps)} steps to make it anonymous ({shared}); {target / 'README.md'}"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import webbrowser
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
-from urllib.request import urlopen
 
 import typer
 
@@ -43,6 +41,13 @@ def serve(
         int, typer.Option(min=0, help="Requests per minute of one rater; 0 for no limit.")
     ] = 240,
     access_log: Annotated[bool, typer.Option(help="Log one line per request, without query strings.")] = True,
+    accept_media: Annotated[
+        bool,
+        typer.Option(
+            "--accept-media",
+            help="Accept files in the place of rated ones, as new versions that snapshots tell apart.",
+        ),
+    ] = False,
     browser: Browser = False,
 ) -> None:
     """Open a study to raters, with a dashboard for the researcher at /study."""
@@ -50,33 +55,40 @@ def serve(
     from heartfelt.web.serve import serve as run
 
     options = ServeOptions(
-        host, port, workers, prefix, url, proxy, database, address_limit, rater_limit, access_log
+        host,
+        port,
+        workers,
+        prefix,
+        url,
+        proxy,
+        database,
+        address_limit,
+        rater_limit,
+        access_log,
+        accept_media,
     )
     with progress_bar(f"opening {folder}") as report:
-        keys = prepare(folder, options, report)
-    out.print(f"[bold]{folder}[/bold] is served")
-    say(f"  raters      {options.address}/")
-    say(f"  dashboard   {options.address}/study")
-    say(f"  API         {options.address}/api/v1/docs")
-    if keys.new_password:
-        say(f"  password    {keys.new_password}")
-        say("              made just now and shown only once: write it down")
-    if browser:
-        addresses = (f"http://{host}:{port}{options.path}/study/login", f"{options.address}/study")
-        threading.Thread(target=_open_soon, args=addresses, daemon=True).start()
-    run(folder, options)
+        prepared = prepare(folder, options, report)
+    if missing := prepared.missing_media:
+        say(
+            f"{len(missing):,} stimuli are not shown to anybody, because their media files are missing or unreadable:"
+            f" {', '.join(missing[:5])}{' …' if len(missing) > 5 else ''}. 'heartfelt check {folder}' says why."
+        )
+    if accepted := prepared.accepted_media:
+        say(f"New media files were accepted for {len(accepted):,} rated stimuli: {', '.join(accepted[:5])}.")
 
+    def announce() -> None:
+        out.print(f"[bold]{folder}[/bold] is served")
+        say(f"  raters      {options.address}/")
+        say(f"  dashboard   {options.address}/study")
+        say(f"  API         {options.address}/api/v1/docs")
+        if prepared.keys.new_password:
+            say(f"  password    {prepared.keys.new_password}")
+            say("              made just now and shown only once: write it down")
+        if browser:
+            webbrowser.open(f"{options.address}/study")
 
-def _open_soon(probe: str, address: str) -> None:
-    """Open a browser as soon as the server responds."""
-    for _ in range(120):
-        try:
-            urlopen(probe, timeout=5).close()
-        except OSError:
-            time.sleep(0.25)
-        else:
-            webbrowser.open(address)
-            return
+    run(folder, options, prepared, announce)
 
 
 @app.command()

@@ -47,7 +47,7 @@ def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder or a study.yaml.")],
 ) -> None:
     """Check a study: its study.yaml, its stimuli and their media."""
-    from heartfelt.formats.manifest import open_study
+    from heartfelt.formats.manifest import open_study, require_media
     from heartfelt.formats.set_plan import plan_sets
     from heartfelt.study.adjudication import adjudicated
     from heartfelt.web.rater.texts import check_languages
@@ -64,6 +64,8 @@ def check(
             if planned
             else "Put the files where the stimuli's paths say, or correct the paths.",
         )
+    if not planned:
+        require_media(opened)
     units = f"{opened.items.height} items" if opened.sets is None else f"{len(opened.sets.sets)} sets"
     say(f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {units}.")
     if planned:

@@ -2,11 +2,13 @@
 
 The store is copied into one SQLite file whichever database it is in, from a single transaction, so a running study can be
 backed up without stopping it. A backup is restored into a file or into PostgreSQL, which is also how a study moves from one to
-the other. Backups hold everything: participants' ids, the password's hash, the secret that signs links.
+the other. Backups hold everything: participants' ids, the password's hash, the secret that signs links. A study.yaml that is
+broken, or that was edited in a way its answers do not allow, is saved as it is; what is restored is the version that was served.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -16,20 +18,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import Connection, select
+from sqlalchemy.engine import make_url
 
 from heartfelt import __version__
 from heartfelt.collect.store import Database
 from heartfelt.collect.store.database import HEAD, revision
 from heartfelt.collect.store.tables import metadata
-from heartfelt.collect.stored import STORE_FILE, find_database
-from heartfelt.errors import DamagedError, InputError
-from heartfelt.files import must_be_free, sha256_of, whole_folder
+from heartfelt.collect.stored import STORE_FILE, STORED_SECRET, find_database, secret_file
+from heartfelt.collect.versions import edits
+from heartfelt.errors import DamagedError, InputError, StudyError
+from heartfelt.files import must_be_free, sha256_of, whole_folder, write_text
 from heartfelt.formats.manifest import is_study
 from heartfelt.progress import Progress, no_progress
 from heartfelt.serialization import read_json, write_json
-from heartfelt.study import Study, load_study
+from heartfelt.study import Study, load_study, parse_study
+from heartfelt.study.load import STUDY_FILE
 
 FILE = "backup.json"
+EDITED_FILE = "study.edited.yaml"
+"""A restored study.yaml that does not fit the answers."""
 LAYOUT = 1
 _ROWS = 5_000
 _STORE_FILES = (STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm", f"{STORE_FILE}-journal")
@@ -60,8 +67,10 @@ def back_up(
     progress: Progress | None = None,
 ) -> Backup:
     """Copy a study's folder and its store, as they are at this moment, into the new folder ``out``."""
-    study = _study_in(folder)
+    study = _study_in(folder, database)
     source = find_database(folder, database, study.database)
+    if isinstance(source, str) and make_url(source).get_backend_name() == "sqlite":
+        source = Path(make_url(source).database or "")
     if isinstance(source, Path) and not source.is_file():
         raise InputError(
             f"{folder} has collected nothing yet, so there is no store to back up.",
@@ -73,12 +82,12 @@ def back_up(
         )
     must_be_free(out)
     left_out = set() if media else {(folder / study.stimuli.media).resolve()}
-    with whole_folder(out) as made:
-        made.chmod(0o700)
+    with whole_folder(out, private=True) as made:
         _copy_files(folder, made, left_out)
         store = made / STORE_FILE
         _copy_store(source, study.name, store, progress)
-        store.chmod(0o600)
+        if isinstance(source, Path) and secret_file(source).is_file():
+            shutil.copyfile(secret_file(source), secret_file(store))
         result = Backup(
             LAYOUT,
             __version__,
@@ -89,7 +98,6 @@ def back_up(
             media,
         )
         write_json(made / FILE, result)
-    out.chmod(0o700)
     return result
 
 
@@ -114,20 +122,70 @@ def restore(
             "Use another backup; this one is damaged.",
         )
     must_be_free(folder)
-    with whole_folder(folder) as made:
+    with whole_folder(folder, private=True) as made:
         _copy_files(backup, made, set())
         (made / FILE).unlink()
+        _restore_served_version(made, store)
         shutil.copyfile(store, made / STORE_FILE)
         if database is not None:
             _into_database(made / STORE_FILE, database, about, progress)
             (made / STORE_FILE).unlink()
+            secret_file(made / STORE_FILE).unlink(missing_ok=True)
     return about
 
 
-def _study_in(folder: Path) -> Study:
+def _restore_served_version(folder: Path, store: Path) -> None:
+    """Where study.yaml does not fit the answers, make it the version that was served; the edited file stays beside it."""
+    served, has_answers = _latest_version(store)
+    if served is None or not has_answers:
+        return
+    try:
+        if not any(edit.breaking for edit in edits(parse_study(served), load_study(folder))):
+            return
+    except StudyError:
+        parse_study(served)
+    (folder / STUDY_FILE).replace(folder / EDITED_FILE)
+    write_text(folder / STUDY_FILE, served)
+
+
+def _latest_version(store: Path) -> tuple[str | None, bool]:
+    """The text of the latest version that was served, and whether anybody has answered it."""
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+        query = "SELECT study FROM versions ORDER BY version DESC LIMIT 1"
+        row = connection.execute(query).fetchone()
+        answer = connection.execute("SELECT 1 FROM answers WHERE kind <> 'practice' LIMIT 1").fetchone()
+    return (None if row is None else str(row[0])), answer is not None
+
+
+def _study_in(folder: Path, database: str | None) -> Study:
+    """The study in a folder; where its study.yaml cannot be read, the version that was served last."""
     if not is_study(folder):
         raise InputError(f"{folder} is not a study folder: it has no study.yaml.", "Point to a study folder.")
-    return load_study(folder)
+    try:
+        return load_study(folder)
+    except StudyError:
+        served = _served_text(folder, database)
+        if served is None:  # nothing says which database is the study's
+            raise
+        return parse_study(served)
+
+
+def _served_text(folder: Path, database: str | None) -> str | None:
+    """The latest version in the store of a folder whose study.yaml cannot be read, as far as the store can be found."""
+    text = (folder / STUDY_FILE).read_text(encoding="utf-8", errors="replace")
+    keys = dict(re.findall(r"""(?m)^(name|database):[ \t]*["']?([^"'#\s]+)""", text))
+    source = find_database(folder, database, keys.get("database"))
+    if isinstance(source, Path):
+        return _latest_version(source)[0] if source.is_file() else None
+    if "name" not in keys:
+        return None
+    store = Database(source, keys["name"])
+    try:
+        with store.reading() as connection:
+            query = "SELECT study FROM versions ORDER BY version DESC LIMIT 1"
+            return connection.exec_driver_sql(query).scalar()
+    finally:
+        store.close()
 
 
 def _copy_files(source: Path, target: Path, left_out: set[Path]) -> None:
@@ -182,6 +240,10 @@ def _into_database(store: Path, address: str, about: Backup, progress: Progress 
                     f'Restore into an empty database, or drop its schema "{database.schema}" first.',
                 )
             _copy_tables(connection, database, writer, progress or no_progress)
+            secret = secret_file(store)
+            if secret.is_file():
+                row = (STORED_SECRET, secret.read_text(encoding="ascii").strip())
+                database.insert(writer, "kept", ("name", "value"), [row])
     except database.failures as error:
         raise database.explain(error) from error
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, TypeVar
@@ -15,6 +15,7 @@ from heartfelt.collect.adjudicators import EraseAdjudicator
 from heartfelt.collect.commands import CollectOptions, Command, Erase, Erased, Settings
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
+from heartfelt.collect.media_versions import MediaGuard
 from heartfelt.collect.reading import tables
 from heartfelt.collect.reading.adjudication import (
     AdjudicationState,
@@ -30,6 +31,7 @@ from heartfelt.collect.reading.sets import ratings_by_stimulus
 from heartfelt.collect.session.headphones import quietest_tones, three_tones, tone_order
 from heartfelt.collect.session.participants import person_hash
 from heartfelt.collect.session.researcher import (
+    AUTOMATED,
     ApplyStudySettings,
     Refresh,
     SetValue,
@@ -40,7 +42,7 @@ from heartfelt.collect.session.steps import headphone_probe
 from heartfelt.collect.session.transaction import clean
 from heartfelt.collect.store import Database
 from heartfelt.collect.store_state import StoreState, named_value
-from heartfelt.collect.stored import find_database, has_collected
+from heartfelt.collect.stored import find_database, has_collected, secret_file
 from heartfelt.collect.writer import Writer
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import OpenStudy, is_study, open_study
@@ -71,6 +73,7 @@ class Collection:
         self._store = StoreState(self._database, opened, options)
         self._writer = Writer(self._store, clock)
         self._read_only = read_only
+        self._media_guard = MediaGuard(self.folder, self._read, self.do)
         try:
             if read_only:
                 self._read(self._store.initialize, clock())
@@ -115,6 +118,12 @@ class Collection:
         self._store.read()
         self._writer.start()
         self._writer.do(ApplyStudySettings())
+
+    @property
+    def secret_file(self) -> Path | None:
+        """Where the secret that signs cookies and links is, beside a SQLite store; PostgreSQL holds it for all servers."""
+        file = self._database.file
+        return None if file is None else secret_file(file)
 
     @property
     def opened(self) -> OpenStudy:
@@ -164,6 +173,10 @@ class Collection:
         self._database.scrub()
         return int(made)
 
+    def check_writing(self) -> None:
+        """Raise the error that raters get, where the store cannot be written to now."""
+        self._writer.check()
+
     @property
     def settings(self) -> Settings:
         """How the study admits raters now."""
@@ -184,11 +197,33 @@ class Collection:
             rows = connection.execute(query, {"size": len(prefix), "prefix": prefix})
             return {row.name: row.value for row in rows}
 
+    def automated_fetches(self) -> int:
+        """How often robots and link previews fetched the study's address."""
+        return int(self.value(AUTOMATED) or 0)
+
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def media(self, opaque: str) -> MediaFile | None:
         """The media file with this opaque id."""
         return self._material.media.get(opaque)
+
+    def media_of_set(self, unit: int) -> list[MediaFile]:
+        """The media files of the stimuli in a set."""
+        members = self._material.units[unit].members if unit in self._material.units else ()
+        return [self._material.media[member.media] for member in members if member.media is not None]
+
+    def verify_media(self, file: MediaFile) -> None:
+        """Raise where a file that is to be served is not the one that was rated; the first time, its hash is stored."""
+        self._media_guard.verify(file)
+
+    def check_media(self, *, accept: bool = False) -> list[str]:
+        """Refuse to continue where files that were rated were replaced, or accept the new ones; returns their stimuli."""
+        return self._media_guard.check(self._material.media.values(), accept=accept)
+
+    @property
+    def missing_media(self) -> Sequence[tuple[str, str]]:
+        """Stimuli that nobody is assigned because their media were not there when the study was opened, and why."""
+        return self._material.missing
 
     def media_ids(self) -> dict[str, str]:
         """The opaque id of every stimulus's media file."""

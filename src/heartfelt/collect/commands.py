@@ -143,6 +143,8 @@ class ShowTrial:
     """Machine-filled values to verify, by question; a value withheld on purpose is None."""
     members: tuple[ShownMember, ...] = ()
     """The stimuli of a set in the order this rater meets them; empty where ``media`` is the one stimulus."""
+    unit: int | None = None
+    """The unit that is the set; None where ``media`` is the one stimulus."""
     following: tuple[ShowTrial, ...] = ()
     """The next trials, to be fetched ahead; a rater who is offline can answer them."""
 

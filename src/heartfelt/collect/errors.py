@@ -49,6 +49,10 @@ class DecidedElsewhere(HeartfeltError):
     """An item that another senior rater decided in the meantime."""
 
 
+class MediaChanged(HeartfeltError):
+    """A media file that is not the one that was rated."""
+
+
 class StudyClosed(HeartfeltError):
     """The study admits no new raters now. ``end`` is what they are shown."""
 

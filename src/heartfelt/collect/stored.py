@@ -10,7 +10,14 @@ from heartfelt.snapshot.folder import is_snapshot
 from heartfelt.study import load_study
 
 STORE_FILE = "collected.sqlite"
+STORED_SECRET = "secret"
+"""The name under which a PostgreSQL store, and a SQLite store of an earlier version, holds it."""
 DATABASE_VARIABLE = "HEARTFELT_DATABASE"
+
+
+def secret_file(store: Path) -> Path:
+    """The secret that signs cookies and links, beside a SQLite store: a copy of the store alone signs nothing."""
+    return store.with_suffix(".secret")
 
 
 def find_database(folder: Path, given: str | None, of_study: str | None) -> str | Path:

@@ -86,6 +86,18 @@ def removed_stimuli(names: Sequence[str], manifest: str) -> Edit:
     )
 
 
+def changed_media(names: Sequence[str]) -> Edit:
+    """The edit that put other media files in the place of those that were rated."""
+    examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    return Edit(
+        "stimuli",
+        f"the media files of {len(names)} stimuli with ratings were replaced ({examples})",
+        "Put the old files back and give the new ones ids of their own in the manifest. Or serve with --accept-media: the new"
+        " files are recorded as versions, and a snapshot tells their ratings from the earlier ones (column media_version).",
+        place=("stimuli",),
+    )
+
+
 def changed_sets(names: Sequence[str]) -> Edit:
     """The edit that gave sets with answers other members."""
     examples = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")

@@ -8,7 +8,9 @@ the error, and the state is rebuilt from the journal before the next transaction
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -19,7 +21,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from heartfelt.collect import adjudicators, commands
+from heartfelt.collect import adjudicators, commands, media_versions
 from heartfelt.collect.assign import State
 from heartfelt.collect.commands import Command
 from heartfelt.collect.errors import StoreUnavailable
@@ -31,6 +33,11 @@ from heartfelt.errors import HeartfeltError, InputError
 MOST_AT_ONCE = 256
 """Commands in one transaction."""
 R = TypeVar("R")
+_PROBE = "last write probe"
+_PROBE_CHARACTERS = 16_384
+"""A few pages: about as much as a handful of answers needs on a disk that is nearly full."""
+_IDLE_SECONDS = 60.0
+_PROBE_SECONDS = 2.0
 
 HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Arrive: participants.arrive,
@@ -55,6 +62,8 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     adjudicators.RevokeAdjudicator: adjudication.revoke,
     adjudicators.EraseAdjudicator: adjudication.erase,
     adjudicators.Adjudicate: adjudication.decide,
+    media_versions.RecordMedia: media_versions.record,
+    researcher.CountAutomated: lambda work, _: researcher.count_automated(work),
     researcher.ApplyStudySettings: lambda work, _: researcher.apply_study_settings(work),
     researcher.SetValue: lambda work, command: work.set_value(command.name, command.value),
     researcher.Refresh: lambda work, _: researcher.summarize(work.state),
@@ -81,7 +90,10 @@ class Writer:
         self._waiting: SimpleQueue[Job | None] = SimpleQueue()
         self._connection: Connection | None = None
         self._closed = False
+        self._failure: Exception | None = None
+        self._wrote_at = self._probed_at = -math.inf
         self._lock = threading.Lock()
+        self._probing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="heartfelt-writer", daemon=True)
 
     def start(self) -> None:
@@ -100,6 +112,21 @@ class Writer:
         future: asyncio.Future[R] = loop.create_future()
         self._put(Job(command, future, loop))
         return await future
+
+    def check(self) -> None:
+        """Raise where the store cannot be written to.
+
+        A failure counts until a write succeeds: one that others asked for, or a small one that is tried here after a
+        failure and after a minute without any.
+        """
+        with self._probing:
+            now = time.monotonic()
+            if self._failure is None and now - self._wrote_at < _IDLE_SECONDS:
+                return
+            if self._failure is not None and now - self._probed_at < _PROBE_SECONDS:
+                raise copy(self._failure)
+            self._probed_at = now
+            self.do(researcher.SetValue(_PROBE, "." * _PROBE_CHARACTERS))
 
     def _put(self, job: Job) -> None:
         with self._lock:
@@ -143,8 +170,11 @@ class Writer:
                     state = self._store.catch_up(self._connection, rows)
                     decided = True
                     work = self._carry_out(self._connection, state, jobs)
-                    if work.mark() != (0, 0, 0, 0):
+                    written = work.mark() != (0, 0, 0, 0)
+                    if written:
                         self._store.write(self._connection, work)
+                if written:
+                    self._failure, self._wrote_at = None, time.monotonic()
                 return
             except database.failures as failure:
                 error = database.explain(failure)
@@ -153,10 +183,12 @@ class Writer:
                 # A connection that was lost while it was idle is no reason to fail the callers.
                 if attempt == 1 and disconnected and not decided and not fresh:
                     continue
+                self._failure = error
                 _fail(jobs, error)
                 return
             except Exception as error:  # noqa: BLE001 - whatever it was, every caller must get a reply
                 self._reset()
+                self._failure = error
                 _fail(jobs, error)
                 return
 

@@ -301,7 +301,7 @@ def system_scores(path: Path) -> Mapping[str, Mapping[str, float]]:
 
 
 def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:
-    """Write a snapshot in a format; the folder ``target`` is either complete or absent.
+    """Write a snapshot in a format; the folder ``target`` is private and either complete or absent.
 
     What senior raters decided is written beside it in a file of its own: no layout but heartfelt's has a place for it.
     """
@@ -313,7 +313,7 @@ def export(snapshot: Snapshot, format: str, target: Path | str) -> Path:
             f"The format '{format}' holds ratings of single stimuli, but '{compared[0]}' compares stimuli.",
             f"Formats that hold comparisons: {able}.",
         )
-    with whole_folder(Path(target)) as scratch:
+    with whole_folder(Path(target), private=True) as scratch:
         chosen.write(snapshot, scratch)
         if snapshot.adjudications.height:
             write_text(scratch / ADJUDICATIONS_FILE, csv_text(snapshot.adjudications))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import polars as pl
 
-from heartfelt.errors import suggestion
+from heartfelt.errors import InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.formats.columns import Sheet
 from heartfelt.formats.drafts import read_drafts
-from heartfelt.media.probe import PROBED, probe_stimuli
+from heartfelt.media.probe import AUDIO, IMAGES, PROBED, probe_stimuli
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -19,6 +19,23 @@ from heartfelt.study import Study, load_study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.sets import MadeSets, make_sets
 from heartfelt.tables import DRAFTS, ITEMS, STIMULI, lossless_types
+
+_PATH_NAMES = frozenset(
+    {
+        "file",
+        "files",
+        "filename",
+        "file_name",
+        "filepath",
+        "file_path",
+        "audio",
+        "clip",
+        "image",
+        "media",
+        "url",
+        "wav",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +79,39 @@ def open_study(folder: Path | str, progress: Progress | None = None) -> OpenStud
         stimuli = probe_stimuli(stimuli, root, str(source), progress, home)
     items, sets = _items(home, study, stimuli), _sets(home, study, stimuli)
     return OpenStudy(study, home, stimuli, items, sets, read_drafts(home, study))
+
+
+def require_media(opened: OpenStudy) -> None:
+    """Raise where no stimulus has anything to show, so that raters would be asked about nothing.
+
+    A manifest without paths is enough for analysis, and for questions that show the stimulus's prompt.
+    """
+    stimuli, study = opened.stimuli, opened.study
+    if "path" in stimuli.columns:
+        if stimuli.height and len(opened.missing_media) == stimuli.height:
+            raise InputError(
+                f"{opened.folder}: none of the {stimuli.height:,} stimuli has a media file that can be read.",
+                f"Put the files into {opened.media_root}, or correct the column 'path' of {study.stimuli.manifest}.",
+            )
+        return
+    if "prompt" in stimuli.columns and any("prompt" in question.shows for question in study.asked):
+        return
+    nearest = _media_column(stimuli)
+    raise InputError(
+        f"{opened.folder / study.stimuli.manifest} has no column 'path', so no {study.media} would be shown.",
+        "Add a column 'path' with each stimulus's file in the folder"
+        f" '{study.stimuli.media}'."
+        + (f" Is it the column '{nearest}'? Rename it to 'path'." if nearest else ""),
+    )
+
+
+def _media_column(stimuli: pl.DataFrame) -> str | None:
+    """The column that most likely holds the paths of media: by its values, else by its name."""
+    for name in stimuli.columns:
+        values = stimuli[name].cast(pl.String, strict=False).drop_nulls().head(100).to_list()
+        if values and all(PurePosixPath(value).suffix.lower() in AUDIO | IMAGES for value in values):
+            return name
+    return next((name for name in stimuli.columns if name.lower() in _PATH_NAMES), None)
 
 
 def is_study(folder: Path) -> bool:

@@ -16,6 +16,7 @@ from heartfelt.formats.manifest import OpenStudy
 from heartfelt.study.sets import StimulusSet
 
 MOST_NAMED = 5
+_SAME_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,30 @@ def _warnings(
         yield f"The study takes {cap} raters at most, and needs {raters} for all answers."
     if study.design.ratings_per_item < 2:
         yield "Every set is judged by one rater: agreement between raters cannot be estimated."
+    yield from _distinguishable(opened)
+
+
+def _distinguishable(opened: OpenStudy) -> Iterable[str]:
+    """By what the files of a set that hides one could be told apart without listening: their size is made equal."""
+    sets = opened.study.sets
+    if opened.sets is None or sets is None or (sets.reference is None and sets.type != "abx"):
+        return
+    columns = [name for name in ("path", "rate", "channels", "duration") if name in opened.stimuli.columns]
+    facts = {row["stimulus"]: row for row in opened.stimuli.select("stimulus", *columns).to_dicts()}
+    mixed: Counter[str] = Counter()
+    for members in ([facts[stimulus] for stimulus, _ in one_set.members] for one_set in opened.sets.sets):
+        suffixes = {str(row.get("path")).rpartition(".")[2].lower() for row in members}
+        coding = {(row.get("rate"), row.get("channels")) for row in members}
+        lengths = [row["duration"] for row in members if row.get("duration") is not None]
+        mixed["format"] += len(suffixes) > 1
+        mixed["sample rate or channels"] += len(coding) > 1
+        mixed["duration"] += bool(lengths) and max(lengths) - min(lengths) > _SAME_SECONDS
+    for name, count in mixed.items():
+        if count:
+            yield (
+                f"In {count:,} sets the files differ in {name}, by which the hidden one could be told apart without"
+                " listening. Give all files of a set the same."
+            )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -68,6 +68,7 @@ _RATINGS = {
     "first_play": "seconds until the clip was first played",
     "focus_losses": "how often the page lost the focus",
     "heard": "the share of the clip that was played before the answer, from 0 to 1",
+    "media_version": "which version of the stimulus's media file was served",
     "heard_flag": "impossible or incomplete: what the listening lacks, by reports and time",
     "device": "the kind of device it was given on",
     "comment": "what the rater wrote about the trial",

@@ -11,7 +11,7 @@ import polars as pl
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.errors import InputError, StudyError
-from heartfelt.files import must_be_free, whole_folder, write_text
+from heartfelt.files import make_private, make_public, must_be_free, whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress, no_progress
@@ -126,6 +126,7 @@ def publish(
         check_files(folder, secret)
         check_media(folder)
         write_checksums(folder, report)
+        make_public(folder)
         _write_private(people, private)
     return Published(out, private, release, papers, quarantined)
 
@@ -154,7 +155,7 @@ def _divided(
             return draft, None, error.problem
     split = release_split(snapshot, settings=options.split)
     divided = hold_out(snapshot, options.hold_out, split)
-    divided.private.write(private / BENCHMARK, replace=True)
+    make_private(divided.private.write(private / BENCHMARK, replace=True))
     tables = {name: divided.snapshot.table(name) for name in draft.tables}
     return draft.changed(*divided.steps, **tables), divided.benchmark, divided.why_no_benchmark
 
@@ -191,5 +192,4 @@ def _layouts(options: PublishOptions) -> list[Layout]:
 def _write_private(people: pl.DataFrame, private: Path) -> None:
     """Who is who, for the researcher alone."""
     path = private / PSEUDONYMS
-    write_text(path, csv_text(people))
-    path.chmod(0o600)
+    write_text(path, csv_text(people), private=True)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -316,9 +317,9 @@ class Snapshot(Shortcuts):
         )
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
-        """Write the snapshot as a folder of Parquet files; it is either complete or absent."""
+        """Write the snapshot as a folder of Parquet files that its owner alone can read; it is either complete or absent."""
         folder = Path(folder)
-        with whole_folder(folder, replace=replace) as scratch:
+        with whole_folder(folder, replace=replace, private=True) as scratch:
             self._write_tables(scratch)
             write_text(scratch / "study.yaml", study_text(self.study))
             if self.source.media_root is not None:
@@ -339,10 +340,13 @@ class Snapshot(Shortcuts):
         if self.ratings_file is None:
             self.ratings.write_parquet(target, compression="zstd")
             return
-        try:
-            os.link(self.ratings_file, target)
-        except OSError:
-            shutil.copyfile(self.ratings_file, target)
+        if (
+            self._spooled.keep_alive is not None
+        ):  # a temporary file: linked to another snapshot's, both would have one mode
+            with suppress(OSError):
+                os.link(self.ratings_file, target)
+                return
+        shutil.copyfile(self.ratings_file, target)
 
     def _manifest(self) -> dict[str, object]:
         reasons = self.ledger.group_by("what", "reason", "stage").len("count").sort("what", "reason", "stage")

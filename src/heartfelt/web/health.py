@@ -19,6 +19,8 @@ def add_to(app: FastAPI) -> None:
 
 
 def health(request: Request) -> JSONResponse:
-    """200 if the store can be read; else the error that every page would give, 503 or 507."""
-    state_of(request).collection.change()
+    """200 if the store can be read and written to; else the error that every page would give, 503 or 507."""
+    collection = state_of(request).collection
+    collection.change()
+    collection.check_writing()
     return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})

@@ -1,15 +1,18 @@
 """Media by opaque id: whole or in ranges, for raters with a valid cookie and for the researcher.
 
 The id is all there is to see. Raters get each file under another id in every trial, without metadata, and with headers
-that say nothing about when or where it was made. The length and the kind of a file cannot be hidden.
+that say nothing about when or where it was made. In a set all files have the same number of bytes and, where one is presented
+twice, other bytes each time. Duration and format are what they are: the files of a set should share them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +22,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from heartfelt.media.metadata import Pieces, read_range, stripped
+from heartfelt.collect.errors import MediaChanged
+from heartfelt.media.metadata import SMALLEST, Pieces, padded, read_range, stripped
 from heartfelt.web.errors import Refused
 from heartfelt.web.security.access import is_admitted, login_of
 from heartfelt.web.security.signing import adjudicator_of, rater_of
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
 _CACHE_WEEK = "private, max-age=604800, immutable"
 _AT_ONCE = 1 << 20
+_log = logging.getLogger("heartfelt.web")
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -56,6 +61,28 @@ def _stripped_version(path: Path, _version: Version) -> Pieces:
     return stripped(path)
 
 
+def _sent(path: Path, in_set: tuple[Path, ...], seed: bytes) -> tuple[Version, Pieces]:
+    """What is sent for a file, made as long as the longest of its set, where it is presented in one."""
+    version, pieces = _stripped(path)
+    if not in_set:
+        return version, pieces
+    longest = pieces.size
+    for other in in_set:
+        with suppress(OSError):  # one that is missing says nothing about the others
+            longest = max(longest, _stripped(other)[1].size)
+    size = -(-(longest + SMALLEST) // SMALLEST) * SMALLEST
+    return version, _padded_version(path, version, size, seed)
+
+
+@lru_cache(maxsize=64)
+def _padded_version(path: Path, _version: Version, size: int, seed: bytes) -> Pieces:
+    return padded(path, size, seed)
+
+
+def _seed(secret: bytes, name: str) -> bytes:
+    return hmac.digest(secret, b"padding\0" + name.encode(), "sha256")
+
+
 def _tag(secret: bytes, name: str, version: Version) -> str:
     """An ETag that changes with the file and tells nothing of it, not even that two names are the same file."""
     text = f"media\0{name}\0{version[0]}\0{version[1]}".encode()
@@ -78,21 +105,42 @@ async def media(request: Request) -> Response:
         file = collection.media(name)
     if file is None:
         raise Refused(404, "There is no such stimulus.", "Continue with the next one.")
-    return await stripped_file(request, file.path, file.content_type, name, _CACHE_WEEK)
+    if blinded is not None:
+        try:
+            await run_in_threadpool(collection.verify_media, file)
+        except MediaChanged as error:
+            _log.error("%s %s", error.problem, error.fix)
+            raise Refused(409, "The media file was replaced.", "Continue with the next one.") from error
+        except OSError as error:
+            raise _missing() from error
+    unit = state_of(request).blinding.set_of(name)
+    others = [] if unit is None else collection.media_of_set(unit)
+    if not others:
+        return await stripped_file(request, file.path, file.content_type, name, _CACHE_WEEK)
+    kinds = {other.content_type for other in others}
+    content_type = file.content_type if len(kinds) == 1 else "application/octet-stream"
+    paths = tuple(sorted({other.path for other in others}))
+    return await stripped_file(request, file.path, content_type, name, _CACHE_WEEK, paths)
 
 
 async def stripped_file(
-    request: Request, path: Path, content_type: str, name: str, cache_control: str
+    request: Request,
+    path: Path,
+    content_type: str,
+    name: str,
+    cache_control: str,
+    in_set: tuple[Path, ...] = (),
 ) -> Response:
-    """A file without its metadata, whole or the range that is asked for."""
+    """A file without its metadata, whole or the range that is asked for; in a set, as long as the longest of its files."""
+    secret = state_of(request).options.secret
     try:
-        version, pieces = await run_in_threadpool(_stripped, path)
+        version, pieces = await run_in_threadpool(_sent, path, in_set, _seed(secret, name))
     except OSError as error:
-        raise Refused(404, "The media file is missing.", "Continue with the next one.") from error
+        raise _missing() from error
     headers = {
         "cache-control": cache_control,
         "accept-ranges": "bytes",
-        "etag": _tag(state_of(request).options.secret, name, version),
+        "etag": _tag(secret, name, version),
         "content-type": content_type,
     }
     wanted = request.headers.get("if-none-match", "")
@@ -112,6 +160,10 @@ async def stripped_file(
         return StreamingResponse(_parts(path, pieces, start, stop), code, headers)
     content = await run_in_threadpool(read_range, path, pieces, start, stop)
     return Response(content, code, headers)
+
+
+def _missing() -> Refused:
+    return Refused(404, "The media file is missing.", "Continue with the next one.")
 
 
 def _parts(path: Path, pieces: Pieces, start: int, stop: int) -> Iterator[bytes]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -112,8 +114,15 @@ def test_previews_of_links_are_nobody(
     message = stranger.get("/?PROLIFIC_PID=p1", headers=headers)
     assert message.status_code == 200
     assert "set-cookie" not in message.headers
+    assert '"ending":"automated"' in message.text
     assert stranger.head("/").status_code == 200
     assert collection.raters().height == collection_before
+    assert collection.automated_fetches() == 2
+    entered = re.search(r'href="(/\?[^"]*)" rel="nofollow"', message.text)
+    assert entered is not None, "nobody is refused"
+    assert stranger.get(unescape(entered[1]), headers=headers).status_code == 303
+    assert collection.participants()["participant"].to_list() == ["p1"]
+    stranger.cookies.clear()
     browser = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/126.0 Safari/537.36"}
     assert stranger.get("/", headers=browser).status_code == 303
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from heartfelt.errors import InputError
 from heartfelt.web import serve as serving
 from heartfelt.web.options import WebOptions
 from heartfelt.web.serve import ServeOptions, web_options
+from tests.ports import free_port
 from tests.web.conftest import SECRET
 
 
@@ -21,11 +23,15 @@ def test_the_server_trusts_the_proxies_it_was_told_of(
     monkeypatch.setattr(serving, "run_server", lambda *_, **options: started.append(options))
     monkeypatch.delenv("HEARTFELT_SERVE", raising=False)
     monkeypatch.setenv("HEARTFELT_SERVE", "")
-    serving.serve(folder, ServeOptions(proxy=proxy))
+    serving.serve(folder, ServeOptions(proxy=proxy, port=(port := free_port()), workers=2))
     options = started[0]
     assert options["proxy_headers"] is (proxy is not None)
     assert options["forwarded_allow_ips"] == proxy
-    assert (options["host"], options["port"], options["server_header"]) == ("127.0.0.1", 8000, False)
+    assert options["server_header"] is False
+    listener = options["listener"]
+    assert isinstance(listener, socket.socket)
+    assert listener.getsockname() == ("127.0.0.1", port)
+    listener.close()
 
 
 def test_the_limits_that_are_served() -> None:

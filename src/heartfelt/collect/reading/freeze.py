@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from heartfelt.collect.material import Material
 from heartfelt.collect.reading import sets, tables
 from heartfelt.collect.reading.adjudication import adjudications
+from heartfelt.collect.reading.media import with_media_version
 from heartfelt.collect.versions import changed_questions
 from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
@@ -35,6 +36,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     people = tables.raters(connection, tables.progress_in(connection), study)
     quota = None if study.design.adaptive else study.design.ratings_per_item
     everything = sets.ratings_by_stimulus(connection, study, quota, material.common_names)
+    everything = with_media_version(connection, everything)
     asked = [question.id for question in study.asked]
     known = pl.col("question").is_in(asked) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
     people, screened = _without_screeners(people)
@@ -53,6 +55,8 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     answered = pl.col("value").is_not_null() | pl.col("answer").is_not_null()
     rated = retained.filter(~verified | ((pl.col("shown") != "planted") & answered))
     columns: list[Any] = [*_COLUMNS, *(name for name in _OPTIONAL if rated[name].null_count() < rated.height)]
+    if "media_version" in rated.columns:
+        columns.append("media_version")
     if study.design.batch is not None:
         columns.append(pl.col("session").cast(pl.String).alias("batch"))
     if study.sets is not None:

@@ -20,6 +20,8 @@ from heartfelt.study import study_text
 _MOST_INVITATIONS = 10_000
 RAISED_QUOTA = "ratings per item"
 """The name under which a raised quota is stored."""
+AUTOMATED = "automated fetches"
+"""The name under which fetches by robots are counted."""
 _SCREENERS = "code_screeners"
 _CODES = (
     "code_complete",
@@ -52,6 +54,19 @@ class SetValue(Command[None]):
 
     name: str
     value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountAutomated(Command[None]):
+    """Count a fetch by a robot or a link preview, which is no rater."""
+
+
+def count_automated(work: Transaction) -> None:
+    """Handle :class:`CountAutomated`."""
+    name = {"name": AUTOMATED}
+    insert = "INSERT INTO kept (name, value) VALUES (:name, '0') ON CONFLICT DO NOTHING"
+    count = "UPDATE kept SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = :name"
+    work.after_rows += [(insert, name), (count, name)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -340,6 +340,7 @@ def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTria
             commands.ShownMember(member.media, kind, member.prompt)
             for member, kind in presented_members(unit, trial)
         ),
+        unit=unit.number if unit is not None and unit.members else None,
     )
 
 

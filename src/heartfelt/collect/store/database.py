@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,12 +25,14 @@ from heartfelt.collect.store.tables import LAYOUTS, metadata
 from heartfelt.collect.stored import DATABASE_VARIABLE, STORE_FILE
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
+from heartfelt.files import create_private, make_private
 
 HEAD = max(LAYOUTS)
 """The layout of this version."""
 _WAIT_SECONDS = 10.0
 _MOST_PARAMETERS = 30_000
 _MOST_STATEMENTS = 600
+_log = logging.getLogger("heartfelt.collect")
 _CHECKED_BYTES = 256 * 2**20
 """SQLite files up to this size are checked completely when they are opened, which takes about a second at most."""
 
@@ -94,8 +97,29 @@ class Database:
         for pragma in ("journal_mode=WAL", synchronous, "temp_store=MEMORY", "secure_delete=ON"):
             raw.execute(f"PRAGMA {pragma}").close()
 
+    @property
+    def file(self) -> Path | None:
+        """The file of a SQLite store."""
+        return Path(self.url.database) if self.kind == "sqlite" and self.url.database else None
+
+    def _make_private(self) -> None:
+        """Nobody but its owner reads a SQLite store; SQLite gives its log the mode of the store."""
+        if self.file is None:
+            return
+        logs = [self.file.with_name(f"{self.file.name}{end}") for end in ("-wal", "-shm", "-journal")]
+        try:
+            create_private(self.file)
+            opened = [make_private(path) for path in (self.file, *logs) if path.exists()]
+        except OSError as error:  # a missing folder, which opening the store reports, or another user's file
+            if self.file.exists():
+                _log.warning("%s cannot be made private: %s", self.file, error.strerror)
+            return
+        if any(opened):
+            _log.warning("%s could be read by others; from now on only by its owner.", self.file)
+
     def prepare(self) -> None:
         """Make the store if there is none, and bring it to this version's layout."""
+        self._make_private()
         try:
             with self.connect() as connection, self.writing(connection):
                 if self.kind == "postgresql":
@@ -107,8 +131,8 @@ class Database:
 
     def _check_file(self) -> None:
         """Detect at the start, rather than at the first rater, that a file of moderate size is damaged."""
-        path = Path(self.url.database or "")
-        if self.kind != "sqlite" or not path.is_file() or path.stat().st_size > _CHECKED_BYTES:
+        path = self.file
+        if path is None or not path.is_file() or path.stat().st_size > _CHECKED_BYTES:
             return
         with self._engine.connect() as connection:
             result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()

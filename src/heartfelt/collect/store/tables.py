@@ -1,7 +1,8 @@
 """The tables of a collection. All decisions follow from ``journal``; the other tables hold what was answered.
 
-Nothing is ever overwritten, except a value stored under a name, and nothing is deleted, except what belongs to a person
-who asked for it or declined to take part. Moments are seconds since 1970 in UTC. Some texts hold JSON.
+Nothing is ever overwritten, except a value stored under a name and the time at which a media file was last touched, and
+nothing is deleted, except what belongs to a person who asked for it or declined to take part. Moments are seconds since
+1970 in UTC. Some texts hold JSON.
 
 ``LAYOUTS`` lists what each version of the layout added; an entry never changes, since stores of that version exist. The
 migrations add one entry after another, and ``metadata`` is their sum.
@@ -92,7 +93,7 @@ LAYOUTS = {
     "0005": LayoutVersion(
         {
             "media_versions": "stimulus text key, version integer key, at real not null, hash text not null,"
-            "bytes bigint not null",
+            "bytes bigint not null, modified bigint not null",
             "arms": "rater integer key, at real not null, arm text not null",
             "screen_outs": "rater integer key, at real not null, screener text not null",
         },

@@ -13,9 +13,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from heartfelt.media.metadata import audio, images
+from heartfelt.media.metadata.padding import SMALLEST, with_padding
 from heartfelt.media.metadata.pieces import Piece, Pieces, Span, read_range
 
-__all__ = ["Pieces", "Span", "UnknownMetadataError", "read_range", "stripped", "without_metadata"]
+__all__ = [
+    "SMALLEST",
+    "Pieces",
+    "Span",
+    "UnknownMetadataError",
+    "padded",
+    "read_range",
+    "stripped",
+    "without_metadata",
+]
 
 _log = logging.getLogger("heartfelt.media.metadata")
 
@@ -62,6 +72,23 @@ def stripped(path: Path) -> Pieces:
     except UnknownMetadataError as error:
         _log.warning("%s", error)
         return Pieces((Span(0, path.stat().st_size),))
+
+
+def padded(path: Path, size: int, seed: bytes) -> Pieces:
+    """The file without its metadata, made ``size`` bytes long: at least ``SMALLEST`` more than ``stripped`` gives.
+
+    Where the format has no room for it, padding stands behind the end.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        data: bytes = mapped  # type: ignore[assignment]  # as below
+        cleaner = cleaner_of(data)
+        try:
+            parts = [] if cleaner is None else list(cleaner(data))
+        except (ValueError, IndexError, struct.error):
+            cleaner = None
+        if cleaner is None:
+            parts = [Span(0, len(data))]
+        return Pieces.of(with_padding(cleaner, data, parts, size, seed))
 
 
 def without_metadata(path: Path) -> Pieces:

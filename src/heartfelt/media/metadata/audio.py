@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterator
 
 from heartfelt.media.metadata.pieces import Piece, Span, length_of
@@ -154,25 +155,13 @@ def wave64(data: bytes) -> Iterator[Piece]:
 # --- Ogg: the comment packet is emptied in place, so that no page moves ------------------------------------------------
 
 
-def _table() -> tuple[int, ...]:
-    out = []
-    for start in range(256):
-        value = start << 24
-        for _ in range(8):
-            value = (value << 1) ^ (0x04C11DB7 if value & 0x80000000 else 0)
-        out.append(value & 0xFFFFFFFF)
-    return tuple(out)
-
-
-_CRC = _table()
+_MIRRORED_BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def checksum(page: bytes | bytearray) -> int:
-    """The checksum of a page whose checksum field is zero."""
-    value = 0
-    for byte in page:
-        value = (value << 8 & 0xFFFFFFFF) ^ _CRC[value >> 24 ^ byte]
-    return value
+    """The checksum of a page whose checksum field is zero: zlib's polynomial with all bits the other way round."""
+    mirrored = zlib.crc32(page.translate(_MIRRORED_BITS), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return int(f"{mirrored:032b}"[::-1], 2)
 
 
 def ogg(data: bytes) -> Iterator[Piece]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
+
+_BLOCK = 65_536
+_LETTERS = bytes(97 + byte % 26 for byte in range(256))
 
 
 class Span(NamedTuple):
@@ -16,12 +21,50 @@ class Span(NamedTuple):
     stop: int
 
 
-Piece: TypeAlias = bytes | Span
+class Noise(NamedTuple):
+    """Letters that a seed gives, made when they are read."""
+
+    seed: bytes
+    size: int
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from ``start`` to before ``stop``."""
+        first, last = start // _BLOCK, -(-stop // _BLOCK)
+        blocks = (
+            hashlib.shake_128(self.seed + struct.pack(">I", number)).digest(_BLOCK)
+            for number in range(first, last)
+        )
+        return b"".join(blocks).translate(_LETTERS)[start - first * _BLOCK : stop - first * _BLOCK]
+
+
+Piece: TypeAlias = bytes | Span | Noise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrippedFile:
+    """A file and its pieces without metadata."""
+
+    data: bytes
+    parts: list[Piece]
 
 
 def length_of(piece: Piece) -> int:
     """How many bytes a piece gives."""
+    if isinstance(piece, Noise):
+        return piece.size
     return piece.stop - piece.start if isinstance(piece, Span) else len(piece)
+
+
+def read_pieces(data: bytes, pieces: Iterable[Piece]) -> bytes:
+    """What the pieces of the file ``data`` give."""
+    return b"".join(
+        data[piece.start : piece.stop]
+        if isinstance(piece, Span)
+        else piece.read(0, piece.size)
+        if isinstance(piece, Noise)
+        else piece
+        for piece in pieces
+    )
 
 
 @dataclass(frozen=True)
@@ -63,7 +106,9 @@ def read_range(path: Path, pieces: Pieces, start: int, stop: int) -> bytes:
             at += size
             if low >= high:
                 continue
-            if isinstance(part, bytes):
+            if isinstance(part, Noise):
+                out.append(part.read(low, high))
+            elif isinstance(part, bytes):
                 out.append(part[low:high])
             else:
                 file.seek(part.start + low)

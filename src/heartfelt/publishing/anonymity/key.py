@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
+from heartfelt.files import PRIVATE_FILE, PRIVATE_FOLDER, make_folders, write_text
 
 _BYTES = 32
 _LEAST_DIGITS = 32
@@ -25,8 +25,8 @@ def private_folder(out: Path, chosen: Path | None) -> Path:
     private = out.with_name(f"{out.name}-private") if chosen is None else chosen
     _outside(private, out, "The private folder")
     try:
-        private.mkdir(parents=True, exist_ok=True)
-        private.chmod(0o700)
+        make_folders(private, private=True)
+        private.chmod(PRIVATE_FOLDER)
     except OSError as error:
         raise InputError(
             f"Cannot write to {private}: {error.strerror}.", "Choose another private folder."
@@ -49,10 +49,8 @@ def secret_key(out: Path, private: Path, chosen: Path | None) -> bytes:
     if not path.exists():
         if chosen is not None:
             raise InputError(f"There is no key {chosen}.", "Leave the option out to have one made.")
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(_BYTES) + "\n")
-    path.chmod(0o600)
+        write_text(path, secrets.token_hex(_BYTES) + "\n", private=True)
+    path.chmod(PRIVATE_FILE)
     text = path.read_text(encoding="utf-8", errors="replace").strip()
     if len(text) < _LEAST_DIGITS or set(text.lower()) - set("0123456789abcdef"):
         raise InputError(

@@ -23,7 +23,7 @@ OUTCOMES = (
 )  # fmt: skip
 """Columns of the raters that say what happened in the study, which nobody else can know."""
 COLLECTED = (
-    "kind", "probe", "late", "counts", "plays", "first_play", "focus_losses", "heard", "heard_flag", "comment",
+    "kind", "probe", "late", "counts", "plays", "first_play", "focus_losses", "heard", "heard_flag", "media_version", "comment",
     "study_version", "shown", "verdict", "first", "field_seconds", "keystrokes", "batch",
 )  # fmt: skip
 """Columns that a running study adds to the ratings."""

@@ -273,5 +273,4 @@ def _write(path: Path, texts: Sequence[QuarantinedText]) -> None:
     ]
     kinds = {name: pl.Int64 if name == "times" else pl.String for name in _COLUMNS}
     table = pl.DataFrame(rows, schema=kinds, orient="row")
-    write_text(path, csv_text(table))
-    path.chmod(0o600)
+    write_text(path, csv_text(table), private=True)

@@ -147,6 +147,8 @@ class CoverageInfo(BaseModel):
     arms: list[ArmInfo]
     screened_out: dict[str, Count]
     """Raters whom each screener screened out."""
+    automated: Count
+    """Fetches by robots and link previews, which are not raters."""
 
 
 class VersionInfo(BaseModel):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from starlette.requests import Request
@@ -11,6 +10,8 @@ from starlette.routing import Route
 
 from heartfelt.collect.commands import Arrive, Recruiter
 from heartfelt.collect.errors import StartedElsewhere, StudyClosed, UnknownRater
+from heartfelt.collect.session.researcher import CountAutomated
+from heartfelt.web.rater.automated import is_automated
 from heartfelt.web.rater.pages import Notice, current_step
 from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.security.signing import (
@@ -26,12 +27,6 @@ from heartfelt.web.state import state_of
 LONGEST_ID = 200
 MOST_RATERS = 8
 """How many people who took turns at one browser can each continue there."""
-_ROBOTS = re.compile(
-    r"bot\b|bot/|crawl|spider|preview|facebookexternalhit|slack-?img|whatsapp/|skypeuri|embedly|vkshare|pinterest/|"
-    r"iframely|outbrain|quora link|headlesschrome-lighthouse|lighthouse|bingpreview|google-?(safety|read|pagerenderer)",
-    re.IGNORECASE,
-)
-"""User agents of link previews and robots. Others may slip in, but take no place until they do something."""
 _UNACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _RECRUITERS: Mapping[Recruiter, tuple[str, Mapping[str, str]]] = {
     "prolific": ("PROLIFIC_PID", {"study": "STUDY_ID", "session": "SESSION_ID"}),
@@ -51,8 +46,9 @@ def routes() -> list[Route]:
 async def open_link(request: Request) -> Response:
     """The study's own address, with whatever a recruiter put behind it."""
     query = request.query_params
-    if query.get("assignmentId") == _UNACCEPTED or is_preview(request):
+    if query.get("assignmentId") == _UNACCEPTED:
         raise Notice("preview", 200)
+    await _stop_automated(request)
     for recruiter, (person, facts) in _RECRUITERS.items():
         if query.get(person):
             passed = {name: query[key][:LONGEST_ID] for name, key in facts.items() if query.get(key)}
@@ -64,34 +60,30 @@ async def open_link(request: Request) -> Response:
 
 async def personal_link(request: Request) -> Response:
     """An address made for one person."""
-    return await _enter(request, "link", _signed_for(request, "invite"), {})
+    return await _enter(request, "link", await _signed_for(request, "invite"), {})
 
 
 async def resume_link(request: Request) -> Response:
     """An address the researcher made for somebody who lost the browser they began in."""
-    rater = _signed_for(request, "resume")
+    rater = await _signed_for(request, "resume")
     await current_step(request, rater)
     return _signed_in(request, rater)
 
 
-def _signed_for(request: Request, purpose: str) -> str:
-    """What the address was signed for. Addresses that were not, and previews of links, get a page that says so."""
+async def _signed_for(request: Request, purpose: str) -> str:
+    """What the address was signed for. Addresses that were not get a page that says so."""
     value = state_of(request).signer.read(purpose, request.path_params["signed"])
     if value is None:
         raise Notice("stranger", 404)
-    if is_preview(request):
-        raise Notice("preview", 200)
+    await _stop_automated(request)
     return value
 
 
-def is_preview(request: Request) -> bool:
-    """Whether a request fetches the page without anybody there: link previews, prefetching, robots, HEAD."""
-    if request.method == "HEAD":
-        return True
-    purposes = (request.headers.get(name, "") for name in ("sec-purpose", "purpose", "x-purpose", "x-moz"))
-    if any("prefetch" in purpose or "preview" in purpose for purpose in purposes):
-        return True
-    return _ROBOTS.search(request.headers.get("user-agent", "")) is not None
+async def _stop_automated(request: Request) -> None:
+    """Count a fetch with nobody there; its page has a button, for a person who was taken for a robot."""
+    if is_automated(request):
+        await state_of(request).collection.ask(CountAutomated())
+        raise Notice("automated", 200)
 
 
 async def _is_known(request: Request) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode
 
 import orjson
 from starlette.requests import Request
@@ -25,6 +26,7 @@ from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
+from heartfelt.web.rater.automated import ENTER
 from heartfelt.web.rater.forms import demographic, present
 from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
 from heartfelt.web.rater.texts import check_languages, texts_for
@@ -92,6 +94,7 @@ class Pages:
         template = page_environment("heartfelt.web.rater").get_template("rate.html")
         html = template.render(
             base=base,
+            enter=f"{request.scope['path']}?{urlencode([*request.query_params.multi_items(), (ENTER, '1')])}",
             static=f"{base}/static/rater/{digest}",
             modules=[name for name in known if name.endswith(".js") and name != _OTHER_PAGE],
             language=language,

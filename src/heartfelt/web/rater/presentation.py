@@ -38,6 +38,7 @@ HEADPHONES = "headphones"
 LANGUAGE_COOKIE = "heartfelt_language"
 _QUESTION_BYTES = 8
 _MEDIA_BYTES = 12
+_UNIT_BYTES = 4
 _REMEMBERED = 10_000
 _PLACE = re.compile(r"[0-9]{1,16}(\.[0-9]{1,2})?")
 """A trial, or a place in one that presents a set."""
@@ -53,6 +54,10 @@ STEPS: dict[str, type[Any]] = {
 _KINDS = {step: kind for kind, step in STEPS.items()}
 
 # --- blinded names -----------------------------------------------------------------------------------------------------
+
+
+def _mask(in_set: bool) -> str:
+    return "media in a set" if in_set else "media"
 
 
 class Blinding:
@@ -94,20 +99,40 @@ class Blinding:
         """Which of the page's forms asks the question."""
         return self._forms[question]
 
-    def _media(self, trial: str, media: str, place: int | None = None) -> str:
-        """The name of a trial's medium; in a set, of the one at that place, unlike that of the same file elsewhere."""
+    def _media(self, trial: str, media: str, place: int | None = None, unit: int | None = None) -> str:
+        """The name of a trial's medium; in a set, of the one at that place, unlike that of the same file elsewhere.
+
+        With the ``unit`` that is the set, the name says which set it is, to the server alone.
+        """
         plain = _unhex(media, _MEDIA_BYTES)
         assert plain is not None, "a medium's own id is twelve bytes in hexadecimal"
         where = trial if place is None else f"{trial}.{place}"
-        return f"{where}-{_xor(plain, self._digest('media', where)).hex()}"
+        if unit is not None:
+            plain += unit.to_bytes(_UNIT_BYTES, "big")
+        return f"{where}-{_xor(plain, self._digest(_mask(unit is not None), where)).hex()}"
 
     def media_of(self, name: str) -> str | None:
         """The medium of that name."""
+        plain = self._plain_media(name)
+        return None if plain is None else plain[:_MEDIA_BYTES].hex()
+
+    def set_of(self, name: str) -> int | None:
+        """The unit of the set in which the medium of that name is presented; None where it is presented alone."""
+        plain = self._plain_media(name)
+        return (
+            None
+            if plain is None or len(plain) == _MEDIA_BYTES
+            else int.from_bytes(plain[_MEDIA_BYTES:], "big")
+        )
+
+    def _plain_media(self, name: str) -> bytes | None:
         where, _, digits = name.partition("-")
-        hidden = _unhex(digits, _MEDIA_BYTES)
+        in_set = len(digits) == 2 * (_MEDIA_BYTES + _UNIT_BYTES)
+        hidden = _unhex(digits, _MEDIA_BYTES + _UNIT_BYTES * in_set)
         if hidden is None or _PLACE.fullmatch(where) is None:
             return None
-        return _xor(hidden, self._digest("media", where)).hex()
+        # The masks differ: cutting the set off a name gives no other name.
+        return _xor(hidden, self._digest(_mask(in_set), where))
 
     def words(self, words: str, language: str) -> str:
         """What an attention trial says, in the language the rater reads now."""
@@ -230,7 +255,7 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
 def _member_json(step: ShowTrial, place: int, blinding: Blinding) -> dict[str, Any]:
     member = step.members[place]
     out: dict[str, Any] = {
-        "media": None if member.media is None else blinding.media(step.trial, member.media, place),
+        "media": None if member.media is None else blinding.media(step.trial, member.media, place, step.unit),
         "kind": member.kind,
     }
     return out if member.prompt is None else {**out, "prompt": member.prompt}

@@ -6,6 +6,7 @@ hash of the researcher's password is stored.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import time
@@ -21,7 +22,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from heartfelt.collect import Collection
+from heartfelt.collect.stored import STORED_SECRET
 from heartfelt.errors import InputError
+from heartfelt.files import write_text
 from heartfelt.web.options import WebOptions
 from heartfelt.web.state import state_of
 
@@ -42,6 +45,8 @@ _LONGEST_PASSWORD = 1024
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 _LONGEST = 4096
 _REMEMBERED = 10_000
+_SECRET_WRITTEN = "secret is in a file"
+_log = logging.getLogger("heartfelt.web")
 
 
 class Signer:
@@ -153,11 +158,8 @@ class Keys:
 
 
 def load_keys(collection: Collection) -> Keys:
-    """The keys from the environment or the store; made and stored on the first start."""
-    secret = os.environ.get(SECRET) or collection.value("secret")
-    if secret is None:
-        secret = secrets.token_hex(32)
-        collection.set_value("secret", secret)
+    """The keys from the environment or from where they were stored; made and stored on the first start."""
+    secret = os.environ.get(SECRET) or _stored_secret(collection)
     if len(secret) < 16:
         raise InputError(f"{SECRET} is shorter than 16 characters.", "Set a longer one, or leave it unset.")
     given, new_password = os.environ.get(PASSWORD), None
@@ -167,6 +169,27 @@ def load_keys(collection: Collection) -> Keys:
         hashed = hash_password(new_password)
         collection.set_value("admin_password", hashed)
     return Keys(secret.encode(), hashed, new_password)
+
+
+def _stored_secret(collection: Collection) -> str:
+    """The secret in PostgreSQL, which several servers share, or in a file beside a SQLite store.
+
+    Stores of earlier versions hold it themselves.
+    """
+    stored, path = collection.value(STORED_SECRET), collection.secret_file
+    if stored is None and path is not None and path.is_file():
+        stored = path.read_text(encoding="ascii").strip()
+    if stored:
+        return stored
+    secret = secrets.token_hex(32)
+    if path is None:
+        collection.set_value(STORED_SECRET, secret)
+        return secret
+    if collection.value(_SECRET_WRITTEN):
+        _log.warning("%s is missing: earlier cookies and personal links are not valid any more.", path)
+    write_text(path, f"{secret}\n", private=True)
+    collection.set_value(_SECRET_WRITTEN, "yes")
+    return secret
 
 
 @lru_cache(maxsize=1)

@@ -253,6 +253,7 @@ def coverage_info(collection: Collection) -> CoverageInfo:
         },
         arms=[ArmInfo(**asdict(arm)) for arm in coverage.arms],
         screened_out=dict(coverage.screened_out),
+        automated=collection.automated_fetches(),
     )
 
 

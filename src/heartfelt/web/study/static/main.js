@@ -57,7 +57,7 @@ const facts = (data) => {
   if (data.adaptive) add(`${data.of} judged`, whole(begun), `of ${whole(data.units)}`);
   else add(`${data.of} at quota`, whole(data.full), `of ${whole(data.units)}`);
   add("rating now", whole(people.active), `${whole(data.leased)} trials held`);
-  add("raters", whole(people.all), `${whole(people.complete)} done, ${whole(people.excluded)} excluded`);
+  add("raters", whole(people.all), `${whole(people.complete)} done, ${whole(people.excluded)} excluded${data.automated ? `; ${whole(data.automated)} fetches by robots` : ""}`);
   if (data.finish) add("full by", moment(data.finish), `at ${number(data.per_hour, data.per_hour < 10 ? 1 : 0)} an hour`);
 };
 const door = (settings) => {
