@@ -23,6 +23,7 @@ from heartfelt.analysis.methods_text import (
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
+from heartfelt.study.instrument import question_id
 from heartfelt.study.model import (
     AnchorProbe,
     AttentionProbe,
@@ -39,7 +40,7 @@ from heartfelt.wording import listed, number, plural, sentence
 MOST_QUESTIONS = 12
 LIBRARIES = ("numpy", "scipy", "polars")
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
-REFERENCES: Mapping[str, str] = {
+REFERENCES: dict[str, str] = {
     "Krippendorff's alpha": "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology (4th ed.). Sage.",
     "intraclass": "McGraw, K. O., & Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients."
     " Psychological Methods, 1(1), 30-46.",
@@ -99,7 +100,7 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
     parts = (
         ("Participants and ratings", collected(summary, study)),
         ("Stimuli", stimuli_text(snapshot, summary)),
-        ("Measures", " ".join(measures(study))),
+        ("Measures", " ".join((*measures(study), *instrument_words(study)))),
         ("Procedure", " ".join(procedure(study, collected_here=collected_here(snapshot)))),
         ("Verification of drafts", verified(summary)),
         ("Screening", screened(summary)),
@@ -111,10 +112,11 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(title, text) for title, text in parts if text)
 
 
-def references(paragraphs: tuple[Paragraph, ...]) -> tuple[str, ...]:
-    """The references of the methods that the paragraphs name, in alphabetical order."""
+def references(paragraphs: tuple[Paragraph, ...], study: Study | None = None) -> tuple[str, ...]:
+    """The references of the methods and instruments that the paragraphs name, in alphabetical order."""
     text = " ".join(paragraph.text for paragraph in paragraphs)
-    return tuple(sorted(source for words, source in REFERENCES.items() if words in text))
+    instruments = {} if study is None else {each.name: each.citation for each in study.instruments.values()}
+    return tuple(sorted(source for words, source in (REFERENCES | instruments).items() if words in text))
 
 
 def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
@@ -161,6 +163,21 @@ def measures(study: Study) -> Iterator[str]:
         return
     for question in study.asked:
         yield f"{_asked(question)} with {scale_words(study.scale_of(question.id))}."
+
+
+def instrument_words(study: Study) -> Iterator[str]:
+    """Which published questionnaires raters filled in, when, and how they were scored."""
+    for key, instrument in study.instruments.items():
+        first = question_id(key, instrument.items[0].id)
+        when = "before" if any(question.id == first for question in study.asked_in("before")) else "after"
+        scores = [
+            f"{rule.name or name} ({rule.score} of {plural(len(rule.items), 'item')})"
+            for name, rule in instrument.subscales.items()
+        ]
+        yield (
+            f"{when.capitalize()} the stimuli, raters filled in the {instrument.name}"
+            f" ({plural(len(instrument.items), 'item')}), scored as {listed(scores, 20)}."
+        )
 
 
 def _asked(question: Question) -> str:

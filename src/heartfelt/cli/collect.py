@@ -111,6 +111,38 @@ def participants(
 
 
 @study.command()
+def instruments(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show this one: its items, scores and licence.")
+    ] = None,
+) -> None:
+    """List the questionnaires that score themselves, with what they may be used for; or show one."""
+    from heartfelt.study.instruments import instrument_names, shipped_instrument
+    from heartfelt.study.model import say as text_in
+
+    if name is None:
+        for each in map(shipped_instrument, instrument_names()):
+            say(
+                f"{each.id:<10} {each.name}: {len(each.items)} items, {len(each.subscales)} scores, {each.licence.name}"
+            )
+        say(
+            "Use one in study.yaml: 'before: [{instrument: NAME}]'; 'heartfelt study instruments NAME' shows it."
+        )
+        return
+    shown = shipped_instrument(name)
+    languages, licence = ", ".join(shown.languages), shown.licence
+    say(f"{shown.name} (version {shown.version}; {languages})", f"  Cite: {shown.citation}")
+    say(f"  Licence: {licence.name}. {licence.reason} {licence.url or ''}".rstrip())
+    if shown.note:
+        say(f"  Note: {shown.note}")
+    for item in shown.items:
+        say(f"  {item.id:>3}{'R' if item.reversed else ' '} {text_in(item.text, shown.languages[0])}")
+    for key, rule in shown.subscales.items():
+        allowed = f", {rule.allowed_missing} may be missing" if rule.allowed_missing else ""
+        say(f"  {key}: {rule.name or key}, {rule.score} of items {', '.join(rule.items)}{allowed}")
+
+
+@study.command()
 def erase(
     folder: StudyFolder,
     participant: Annotated[str | None, typer.Option(help="The recruiter's id of the person.")] = None,

@@ -29,6 +29,7 @@ _NEW_QUESTION = f"Put it back. To ask something else, add a question with a new 
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
     | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli", "adjudication"}
+    | {"instruments"}
 )
 _HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about", "page"})
 _HARMLESS_DESIGN = frozenset(

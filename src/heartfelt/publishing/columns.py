@@ -10,6 +10,7 @@ from heartfelt.labels.labels import LABELS
 from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.publishing.papers.details import Details
 from heartfelt.study import Study
+from heartfelt.study.instrument import score_column
 from heartfelt.study.model import say
 from heartfelt.tables import CONTRACTS
 
@@ -141,6 +142,11 @@ def _asked_of_raters(name: str, study: Study) -> str | None:
             if name == f"{where}_{question.id}":
                 asked = _line(say(question.text) or question.id)
                 return f"the rater's answer {where} the stimuli to: {asked}"
+    for key, instrument in study.instruments.items():
+        for subscale, rule in instrument.subscales.items():
+            if name == score_column(key, subscale):
+                how = f"{rule.score} of {len(rule.items)} items"
+                return f"the rater's score: {rule.name or subscale} ({instrument.name}; {how})"
     return None
 
 

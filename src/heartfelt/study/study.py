@@ -14,6 +14,7 @@ from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import NONE, Coded, Scale
 from heartfelt.study.conditions import check_conditions
 from heartfelt.study.design import Consent, Demographic, Design, Recruiting
+from heartfelt.study.instrument import Instrument, InstrumentUse
 from heartfelt.study.model import (
     AnchorProbe,
     Id,
@@ -121,6 +122,10 @@ class Study(Part):
         list[Question], Field(description="a questionnaire before the stimuli, such as one on personality")
     ] = []
     after: Annotated[list[Question], Field(description="a questionnaire after the stimuli")] = []
+    instruments: Annotated[
+        dict[Id, Instrument],
+        Field(description="questionnaires that score themselves, as 'before' and 'after' use them"),
+    ] = {}
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
     recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
@@ -151,6 +156,8 @@ class Study(Part):
         self.design.check(self, ("design",))
         check_layout(self)
         check_conditions(self)
+        for name, instrument in self.instruments.items():
+            instrument.check(self, ("instruments", name))
         if self.sets is not None:
             self.sets.check(self, ("sets",))
         if self.adjudication is not None:
@@ -159,7 +166,9 @@ class Study(Part):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_unused(handler(self), sets=None, adjudication=None, before=[], after=[])
+        return without_unused(
+            handler(self), sets=None, adjudication=None, before=[], after=[], instruments={}
+        )
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""
@@ -246,6 +255,10 @@ class Study(Part):
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of ``study.yaml``, for editors."""
     schema = Study.model_json_schema()
+    schema["$defs"]["InstrumentUse"] = InstrumentUse.model_json_schema()
+    for form in ("before", "after"):
+        listed = schema["properties"][form]
+        listed["items"] = {"anyOf": [listed["items"], {"$ref": "#/$defs/InstrumentUse"}]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "heartfelt study",
