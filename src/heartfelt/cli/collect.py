@@ -111,6 +111,42 @@ def participants(
 
 
 @study.command()
+def reminders(
+    folder: StudyFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
+    ] = None,
+    everybody: Annotated[
+        bool, typer.Option("--all", help="Also raters whose next session is not open yet.")
+    ] = False,
+    url: Annotated[
+        str, typer.Option(help="Where the study is served, for the links.")
+    ] = "http://127.0.0.1:8000",
+    database: Database = None,
+) -> None:
+    """List as CSV who is due for the next session, since when, and their personal link: to mail them."""
+    import polars as pl
+
+    from heartfelt.files import write_text
+    from heartfelt.formats.delimited import csv_text
+    from heartfelt.web.security.signing import RATER_SECONDS, Signer, load_keys
+
+    with opened(folder, database) as collection:
+        people, keys = collection.waiting(), load_keys(collection)
+    signer = Signer(keys.secret)
+    due = people if everybody else people.filter("due")
+    links = [f"{url.rstrip('/')}/r/{signer.sign('resume', rater, RATER_SECONDS)}" for rater in due["rater"]]
+    text = csv_text(due.with_columns(link=pl.Series(links, dtype=pl.String)))
+    if keys.new_password:
+        say(f"The dashboard's password, made just now and shown only once: {keys.new_password}")
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
+        say(f"{out}: {due.height} raters. Whoever has a link continues as that rater: keep the file safe.")
+
+
+@study.command()
 def instruments(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Show this one: its items, scores and licence.")

@@ -149,7 +149,11 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
         except StudyClosed:
             done(Visit(rater.name, 0, "turned away"))
             return
-        while not isinstance(step, commands.SessionEnd):
+        while not isinstance(step, commands.SessionEnd) or step.ending == "later":
+            if isinstance(step, commands.SessionEnd):
+                yield step.opens_in or rater.page_seconds
+                step = client.send(commands.Next(client.rater))
+                continue
             if not isinstance(step, commands.ShowTrial):
                 yield rater.page_seconds
                 step = client.send(page_reply(client.rater, step, rater.about, rater.questionnaire))
@@ -179,7 +183,7 @@ def page_reply(
 ) -> commands.Command[commands.Step]:
     """How a cooperative rater continues from a page that is not a trial."""
     if isinstance(step, commands.AskConsent):
-        return commands.Consent(rater, True)
+        return commands.Consent(rater, True, tuple(step.boxes))
     if isinstance(step, commands.AskDemographics):
         return commands.Demographics(rater, dict(about))
     if isinstance(step, commands.AskQuestionnaire):
@@ -287,7 +291,11 @@ def _run(
     collection: Collection, options: SimulationOptions, clock: Clock, progress: Progress | None
 ) -> Outcome:
     study, coverage = collection.study, collection.coverage()
-    per_rater = min(study.design.stimuli_per_rater or coverage.units, coverage.units) or 1
+    sessions = study.design.sessions
+    each_day = study.design.stimuli_per_rater or coverage.units
+    per_rater = (
+        min(each_day * (sessions.count if sessions and sessions.stimuli == "new" else 1), coverage.units) or 1
+    )
     raters = options.raters or math.ceil(coverage.wanted / per_rater / (1 - options.dropout / 2))
     hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
     rng = stream(options.seed, "collect", "simulation")

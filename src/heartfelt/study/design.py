@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.study.model import Id, Part, Place, ReferenceProblem, RepeatProbe, Text, without_unused
 from heartfelt.study.scale import Points
@@ -15,6 +15,27 @@ if TYPE_CHECKING:
 
 GRID_POINTS = 9
 MOST_DRAFTS = 24
+
+
+class Sessions(Part):
+    """Several sessions of the same raters, days apart; each has ``stimuli_per_rater`` trials."""
+
+    count: Annotated[int, Field(ge=2, le=50, description="sessions in all")]
+    wait_days: Annotated[float, Field(gt=0, le=3650, description="days from the end of one to the next")]
+    within_days: Annotated[
+        float | None,
+        Field(gt=0, le=3650, description="the next is open until so many days; forever if left out"),
+    ] = None
+    stimuli: Annotated[
+        Literal["new", "same"],
+        Field(description="stimuli not met before, or those of the first session again (test-retest)"),
+    ] = "new"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Sessions:
+        if self.within_days is not None and self.within_days <= self.wait_days:
+            raise ValueError("within_days must be greater than wait_days")
+        return self
 
 
 class Design(Part):
@@ -95,9 +116,13 @@ class Design(Part):
         ),
     ] = None
 
+    sessions: Annotated[
+        Sessions | None, Field(description="sessions days apart; a single one if left out")
+    ] = None
+
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        added = ("hidden_drafts", "planted_drafts", "drafts_per_page")
+        added = ("hidden_drafts", "planted_drafts", "drafts_per_page", "sessions")
         new = {name: Design.model_fields[name].default for name in added}
         return without_unused(handler(self), auto_advance="offer", **new)
 
@@ -109,6 +134,10 @@ class Design(Part):
             )
         if self.drafts_per_page is not None:
             self._check_drafts(study, (*place, "drafts_per_page"))
+        if self.sessions is not None and self.batch is not None:
+            raise ReferenceProblem(
+                (*place, "batch"), "a session of several has no breaks. Leave out 'batch', or 'sessions'"
+            )
         place = (*place, "affect_grid")
         for name in self.affect_grid or ():
             study.check_question(place, name)
@@ -160,6 +189,10 @@ class Codes(Part):
     partial: Annotated[
         str | None, Field(max_length=200, description="left early, or too little was left to rate")
     ] = None
+    sessions: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200)]],
+        Field(description="after each session but the last, where the design has several"),
+    ] = []
 
 
 class Recruiting(Part):
@@ -185,14 +218,6 @@ class Recruiting(Part):
             description="share of stimuli_per_rater that earns the complete code if the study runs out",
         ),
     ] = 0.5
-
-
-class Consent(Part):
-    """What raters agree to before anything else."""
-
-    text: Text
-    required: bool = True
-    version: str = "1"
 
 
 class Demographic(Part):

@@ -12,8 +12,10 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import NONE, Coded, Scale
+from heartfelt.study.branding import Branding
 from heartfelt.study.conditions import check_conditions
-from heartfelt.study.design import Consent, Demographic, Design, Recruiting
+from heartfelt.study.consent import Consent, Debriefing
+from heartfelt.study.design import Demographic, Design, Recruiting
 from heartfelt.study.instrument import Instrument, InstrumentUse
 from heartfelt.study.model import (
     AnchorProbe,
@@ -117,6 +119,9 @@ class Study(Part):
         Field(description="which items senior raters decide; none if left out"),
     ] = None
     consent: Consent | None = None
+    debriefing: Annotated[
+        Debriefing | None, Field(description="what raters read in the end; nothing if left out")
+    ] = None
     demographics: list[Demographic] = []
     before: Annotated[
         list[Question], Field(description="a questionnaire before the stimuli, such as one on personality")
@@ -126,6 +131,7 @@ class Study(Part):
         dict[Id, Instrument],
         Field(description="questionnaires that score themselves, as 'before' and 'after' use them"),
     ] = {}
+    branding: Annotated[Branding | None, Field(description="logo and colour of the rating pages")] = None
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
     recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
@@ -167,7 +173,14 @@ class Study(Part):
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without_unused(
-            handler(self), sets=None, adjudication=None, before=[], after=[], instruments={}
+            handler(self),
+            sets=None,
+            adjudication=None,
+            before=[],
+            after=[],
+            instruments={},
+            debriefing=None,
+            branding=None,
         )
 
     def check_question(self, place: Place, name: str) -> None:
@@ -213,7 +226,9 @@ class Study(Part):
     @property
     def repeats_are_probes(self) -> bool:
         """Whether a stimulus comes again to test the rater; otherwise a repeated answer is an answer like any other."""
-        return any(isinstance(probe, RepeatProbe) for probe in self.probes)
+        sessions = self.design.sessions
+        again = sessions is not None and sessions.stimuli == "same"
+        return again or any(isinstance(probe, RepeatProbe) for probe in self.probes)
 
     @cached_property
     def _asked_by_id(self) -> dict[str, Question]:

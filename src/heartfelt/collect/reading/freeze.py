@@ -50,7 +50,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     answered = pl.col("value").is_not_null() | pl.col("answer").is_not_null()
     rated = retained.filter(~verified | ((pl.col("shown") != "planted") & answered))
     columns: list[Any] = [*_COLUMNS, *(name for name in _OPTIONAL if rated[name].null_count() < rated.height)]
-    if study.design.batch is not None:
+    if study.design.batch is not None or study.design.sessions is not None:
         columns.append(pl.col("session").cast(pl.String).alias("batch"))
     if study.sets is not None:
         columns += [pl.col("trial").cast(pl.String), "set", "place", "role"]

@@ -19,7 +19,9 @@ from heartfelt.study import study_text
 _MOST_INVITATIONS = 10_000
 RAISED_QUOTA = "ratings per item"
 """The name under which a raised quota is stored."""
-_CODES = ("code_complete", "code_screened_out", "code_no_consent", "code_full", "code_partial")
+_CODES = (
+    "code_complete", "code_screened_out", "code_no_consent", "code_full", "code_partial", "code_session",
+)  # fmt: skip
 _ALLOWED = {
     "open": "true or false",
     "cap": "a whole number, or none for no limit",

@@ -12,7 +12,16 @@ from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.conditions import asked_questions, pending_page
+from heartfelt.collect.session.consenting import required_boxes
 from heartfelt.collect.session.drafts import shown_drafts
+from heartfelt.collect.session.sessions import (
+    RETEST,
+    begin_next_session,
+    has_next_session,
+    later_page,
+    plan_retest,
+    session_state,
+)
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
@@ -24,7 +33,6 @@ _AWAY_SECONDS = 1800.0
 RETRY_SECONDS = 20.0
 """How soon a rater who has to wait asks again."""
 _PAGES: Mapping[str, commands.Step] = {
-    "consent": commands.AskConsent(),
     "demographics": commands.AskDemographics(),
     "instructions": commands.ShowInstructions(),
 }
@@ -36,7 +44,7 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
     if earlier is not None:
         return earlier
     if _wants_break(work, rater):
-        return commands.TakeBreak(rater.answered, rater.of)
+        return commands.TakeBreak(rater.answered_now, rater.of)
     _fill_queue(work, rater)
     if not rater.queue:
         return _nothing_left(work, rater)
@@ -63,14 +71,18 @@ def headphone_probe(study: Study) -> HeadphoneProbe | None:
 def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
     if rater.excluded:
         return session_end(work, "screened-out")
-    waits = rater.exhausted and not rater.queue and not rater.answered and rater.ended is None
+    if rater.ended == "later" and not begin_next_session(work, rater):
+        return session_end(work, session_state(work, rater), rater)
+    waits = rater.exhausted and not rater.queue and not rater.answered_now and rater.ended is None
     if (waits or (rater.ended == "full" and places(work) == "free")) and (
         work.state.pick(rater, work.context.rng) is not None
     ):
         work.record("resumed", rater.number)
     if rater.ended is not None:
-        return session_end(work, rater.ended)
+        return session_end(work, rater.ended, rater)
     page = page_before_trials(work.study, rater)
+    if page == "consent":
+        return commands.AskConsent(required_boxes(work.study))
     if page == "before":
         return commands.AskQuestionnaire("before", pending_page(work.study, rater, "before"))
     probe = headphone_probe(work.study) if page == "headphones" else None
@@ -101,7 +113,7 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
         return "none"
     if settings.cap is not None:
         raters = [rater for rater in work.state.raters.values() if not rater.excluded]
-        complete = sum(rater.ended == "complete" for rater in raters)
+        complete = sum(rater.ended in {"complete", "later"} for rater in raters)
         if complete >= settings.cap:
             return "none"
         patience = max(_AWAY_SECONDS, work.state.layout.lease)
@@ -115,12 +127,16 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
 
 def _nothing_left(work: Transaction, rater: Rater) -> commands.Step:
     """What comes for a rater without a trial: the plan is done, or the stimuli ran out before that."""
-    if rater.answered:
+    if rater.answered_now:
+        enough = not rater.exhausted or rater.on_time >= _enough(work)
+        if enough and has_next_session(work.study, rater):
+            return end(work, rater, "later")
         questions = pending_page(work.study, rater, "after") if work.study.after else ()
         if questions:
             return commands.AskQuestionnaire("after", questions)
-        enough = not rater.exhausted or rater.on_time >= _enough(work)
         return end(work, rater, "complete" if enough else "partial")
+    if rater.visit > 1 and not work.state.unfilled:
+        return end(work, rater, "complete")
     return session_end(work, "wait") if work.state.unfilled else end(work, rater, "full")
 
 
@@ -148,12 +164,16 @@ def renew(work: Transaction, rater: Rater) -> float:
 def end(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
     """End the rater's session."""
     work.record("ended", rater.number, words=ending)
-    return session_end(work, ending)
+    return session_end(work, ending, rater)
 
 
-def session_end(work: Transaction, ending: commands.Ending) -> commands.SessionEnd:
+def session_end(
+    work: Transaction, ending: commands.Ending, rater: Rater | None = None
+) -> commands.SessionEnd:
     """The end a rater sees, with the code that reports it to the recruiter."""
     settings = work.settings
+    if rater is not None and ending in {"later", "too-late"}:
+        return later_page(work, rater, ending)
     code = {
         "complete": settings.code_complete,
         "screened-out": settings.code_screened_out,
@@ -237,6 +257,8 @@ def _plan(work: Transaction, rater: Rater) -> bool:
     """Plan the rater's next session; False if there is nothing more for them."""
     design, probes, most = work.study.design, work.study.probes, work.state.layout.most
     batch = design.batch
+    if rater.visit > 1 and design.sessions is not None and design.sessions.stimuli == "same":
+        return plan_retest(work, rater)
     target = rater.target or min(design.stimuli_per_rater or most, most)
     ordinary = min(batch or target, target - rater.planned)
     if ordinary <= 0 or not work.state.open:
@@ -277,6 +299,8 @@ def _lookalike(work: Transaction, rater: Rater, probe_id: str) -> dict[str, int]
 
 def _probe_unit(work: Transaction, rater: Rater, slot: Slot) -> int | None:
     kind, probe, source = slot
+    if probe == RETEST:
+        return rater.rated_units[source] if source < len(rater.rated_units) else None
     if kind == "repeat":
         return rater.session_units[source] if source < len(rater.session_units) else None
     shown = rater.presentations
@@ -308,7 +332,7 @@ def _compact(content: dict[str, Any]) -> str:
 def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTrial:
     practice = trial.kind == "practice"
     alike = [reserved for reserved in rater.queue if (reserved.kind == "practice") == practice]
-    done = rater.practised - len(alike) if practice else rater.answered
+    done = rater.practised - len(alike) if practice else rater.answered_now
     number = done + 1 + alike.index(trial)
     unit = displayed_unit(work, trial)
     words = None

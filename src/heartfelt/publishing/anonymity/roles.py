@@ -19,7 +19,7 @@ Role: TypeAlias = Literal[
 ]
 OUTCOMES = (
     "ended", "excluded", "agreed", "headphones_correct", "headphones_passed", "attention_asked", "attention_right",
-    "study_version",
+    "study_version", "consent_document",
 )  # fmt: skip
 """Columns of the raters that say what happened in the study, which nobody else can know."""
 COLLECTED = (
@@ -91,7 +91,7 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
             roles[name] = "time"
         elif name == "device":
             roles[name] = "machine"
-        elif name in OUTCOMES:
+        elif name in OUTCOMES or name.startswith("ticked_"):
             roles[name] = "outcome"
         elif name in wishes:
             roles[name] = "wish"

@@ -16,9 +16,9 @@ __all__ = ["add_to"]
 
 def add_to(app: FastAPI) -> None:
     """Give the application the rater pages; it finds collection, options and signer in ``app.state``."""
-    from heartfelt.web.rater import arrival, pages, presentation, routes
+    from heartfelt.web.rater import arrival, documents, pages, presentation, routes
 
     app.state.blinding = presentation.Blinding(app.state.options.secret, app.state.collection.study)
     app.state.rater_pages = pages.Pages(app.state.collection)
     app.add_exception_handler(pages.Notice, app.state.rater_pages.notice)
-    app.router.routes.extend([*routes.routes(), *arrival.routes(), *pages.routes()])
+    app.router.routes.extend([*routes.routes(), *arrival.routes(), *pages.routes(), *documents.routes()])
