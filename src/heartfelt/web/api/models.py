@@ -93,6 +93,7 @@ class SettingsChange(RequestBody):
     code_no_consent: Code = ""
     code_full: Code = ""
     code_partial: Code = ""
+    code_session: Code = ""
     ratings_per_item: Annotated[
         int, Field(ge=1, le=999_999, description="ratings wanted for each item; can only be raised")
     ] = 1
