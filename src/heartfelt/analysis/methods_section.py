@@ -15,6 +15,7 @@ from heartfelt.analysis import category_text
 from heartfelt.analysis.methods_text import (
     collected,
     comparison_methods,
+    instrument_words,
     reliability_methods,
     screened,
     tests,
@@ -23,7 +24,6 @@ from heartfelt.analysis.methods_text import (
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
-from heartfelt.study.instrument import question_id
 from heartfelt.study.model import (
     AnchorProbe,
     AttentionProbe,
@@ -70,6 +70,8 @@ REFERENCES: dict[str, str] = {
     " 255-268.",
     "Stuart-Maxwell": "Maxwell, A. E. (1970). Comparing the classification of subjects by two independent judges. British"
     " Journal of Psychiatry, 116(535), 651-655.",
+    "Cronbach's alpha": "Cronbach, L. J. (1951). Coefficient alpha and the internal structure of tests. Psychometrika, 16(3),"
+    " 297-334.",
     "MASI": "Passonneau, R. (2006). Measuring agreement on set-valued items (MASI) for semantic and pragmatic annotation."
     " Proceedings of LREC 2006.",
     "P.910": "ITU-T (2023). Recommendation P.910: Subjective video quality assessment methods for multimedia applications."
@@ -100,7 +102,7 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
     parts = (
         ("Participants and ratings", collected(summary, study)),
         ("Stimuli", stimuli_text(snapshot, summary)),
-        ("Measures", " ".join((*measures(study), *instrument_words(study)))),
+        ("Measures", " ".join((*measures(study), *instrument_words(summary, study)))),
         ("Procedure", " ".join(procedure(study, collected_here=collected_here(snapshot)))),
         ("Verification of drafts", verified(summary)),
         ("Screening", screened(summary)),
@@ -163,21 +165,6 @@ def measures(study: Study) -> Iterator[str]:
         return
     for question in study.asked:
         yield f"{_asked(question)} with {scale_words(study.scale_of(question.id))}."
-
-
-def instrument_words(study: Study) -> Iterator[str]:
-    """Which published questionnaires raters filled in, when, and how they were scored."""
-    for key, instrument in study.instruments.items():
-        first = question_id(key, instrument.items[0].id)
-        when = "before" if any(question.id == first for question in study.asked_in("before")) else "after"
-        scores = [
-            f"{rule.name or name} ({rule.score} of {plural(len(rule.items), 'item')})"
-            for name, rule in instrument.subscales.items()
-        ]
-        yield (
-            f"{when.capitalize()} the stimuli, raters filled in the {instrument.name}"
-            f" ({plural(len(instrument.items), 'item')}), scored as {listed(scores, 20)}."
-        )
 
 
 def _asked(question: Question) -> str:

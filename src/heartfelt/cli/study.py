@@ -50,12 +50,14 @@ def check(
     from heartfelt.formats.manifest import open_study
     from heartfelt.formats.set_plan import plan_sets
     from heartfelt.study.adjudication import adjudicated
+    from heartfelt.study.branding import contrast_notes
     from heartfelt.study.consent import check_documents
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
     notes = check_languages(opened.study, opened.folder)
     check_documents(opened.study, opened.folder)
+    notes = [*notes, *contrast_notes(opened.study.branding)]
     planned, problems = _to_make(opened.folder)
     lost, stimuli = opened.missing_media, opened.stimuli.height
     if lost:

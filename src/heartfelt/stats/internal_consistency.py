@@ -19,8 +19,8 @@ Answers: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 """A row per person, a column per item; NaN where there is no answer. Reversed items have been turned round."""
 ALPHA = "Cronbach's alpha"
 OMEGA = "McDonald's omega"
-_STEPS = 10_000
-_CONVERGED = 1e-12
+_STEPS = 2_000
+_CONVERGED = 1e-10
 
 
 def cronbach_alpha(answers: Answers, confidence: float = 0.95) -> Estimate:

@@ -97,6 +97,18 @@ def legible(colour: str, scheme: str, towards: str) -> str:
     return next(tried for tried in tries if least_contrast(tried, scheme) >= AA)
 
 
+def contrast_notes(branding: Branding | None) -> list[str]:
+    """What contrast the study's colours have, in a sentence."""
+    if branding is None or branding.colour is None:
+        return []
+    dark = branding.dark_colour or legible(branding.colour, "dark", "#ffffff")
+    light = least_contrast(branding.colour, "light")
+    return [
+        f"Contrast of the branding: {branding.colour} {light:.1f}:1, in dark mode {dark}"
+        f" {least_contrast(dark, 'dark'):.1f}:1 (WCAG AA asks for {AA}:1)."
+    ]
+
+
 def stylesheet(branding: Branding) -> str:
     """The colours as a style sheet that goes after the pages' own."""
     if branding.colour is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.summary import InstrumentScore, NormFigures
 from heartfelt.report.charts import Charts
-from heartfelt.report.page import Section, joined, paragraph
+from heartfelt.report.page import Section, bullets, joined, paragraph
 from heartfelt.report.tables import Columns, table_of
 
 LEAD = "Alpha has Feldt's 95% interval; both coefficients are of the raters who answered all items."
@@ -17,12 +17,11 @@ def instruments(analysis: Analysis, _: Charts) -> Section | None:
     if not scores:
         return None
     columns: Columns[InstrumentScore] = {
-        "questionnaire": lambda row: row.instrument,
         "score": lambda row: row.score,
         "column": lambda row: row.column,
         "items": lambda row: row.items,
         "raters": lambda row: row.raters,
-        "no score": lambda row: row.missing or None,
+        **({"no score": lambda row: row.missing} if any(row.missing for row in scores) else {}),
         "mean": lambda row: row.mean,
         "SD": lambda row: row.sd,
         "alpha": lambda row: row.alpha,
@@ -38,9 +37,11 @@ def instruments(analysis: Analysis, _: Charts) -> Section | None:
         "here": lambda pair: pair[0].mean,
         "source": lambda pair: pair[1].source,
     }
+    cited = [f"{used.name}: {used.citation}" for used in analysis.snapshot.study.instruments.values()]
     html = joined(
         table_of("Scores of the raters", scores, columns),
         *([table_of("Published norms", norms, published)] if norms else []),
+        bullets(list(dict.fromkeys(cited))),
         paragraph("Compare groups of raters by a score with --by and its column."),
     )
     return Section("instruments", "Questionnaires", LEAD, html, "Questionnaires")
