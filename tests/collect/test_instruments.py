@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
+from heartfelt.analysis.instruments import instrument_scores
 from heartfelt.analysis.methods_section import methods_section, references
 from heartfelt.analysis.rater_groups import rater_grouping
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import AskQuestionnaire, Questionnaire, SessionEnd, ShowTrial
 from heartfelt.publishing.columns import about_column
+from heartfelt.snapshot import Snapshot
 from tests.collect.people import Person
 
 Make = Callable[..., Path]
@@ -73,3 +76,25 @@ def test_scores_are_columns_of_the_raters(make_study: Make, opened: Open) -> Non
     section = methods_section(analysis)
     assert any("filled in the Ten-Item Personality Inventory (10 items)" in part.text for part in section)
     assert any(source.startswith("Gosling") for source in references(section, snapshot.study))
+
+
+@pytest.mark.slow
+def test_a_release_with_scores_in_bands_is_analysed(make_study: Make, opened: Open) -> None:
+    collection = opened(
+        make_study(stimuli=2, design={"ratings_per_item": 4}, before=[{"instrument": "tipi"}])
+    )
+    for number in range(1, 5):
+        take_part(collection, {f"tipi_{item}": number for item in range(1, 11)})
+    snapshot = collection.snapshot(excluded=False)
+    banded = snapshot.raters.with_columns(tipi_openness=pl.lit("4 or more")).drop("before_tipi_5")
+    released = Snapshot.build(
+        snapshot.study,
+        stimuli=snapshot.stimuli,
+        ratings=snapshot.ratings,
+        raters=banded,
+        source=snapshot.source,
+    )
+    scores = {score.column: score for score in instrument_scores(released)}
+    assert (scores["tipi_openness"].raters, scores["tipi_openness"].mean) == (0, None)
+    assert scores["tipi_openness"].alpha.why_missing == "the answers to its items are not in the data"
+    assert scores["tipi_stability"].raters == 4

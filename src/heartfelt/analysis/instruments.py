@@ -25,11 +25,12 @@ def instrument_scores(snapshot: Snapshot) -> tuple[InstrumentScore, ...]:
             column = score_column(key, subscale)
             if column not in raters.columns:
                 continue
-            scores = raters[column].drop_nulls()
+            # A release may give scores in bands, or leave answers out.
+            scores = raters[column].cast(pl.Float64, strict=False).drop_nulls()
             items = numbers.select(rule.items)
             alpha = Estimate.missing(_NO_ANSWERS, ALPHA)
             omega = Estimate.missing(_NO_ANSWERS, OMEGA)
-            if sum(items.null_count().row(0)) < items.height * items.width:
+            if all(count < items.height for count in items.null_count().row(0)):
                 answers = items.to_numpy()
                 alpha, omega = cronbach_alpha(answers), mcdonald_omega(answers)
             out.append(

@@ -132,13 +132,16 @@ def reminders(
     from heartfelt.web.security.signing import RATER_SECONDS, Signer, load_keys
 
     with opened(folder, database) as collection:
-        people, keys = collection.waiting(), load_keys(collection)
+        notes = collection.invitations().drop_nulls("rater").select("rater", "note")
+        people = collection.waiting().join(notes, on="rater", how="left", maintain_order="left")
+        keys = load_keys(collection)
     signer = Signer(keys.secret)
     due = people if everybody else people.filter("due")
     links = [f"{url.rstrip('/')}/r/{signer.sign('resume', rater, RATER_SECONDS)}" for rater in due["rater"]]
     text = csv_text(due.with_columns(link=pl.Series(links, dtype=pl.String)))
     if keys.new_password:
-        say(f"The dashboard's password, made just now and shown only once: {keys.new_password}")
+        password = f"The dashboard's password, made just now and shown only once: {keys.new_password}"
+        typer.echo(password, err=True)
     if out is None:
         print(text, end="")
     else:
