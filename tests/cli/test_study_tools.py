@@ -47,3 +47,13 @@ def test_reminders_have_links_that_work_for_those_who_are_due(tmp_path: Path) ->
     out = tmp_path / "due.csv"
     CliRunner().invoke(app, [*arguments, "--all", "--out", str(out)])
     assert len(out.read_text(encoding="utf-8").splitlines()) == 3
+
+
+@pytest.mark.slow
+def test_check_names_scores_licences_and_what_to_know(tmp_path: Path) -> None:
+    folder = write_study(
+        tmp_path / "s", "s", before=[{"instrument": "phq-9"}], branding={"colour": "#5a2d82"}
+    )
+    said = " ".join(CliRunner().invoke(app, ["check", str(folder)]).output.split())
+    assert "(free, without copyright restriction): phq_9_depression. Item 9 asks about" in said
+    assert "Contrast of the branding: #5a2d82 7.9:1" in said

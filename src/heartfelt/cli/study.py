@@ -57,7 +57,7 @@ def check(
     opened = open_study(folder)
     notes = check_languages(opened.study, opened.folder)
     check_documents(opened.study, opened.folder)
-    notes = [*notes, *contrast_notes(opened.study.branding)]
+    notes = [*notes, *contrast_notes(opened.study.branding), *_instruments(opened)]
     planned, problems = _to_make(opened.folder)
     lost, stimuli = opened.missing_media, opened.stimuli.height
     if lost:
@@ -85,6 +85,14 @@ def check(
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
+
+
+def _instruments(opened: OpenStudy) -> Iterator[str]:
+    """The questionnaires that score themselves, their licences, and what to know about them."""
+    for key, instrument in opened.study.instruments.items():
+        columns = ", ".join(f"{key}_{name}" for name in instrument.subscales)
+        note = f" {' '.join(instrument.note.split())}" if instrument.note else ""
+        yield f"{instrument.name} ({instrument.licence.name}): {columns}.{note}"
 
 
 def _to_make(folder: Path) -> tuple[int, list[str]]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.study import Study
-from heartfelt.study.instrument import Instrument, question_id, score_column
+from heartfelt.study.instrument import FORMS, Instrument, question_id, score_column
 
 
 class Unscored(NamedTuple):
@@ -21,7 +21,7 @@ class Unscored(NamedTuple):
 
 def answer_column(study: Study, question: str) -> str | None:
     """The column of the raters with the answers to a question of a questionnaire."""
-    for where in ("before", "after"):
+    for where in FORMS:
         if any(asked.id == question for asked in study.asked_in(where)):
             return f"{where}_{question}"
     return None

@@ -19,6 +19,8 @@ from heartfelt.study.scale import AnyScale
 if TYPE_CHECKING:
     from heartfelt.study.study import Study
 
+FORMS = ("before", "after")
+"""The questionnaires that may use instruments."""
 _RESERVED = ("about", "before", "after", "headphones", "attention")
 """Names of instruments that would make columns of raters look like others."""
 
@@ -167,7 +169,7 @@ class Instrument(Part):
         key = str(place[-1])
         if key in _RESERVED:
             raise ReferenceProblem(place, f"an instrument cannot be called '{key}'. Give it another id")
-        asked = {question.id for where in ("before", "after") for question in study.asked_in(where)}
+        asked = {question.id for where in FORMS for question in study.asked_in(where)}
         for item in self.items:
             if question_id(key, item.id) not in asked:
                 raise ReferenceProblem(

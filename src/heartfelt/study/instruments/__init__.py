@@ -16,14 +16,13 @@ from pydantic import BaseModel, ValidationError
 
 from heartfelt.errors import InputError, StudyError, UnknownNameError, suggestion
 from heartfelt.files import inside, read_text
-from heartfelt.study.instrument import Instrument, InstrumentUse, question_id
+from heartfelt.study.instrument import FORMS, Instrument, InstrumentUse, question_id
 from heartfelt.study.model import Place
 from heartfelt.study.pages import MOST_COLUMNS
 from heartfelt.study.scale import Categories, Ordered, Points, YesNo
 from heartfelt.study.yaml_lines import Document, read_yaml
 
 _SUFFIXES = (".yaml", ".yml")
-_FORMS = ("before", "after")
 _USE = "instrument"
 M = TypeVar("M", bound=BaseModel)
 
@@ -87,7 +86,7 @@ def expanded(document: Document, where: str, folder: Path | None) -> Document:
 
 def _questionnaires(data: Mapping[str, Any]) -> Iterator[Place]:
     """Where lists of questions about the rater stand."""
-    for form in _FORMS:
+    for form in FORMS:
         if isinstance(data.get(form), list):
             yield (form,)
     between = data.get("between")
