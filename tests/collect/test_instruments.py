@@ -14,8 +14,10 @@ from heartfelt.analysis.methods_section import methods_section, references
 from heartfelt.analysis.rater_groups import rater_grouping
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import AskQuestionnaire, Questionnaire, SessionEnd, ShowTrial
+from heartfelt.collect.versions import edits
 from heartfelt.publishing.columns import about_column
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import parse_study
 from tests.collect.people import Person
 
 Make = Callable[..., Path]
@@ -98,3 +100,24 @@ def test_a_release_with_scores_in_bands_is_analysed(make_study: Make, opened: Op
     assert (scores["tipi_openness"].raters, scores["tipi_openness"].mean) == (0, None)
     assert scores["tipi_openness"].alpha.why_missing == "the answers to its items are not in the data"
     assert scores["tipi_stability"].raters == 4
+
+
+BASE = "name: x\nscales: {n: {type: yes-no}}\nquestions: [{id: v, text: V, scale: n}]\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "breaking"),
+    [
+        ("", "before: [{instrument: tipi}]", []),
+        ("before: [{instrument: tipi}]", "", []),
+        ("before: [{instrument: tipi}]", "before: [{instrument: tipi, required: false}]", []),
+        ("consent: {text: A}", "consent: {text: A, boxes: [{id: a, text: B}], document: a.pdf}", []),
+        ("", "debriefing: {text: A}\nbranding: {colour: '#5a2d82'}", []),
+        ("", "design: {sessions: {count: 2, wait_days: 1}}", []),
+        ("before: [{id: a, text: A, scale: n}]", "before: [{id: a, text: B, scale: n}]", ["before.a.text"]),
+    ],
+)
+def test_what_may_be_edited_while_the_study_runs(old: str, new: str, breaking: list[str]) -> None:
+    changes = edits(parse_study(BASE + old), parse_study(BASE + new))
+    assert changes
+    assert [edit.key for edit in changes if edit.breaking] == breaking

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -62,7 +63,7 @@ async def document(request: Request) -> Response:
         "content-disposition": f'inline; filename="{which}{path.suffix.lower()}"',
         "cache-control": "private, no-cache",
     }
-    return Response(path.read_bytes(), headers=headers, media_type=kind)
+    return Response(await run_in_threadpool(path.read_bytes), headers=headers, media_type=kind)
 
 
 async def logo(request: Request) -> Response:
@@ -73,7 +74,8 @@ async def logo(request: Request) -> Response:
         raise Refused(404)
     path = _file(collection.folder, branding.logo, "en")
     headers = {"content-security-policy": _SANDBOX, "cache-control": _CACHE}
-    return Response(path.read_bytes(), headers=headers, media_type=LOGO_TYPES[path.suffix.lower()])
+    content = await run_in_threadpool(path.read_bytes)
+    return Response(content, headers=headers, media_type=LOGO_TYPES[path.suffix.lower()])
 
 
 async def style(request: Request) -> Response:
