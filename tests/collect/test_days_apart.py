@@ -9,7 +9,7 @@ import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Arrive, Leave, Next, SessionEnd, ShowInstructions, ShowTrial, Step
-from heartfelt.collect.errors import StartedElsewhere
+from heartfelt.collect.errors import StartedElsewhere, StudyFull
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.errors import StudyError
 from heartfelt.study import parse_study
@@ -127,6 +127,40 @@ def test_raters_who_wait_count_towards_the_cap(make_study: Make, opened: Open) -
     finish(Person(collection))
     with pytest.raises(Exception, match="all the raters it needs"):
         Person(collection)
+
+
+@pytest.mark.slow
+def test_what_is_left_is_promised_to_those_who_come_back(
+    make_study: Make, opened: Open, clock: Clock
+) -> None:
+    sessions = {"count": 2, "wait_days": 1, "within_days": 3}
+    folder = make_study(
+        stimuli=4, design={"ratings_per_item": 1, "stimuli_per_rater": 2, "sessions": sessions}
+    )
+    collection = opened(folder)
+    first = Person(collection)
+    first.begin()
+    with pytest.raises(StudyFull):
+        Person(collection)
+    assert finish(first).ending == "later"
+    with pytest.raises(StudyFull):
+        Person(collection)
+    clock.now += 2 * DAY
+    asked(first)
+    assert finish(first).ending == "complete"
+    assert collection.ratings()["stimulus"].n_unique() == 4
+
+
+@pytest.mark.slow
+def test_whoever_is_too_late_loses_what_was_promised(make_study: Make, opened: Open, clock: Clock) -> None:
+    sessions = {"count": 2, "wait_days": 1, "within_days": 3}
+    folder = make_study(
+        stimuli=4, design={"ratings_per_item": 1, "stimuli_per_rater": 2, "sessions": sessions}
+    )
+    collection = opened(folder)
+    assert finish(Person(collection)).ending == "later"
+    clock.now += 4 * DAY
+    assert finish(Person(collection)).ending == "later", "their place is somebody else's now"
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ the next one (the event ``revisited``); before and after that they see when it o
 from __future__ import annotations
 
 import json
+import math
 
 from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, probes_each_session, session_plan
@@ -60,6 +61,27 @@ def later_page(work: Transaction, rater: Rater, ending: commands.Ending) -> comm
     return commands.SessionEnd(
         ending, code, url, opens=opens, opens_in=max(0.0, opens - work.now), closes=until
     )
+
+
+def promised_trials(work: Transaction, patience: float) -> float:
+    """Trials set aside for raters who have begun a study of several sessions; minus infinity where nothing is set aside.
+
+    Raters at work are promised what is left of this session and the sessions after it, raters who wait the sessions after
+    it until they are too late. Those who have done nothing for ``patience`` seconds within a session are promised nothing.
+    """
+    sessions, most = work.study.design.sessions, work.state.layout.most
+    if sessions is None or sessions.stimuli == "same":
+        return -math.inf
+    each = min(work.study.design.stimuli_per_rater or most, most)
+    promised = 0
+    for rater in work.state.raters.values():
+        waits = rater.ended == "later" and session_state(work, rater) == "later"
+        at_work = rater.ended is None and rater.engaged and work.now - rater.last < patience
+        if rater.excluded or not (waits or at_work):
+            continue
+        begun = each if waits else min(each, rater.answered_now + len(rater.queue))
+        promised += min(each * (sessions.count - rater.visit) + each - begun, most - len(rater.seen))
+    return float(promised)
 
 
 def plan_retest(work: Transaction, rater: Rater) -> bool:

@@ -20,6 +20,7 @@ from heartfelt.collect.session.sessions import (
     has_next_session,
     later_page,
     plan_retest,
+    promised_trials,
     session_state,
 )
 from heartfelt.collect.session.transaction import Transaction
@@ -109,14 +110,18 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
     and not those who have been away for a while.
     """
     settings = work.settings
-    if not settings.open or not work.state.unfilled:
+    patience = max(_AWAY_SECONDS, work.state.layout.lease)
+    if (
+        not settings.open
+        or not work.state.unfilled
+        or promised_trials(work, patience) >= work.state.budget_left
+    ):
         return "none"
     if settings.cap is not None:
         raters = [rater for rater in work.state.raters.values() if not rater.excluded]
         complete = sum(rater.ended in {"complete", "later"} for rater in raters)
         if complete >= settings.cap:
             return "none"
-        patience = max(_AWAY_SECONDS, work.state.layout.lease)
         at_work = sum(
             rater.ended is None and rater.engaged and work.now - rater.last < patience for rater in raters
         )
