@@ -18,6 +18,7 @@ PACKAGE = Path(heartfelt.__file__).parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 OTHER_PROGRAMS = {
     "extras.py": {"--force"},
+    "study/branding.py": {"--accent", "--accent-ink", "--card", "--paper", "--ring", "--tint"},
     "challenge/pages.py": {"--data-binary"},
     "site/pages.py": {"--data-binary"},
     "models/hub.py": {"--local-dir"},

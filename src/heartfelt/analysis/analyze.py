@@ -25,6 +25,7 @@ from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, pairwise, variance_tables
 from heartfelt.analysis.failures import Failed, Failures, attempt
+from heartfelt.analysis.instruments import instrument_scores
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import (
     Scores,
@@ -226,6 +227,7 @@ def analyze(
             "field_agreement", None, lambda: field_agreement(material, trust, field_answers(material))
         ),
         adjudication=guard("adjudication", None, adjudicated_items, material.snapshot),
+        instruments=guard("instruments", (), instrument_scores, material.snapshot) or None,
         notes=(*material.labels.notes, *notes),
     )
     raters = guard("raters", panel.source.raters.select("rater"), raters_table, material, panel)

@@ -16,6 +16,7 @@ from heartfelt.analysis.arms import arms_text
 from heartfelt.analysis.methods_text import (
     collected,
     comparison_methods,
+    instrument_words,
     reliability_methods,
     screened,
     tests,
@@ -40,7 +41,7 @@ from heartfelt.wording import listed, number, plural, sentence
 MOST_QUESTIONS = 12
 LIBRARIES = ("numpy", "scipy", "polars")
 NOUNS = {"audio": ("clip", "clips"), "speech": ("recording", "recordings"), "image": ("image", "images")}
-REFERENCES: Mapping[str, str] = {
+REFERENCES: dict[str, str] = {
     "Krippendorff's alpha": "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology (4th ed.). Sage.",
     "intraclass": "McGraw, K. O., & Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients."
     " Psychological Methods, 1(1), 30-46.",
@@ -70,6 +71,8 @@ REFERENCES: Mapping[str, str] = {
     " 255-268.",
     "Stuart-Maxwell": "Maxwell, A. E. (1970). Comparing the classification of subjects by two independent judges. British"
     " Journal of Psychiatry, 116(535), 651-655.",
+    "Cronbach's alpha": "Cronbach, L. J. (1951). Coefficient alpha and the internal structure of tests. Psychometrika, 16(3),"
+    " 297-334.",
     "MASI": "Passonneau, R. (2006). Measuring agreement on set-valued items (MASI) for semantic and pragmatic annotation."
     " Proceedings of LREC 2006.",
     "P.910": "ITU-T (2023). Recommendation P.910: Subjective video quality assessment methods for multimedia applications."
@@ -100,7 +103,7 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
     parts = (
         ("Participants and ratings", collected(summary, study)),
         ("Stimuli", stimuli_text(snapshot, summary)),
-        ("Measures", " ".join(measures(study))),
+        ("Measures", " ".join((*measures(study), *instrument_words(summary, study)))),
         (
             "Procedure",
             " ".join([*procedure(study, collected_here=collected_here(snapshot)), *arms_text(snapshot)]),
@@ -115,10 +118,11 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
     return tuple(Paragraph(title, text) for title, text in parts if text)
 
 
-def references(paragraphs: tuple[Paragraph, ...]) -> tuple[str, ...]:
-    """The references of the methods that the paragraphs name, in alphabetical order."""
+def references(paragraphs: tuple[Paragraph, ...], study: Study | None = None) -> tuple[str, ...]:
+    """The references of the methods and instruments that the paragraphs name, in alphabetical order."""
     text = " ".join(paragraph.text for paragraph in paragraphs)
-    return tuple(sorted(source for words, source in REFERENCES.items() if words in text))
+    instruments = {} if study is None else {each.name: each.citation for each in study.instruments.values()}
+    return tuple(sorted(source for words, source in (REFERENCES | instruments).items() if words in text))
 
 
 def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:

@@ -11,6 +11,7 @@ from heartfelt.analysis.summary import Summary
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.stats.estimate import FOR_RATERS, Estimate
 from heartfelt.study import Study
+from heartfelt.study.instrument import question_id, score_column
 from heartfelt.wording import interval, listed, number, percent, plural, sentence, share
 
 MOST_SHOWN = 3
@@ -22,6 +23,7 @@ def methods(summary: Summary, study: Study) -> str:
     """How the figures were made."""
     parts = (
         collected(summary, study),
+        *instrument_words(summary, study),
         verified(summary),
         screened(summary),
         sentence(list(reliability_methods(summary))),
@@ -53,6 +55,28 @@ def collected(summary: Summary, study: Study) -> str:
     made = f" by {plural(c.systems, 'system')}" if c.systems else ""
     asked = names if len(study.asked) <= MOST_NAMED else plural(len(study.asked), "question")
     return f"{who} gave {plural(c.ratings, noun(summary))} of {rated}{made}{spread} on {asked}."
+
+
+def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
+    """Which published questionnaires raters filled in, when, how they were scored, and how consistent the scores are."""
+    for key, instrument in study.instruments.items():
+        first = question_id(key, instrument.items[0].id)
+        when = "Before" if any(question.id == first for question in study.asked_in("before")) else "After"
+        names = [
+            f"{rule.name or name} ({rule.score} of {plural(len(rule.items), 'item')})"
+            for name, rule in instrument.subscales.items()
+        ]
+        columns = {score_column(key, name) for name in instrument.subscales}
+        alphas = [score.alpha.value for score in summary.instruments or () if score.column in columns]
+        known = sorted(value for value in alphas if value is not None)
+        alpha = ""
+        if known:
+            ends = dict.fromkeys(number(value, 2) for value in (known[0], known[-1]))
+            alpha = f"; Cronbach's alpha {' to '.join(ends)}"
+        yield (
+            f"{when} the stimuli, raters filled in the {instrument.name}"
+            f" ({plural(len(instrument.items), 'item')}), scored as {listed(names, 20)}{alpha}."
+        )
 
 
 def verified(summary: Summary) -> str:

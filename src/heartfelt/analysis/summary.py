@@ -111,6 +111,35 @@ class RaterGroups:
     differences: tuple[GroupDifference, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormFigures:
+    """Scores of a published sample."""
+
+    population: str
+    mean: float
+    sd: float
+    n: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstrumentScore:
+    """One score of a questionnaire over the raters, ``column`` in their table."""
+
+    instrument: str
+    score: str
+    column: str
+    items: int
+    raters: int
+    missing: int
+    """Raters who rated something and have no score."""
+    mean: float | None
+    sd: float | None
+    alpha: Estimate
+    omega: Estimate
+    norms: tuple[NormFigures, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class ParallelPair:
     """Two raters whose answers run in parallel: the share of equal answers at ``positions`` aligned positions."""
@@ -320,6 +349,7 @@ class Summary:
     categories: tuple[Categories, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)
     adjudication: Adjudicated | None = field(default=None, metadata=OMIT)
+    instruments: tuple[InstrumentScore, ...] | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()

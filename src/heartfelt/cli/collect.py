@@ -152,6 +152,77 @@ def participants(
 
 
 @study.command()
+def reminders(
+    folder: StudyFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write a CSV file instead of printing it.")
+    ] = None,
+    everybody: Annotated[
+        bool, typer.Option("--all", help="Also raters whose next session is not open yet.")
+    ] = False,
+    url: Annotated[
+        str, typer.Option(help="Where the study is served, for the links.")
+    ] = "http://127.0.0.1:8000",
+    database: Database = None,
+) -> None:
+    """List as CSV who is due for the next session, since when, and their personal link: to mail them."""
+    import polars as pl
+
+    from heartfelt.files import write_text
+    from heartfelt.formats.delimited import csv_text
+    from heartfelt.web.security.signing import RATER_SECONDS, Signer, load_keys
+
+    with opened(folder, database) as collection:
+        notes = collection.invitations().drop_nulls("rater").select("rater", "note")
+        people = collection.waiting().join(notes, on="rater", how="left", maintain_order="left")
+        keys = load_keys(collection)
+    signer = Signer(keys.secret)
+    due = people if everybody else people.filter("due")
+    links = [f"{url.rstrip('/')}/r/{signer.sign('resume', rater, RATER_SECONDS)}" for rater in due["rater"]]
+    text = csv_text(due.with_columns(link=pl.Series(links, dtype=pl.String)))
+    if keys.new_password:
+        password = f"The dashboard's password, made just now and shown only once: {keys.new_password}"
+        typer.echo(password, err=True)
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(out, text)
+        say(f"{out}: {due.height} raters. Whoever has a link continues as that rater: keep the file safe.")
+
+
+@study.command()
+def instruments(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show this one: its items, scores and licence.")
+    ] = None,
+) -> None:
+    """List the questionnaires that score themselves, with what they may be used for; or show one."""
+    from heartfelt.study.instruments import instrument_names, shipped_instrument
+    from heartfelt.study.model import say as text_in
+
+    if name is None:
+        for each in map(shipped_instrument, instrument_names()):
+            say(
+                f"{each.id:<10} {each.name}: {len(each.items)} items, {len(each.subscales)} scores, {each.licence.name}"
+            )
+        say(
+            "Use one in study.yaml: 'before: [{instrument: NAME}]'; 'heartfelt study instruments NAME' shows it."
+        )
+        return
+    shown = shipped_instrument(name)
+    languages, licence = ", ".join(shown.languages), shown.licence
+    say(f"{shown.name} (version {shown.version}; {languages})", f"  Cite: {shown.citation}")
+    say(f"  Licence: {licence.name}. {licence.reason} {licence.url or ''}".rstrip())
+    if shown.note:
+        say(f"  Note: {shown.note}")
+    for item in shown.items:
+        say(f"  {item.id:>3}{'R' if item.reversed else ' '} {text_in(item.text, shown.languages[0])}")
+    for key, rule in shown.subscales.items():
+        allowed = f", {rule.allowed_missing} may be missing" if rule.allowed_missing else ""
+        say(f"  {key}: {rule.name or key}, {rule.score} of items {', '.join(rule.items)}{allowed}")
+
+
+@study.command()
 def erase(
     folder: StudyFolder,
     participant: Annotated[str | None, typer.Option(help="The recruiter's id of the person.")] = None,

@@ -30,6 +30,7 @@ NEEDS = {
             "study quota",
             "study token",
             "study adjudicators",
+            "study reminders",
             "serve-benchmark",
             "serve-predictor",
         ),

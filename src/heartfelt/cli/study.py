@@ -50,10 +50,14 @@ def check(
     from heartfelt.formats.manifest import open_study, require_media
     from heartfelt.formats.set_plan import plan_sets
     from heartfelt.study.adjudication import adjudicated
+    from heartfelt.study.branding import contrast_notes
+    from heartfelt.study.consent import check_documents
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
     notes = check_languages(opened.study, opened.folder)
+    check_documents(opened.study, opened.folder)
+    notes = [*notes, *contrast_notes(opened.study.branding), *_instruments(opened)]
     planned, problems = _to_make(opened.folder)
     lost, stimuli = opened.missing_media, opened.stimuli.height
     if lost:
@@ -106,6 +110,14 @@ def _arms(opened: OpenStudy) -> Iterator[str]:
         yield f"Arms are balanced within: {', '.join(study.design.strata)}."
     if study.screeners:
         yield f"Screeners: {', '.join(screener.id for screener in study.screeners)}."
+
+
+def _instruments(opened: OpenStudy) -> Iterator[str]:
+    """The questionnaires that score themselves, their licences, and what to know about them."""
+    for key, instrument in opened.study.instruments.items():
+        columns = ", ".join(f"{key}_{name}" for name in instrument.subscales)
+        note = f" {' '.join(instrument.note.split())}" if instrument.note else ""
+        yield f"{instrument.name} ({instrument.licence.name}): {columns}.{note}"
 
 
 def _to_make(folder: Path) -> tuple[int, list[str]]:

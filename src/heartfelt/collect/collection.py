@@ -12,7 +12,15 @@ import polars as pl
 from sqlalchemy import Connection, text
 
 from heartfelt.collect.adjudicators import EraseAdjudicator
-from heartfelt.collect.commands import CollectOptions, Command, Erase, Erased, Settings
+from heartfelt.collect.commands import (
+    CollectOptions,
+    Command,
+    Erase,
+    Erased,
+    SessionEnd,
+    Settings,
+    Withdraw,
+)
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, MediaFile
 from heartfelt.collect.media_versions import MediaGuard
@@ -38,6 +46,7 @@ from heartfelt.collect.session.researcher import (
     StateSummary,
     summarize,
 )
+from heartfelt.collect.session.sessions import opening
 from heartfelt.collect.session.steps import headphone_probe
 from heartfelt.collect.session.transaction import clean
 from heartfelt.collect.store import Database
@@ -166,6 +175,12 @@ class Collection:
         self._database.scrub()
         return erased
 
+    def withdraw(self, rater: str) -> SessionEnd:
+        """Erase a rater who withdraws after the debriefing; they are shown their code once more."""
+        page = self.do(Withdraw(rater))
+        self._database.scrub()
+        return page
+
     def erase_adjudicator(self, adjudicator: str) -> int:
         """Delete a senior rater and their decisions, whose items wait again; returns how many decisions there were."""
         made = self.adjudicators().filter(pl.col("adjudicator") == adjudicator)["decisions"].sum()
@@ -289,6 +304,11 @@ class Collection:
     def participants(self) -> pl.DataFrame:
         """The recruiter's id of every rater who came with one, how it ended and how they listened. For the researcher alone."""
         return self._read(participants, self._summary().settings)
+
+    def waiting(self) -> pl.DataFrame:
+        """Raters who are to come back for another session: since when, until when. For the researcher alone."""
+        raters, study = self._summary().raters, self.study
+        return self._read(tables.waiting, raters, lambda rater: opening(study, rater), self._clock())
 
     def invitations(self) -> pl.DataFrame:
         """Every personal invitation, and who came by it."""

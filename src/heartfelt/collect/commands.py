@@ -18,7 +18,18 @@ R = TypeVar("R", covariant=True)
 Recruiter: TypeAlias = Literal["open", "link", "prolific", "mturk", "simulated"]
 Verdict: TypeAlias = Literal["accepted", "fixed", "rejected"]
 Ending: TypeAlias = Literal[
-    "complete", "review", "partial", "screened-out", "no-consent", "full", "closed", "left", "wait"
+    "complete",
+    "review",
+    "partial",
+    "screened-out",
+    "no-consent",
+    "full",
+    "closed",
+    "left",
+    "wait",
+    "withdrawn",
+    "later",
+    "too-late",
 ]
 
 
@@ -79,6 +90,9 @@ class TrialCommand(RaterCommand[R]):
 @dataclass(frozen=True, slots=True)
 class AskConsent:
     """The rater has to agree or decline before anything else."""
+
+    boxes: tuple[str, ...] = ()
+    """Boxes that must be ticked to agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,12 @@ class SessionEnd:
     """For ``wait``: when to ask again."""
     text: Text | None = None
     """What the screener says that screened the rater out."""
+    opens: float | None = None
+    """For ``later``: when the next session opens, in seconds since 1970."""
+    opens_in: float | None = None
+    """For ``later``: the seconds until then."""
+    closes: float | None = None
+    """For ``later``: until when the next session is open; None if for good."""
 
 
 Step: TypeAlias = (
@@ -222,6 +242,10 @@ class Consent(RaterCommand[Step]):
     """The rater agrees or declines."""
 
     agreed: bool
+    ticked: Sequence[str] = ()
+    """The boxes that were ticked."""
+    language: str | None = None
+    """The language the page was read in, which says which document was shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +357,10 @@ class MediaProblem(TrialCommand[Step]):
     problem: str
 
 
+class Withdraw(RaterCommand[SessionEnd]):
+    """The rater withdraws after the debriefing: everything about them is erased, and the code stays theirs."""
+
+
 class Leave(RaterCommand[SessionEnd]):
     """The rater stops for good; open slots are given back at once."""
 
@@ -373,6 +401,8 @@ class Settings:
     """For people who finished, but whose listening was too often impossible."""
     code_screeners: Mapping[str, str] = field(default_factory=dict)
     """For people screened out by a screener of the study, by its id."""
+    code_session: str | None = None
+    """For a session that is not the last; its number follows, unless ``study.yaml`` has a code for it."""
     return_url: str | None = None
     """Where raters go at the end; ``{code}`` is replaced by the code."""
     ratings_per_item: int | None = None

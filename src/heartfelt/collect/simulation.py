@@ -162,7 +162,11 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
         except StudyClosed:
             done(Visit(rater.name, 0, "turned away"))
             return
-        while not isinstance(step, commands.SessionEnd):
+        while not isinstance(step, commands.SessionEnd) or step.ending == "later":
+            if isinstance(step, commands.SessionEnd):
+                yield step.opens_in or rater.page_seconds
+                step = client.send(commands.Next(client.rater))
+                continue
             if not isinstance(step, commands.ShowTrial):
                 yield rater.page_seconds
                 asked = step.trials if isinstance(step, commands.AskHeadphones) else 0
@@ -197,7 +201,7 @@ def page_reply(
 ) -> commands.Command[commands.Step]:
     """How a cooperative rater continues from a page that is not a trial; without ``tones`` they guess in a headphone check."""
     if isinstance(step, commands.AskConsent):
-        return commands.Consent(rater, True)
+        return commands.Consent(rater, True, tuple(step.boxes))
     if isinstance(step, commands.AskDemographics):
         return commands.Demographics(rater, dict(about))
     if isinstance(step, commands.AskQuestionnaire):
@@ -305,10 +309,11 @@ def _run(
     collection: Collection, options: SimulationOptions, clock: Clock, progress: Progress | None
 ) -> Outcome:
     study, coverage = collection.study, collection.coverage()
-    largest = coverage.largest_arm
+    sessions, largest = study.design.sessions, coverage.largest_arm
     # What everybody gets fills no quota.
     common = coverage.items.filter(pl.col("stimulus").is_in(study.design.always))["stimulus"].n_unique()
-    per_rater = max(min((study.design.stimuli_per_rater or largest) - common, largest), 1)
+    visits_each = sessions.count if sessions and sessions.stimuli == "new" else 1
+    per_rater = max(min((study.design.stimuli_per_rater or largest) * visits_each - common, largest), 1)
     raters = options.raters or math.ceil(coverage.wanted / per_rater / (1 - options.dropout / 2))
     hazard = 1 - (1 - options.dropout) ** (1 / per_rater)
     rng = stream(options.seed, "collect", "simulation")

@@ -30,12 +30,12 @@ _NEW_QUESTION = f"Put it back. To ask something else, add a question with a new 
 _HARMLESS_KEYS = frozenset(
     {"title", "description", "instructions", "languages", "credit", "licence", "contact", "theme", "consent"}
     | {"demographics", "systems", "intents", "seed", "recruiting", "database", "stimuli", "adjudication"}
-    | {"screeners"}
+    | {"screeners", "instruments", "debriefing", "branding"}
 )
 _HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about", "page"})
 _HARMLESS_DESIGN = frozenset(
     {"stimuli_per_rater", "batch", "practice", "practice_stimuli", "minimum_ratings", "expected_seconds"}
-    | {"replays", "order", "block_by", "distinct", "ratings_per_item", "always", "strata"}
+    | {"replays", "order", "block_by", "distinct", "ratings_per_item", "always", "strata", "sessions"}
 )
 _HARMLESS_SETS = frozenset({"rule", "by", "rounds", "per_stimulus", "file", "hidden_reference"})
 

@@ -48,6 +48,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Headphones: participants.headphones,
     commands.Ready: participants.ready,
     commands.Leave: participants.leave,
+    commands.Withdraw: participants.withdraw,
     commands.Erase: participants.erase,
     commands.Answer: answers.answer,
     commands.Heartbeat: answers.heartbeat,

@@ -10,6 +10,7 @@ from heartfelt.labels.labels import LABELS
 from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.publishing.papers.details import Details
 from heartfelt.study import Study
+from heartfelt.study.instrument import score_column
 from heartfelt.study.model import say
 from heartfelt.tables import CONTRACTS
 
@@ -94,6 +95,7 @@ _RATERS = {
     "headphones_passed": "whether the headphone check was passed",
     "device": "the kind of device the rater used",
     "study_version": "the hash of the version of the study the rater began with",
+    "consent_document": "the SHA-256 of the consent document the rater was shown",
     "attention_asked": "attention trials the rater got",
     "attention_right": "attention trials that were answered as asked",
     "arm": "the arm of the study that the rater was assigned to",
@@ -144,6 +146,14 @@ def _asked_of_raters(name: str, study: Study) -> str | None:
             if name == f"{form.replace(':', '_')}_{question.id}":
                 asked = _line(say(question.text) or question.id)
                 return f"the rater's answer {where} the stimuli to: {asked}"
+    for box in () if study.consent is None else study.consent.boxes:
+        if name == f"ticked_{box.id}":
+            return f"whether the rater ticked: {_line(say(box.text) or box.id)}"
+    for key, instrument in study.instruments.items():
+        for subscale, rule in instrument.subscales.items():
+            if name == score_column(key, subscale):
+                how = f"{rule.score} of {len(rule.items)} items"
+                return f"the rater's score: {rule.name or subscale} ({instrument.name}; {how})"
     return None
 
 

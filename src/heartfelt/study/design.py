@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from heartfelt.study.arms import Arm
 from heartfelt.study.model import Id, Part, Place, ReferenceProblem, RepeatProbe, Text, without_unused
@@ -18,6 +18,27 @@ GRID_POINTS = 9
 MOST_DRAFTS = 24
 HEARD_ENOUGH = 0.95
 """The share of a clip from which it counts as heard to the end; players stop reporting a moment before."""
+
+
+class Sessions(Part):
+    """Several sessions of the same raters, days apart; each has ``stimuli_per_rater`` trials."""
+
+    count: Annotated[int, Field(ge=2, le=50, description="sessions in all")]
+    wait_days: Annotated[float, Field(gt=0, le=3650, description="days from the end of one to the next")]
+    within_days: Annotated[
+        float | None,
+        Field(gt=0, le=3650, description="the next is open until so many days; forever if left out"),
+    ] = None
+    stimuli: Annotated[
+        Literal["new", "same"],
+        Field(description="stimuli not met before, or those of the first session again (test-retest)"),
+    ] = "new"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Sessions:
+        if self.within_days is not None and self.within_days <= self.wait_days:
+            raise ValueError("within_days must be greater than wait_days")
+        return self
 
 
 class Design(Part):
@@ -118,9 +139,13 @@ class Design(Part):
         Field(description="demographics or questions of 'before': arms are balanced within their answers"),
     ] = []
 
+    sessions: Annotated[
+        Sessions | None, Field(description="sessions days apart; a single one if left out")
+    ] = None
+
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        added = ("hidden_drafts", "planted_drafts", "drafts_per_page", "arms", "strata")
+        added = ("hidden_drafts", "planted_drafts", "drafts_per_page", "arms", "strata", "sessions")
         new = {name: Design.model_fields[name].default for name in added}
         return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
 
@@ -136,6 +161,10 @@ class Design(Part):
             self._check_always(study, (*place, "always"))
         if self.playback == "restart" and study.media == "image":
             raise ReferenceProblem((*place, "playback"), "a picture does not play. Leave 'playback' out")
+        if self.sessions is not None and self.batch is not None:
+            raise ReferenceProblem(
+                (*place, "batch"), "a session of several has no breaks. Leave out 'batch', or 'sessions'"
+            )
         place = (*place, "affect_grid")
         for name in self.affect_grid or ():
             study.check_question(place, name)
@@ -212,6 +241,10 @@ class Codes(Part):
         dict[Id, Annotated[str, Field(min_length=1, max_length=200)]],
         Field(description="screened out by this screener, by its id"),
     ] = {}
+    sessions: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=200)]],
+        Field(description="after each session but the last, where the design has several"),
+    ] = []
 
 
 class Recruiting(Part):
@@ -245,14 +278,6 @@ class Recruiting(Part):
             description="above this share of trials with impossible listening, at least two, the code is that of review",
         ),
     ] = 0.2
-
-
-class Consent(Part):
-    """What raters agree to before anything else."""
-
-    text: Text
-    required: bool = True
-    version: str = "1"
 
 
 class Demographic(Part):

@@ -12,12 +12,13 @@ from pydantic_core import ErrorDetails
 
 from heartfelt.errors import StudyError, suggestion
 from heartfelt.files import read_text
+from heartfelt.study.instruments import expanded
 from heartfelt.study.model import Place, ReferenceProblem, is_language
 from heartfelt.study.study import Study
 from heartfelt.study.yaml_lines import Document, read_yaml
 
 STUDY_FILE = "study.yaml"
-_NOT_TEXTS = frozenset({"about", "for_each", "reference"})
+_NOT_TEXTS = frozenset({"about", "for_each", "reference", "instruments"})
 
 
 def load_study(source: Path | str) -> Study:
@@ -26,17 +27,18 @@ def load_study(source: Path | str) -> Study:
     if path.is_dir():
         path = path / STUDY_FILE
     fix = "Point to a study folder, or make one with 'heartfelt new RECIPE DIR'."
-    return parse_study(read_text(path, fix, StudyError), str(path))
+    return parse_study(read_text(path, fix, StudyError), str(path), path.parent)
 
 
-def parse_study(text: str, where: str = STUDY_FILE) -> Study:
-    """Read a study from the text of a ``study.yaml``."""
+def parse_study(text: str, where: str = STUDY_FILE, folder: Path | None = None) -> Study:
+    """Read a study from the text of a ``study.yaml``; instruments it names by file are read from ``folder``."""
     document = read_yaml(text, where)
     if not isinstance(document.data, dict):
         raise StudyError(
             f"{where} holds no study.",
             "It needs at least the keys 'name', 'scales' and 'questions'; see 'heartfelt schema'.",
         )
+    document = expanded(document, where, folder)
     try:
         return Study.model_validate(document.data)
     except ValidationError as error:

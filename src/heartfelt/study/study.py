@@ -14,8 +14,11 @@ from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import NONE, Coded, Scale
 from heartfelt.study.arms import check_arms
 from heartfelt.study.between import Between, Form, forms_of
+from heartfelt.study.branding import Branding
 from heartfelt.study.conditions import check_conditions
-from heartfelt.study.design import Consent, Demographic, Design, Recruiting
+from heartfelt.study.consent import Consent, Debriefing
+from heartfelt.study.design import Demographic, Design, Recruiting
+from heartfelt.study.instrument import Instrument, InstrumentUse
 from heartfelt.study.model import (
     AnchorProbe,
     Id,
@@ -130,6 +133,9 @@ class Study(Part):
         Field(description="which items senior raters decide; none if left out"),
     ] = None
     consent: Consent | None = None
+    debriefing: Annotated[
+        Debriefing | None, Field(description="what raters read in the end; nothing if left out")
+    ] = None
     demographics: list[Demographic] = []
     before: Annotated[
         list[Question], Field(description="a questionnaire before the stimuli, such as one on personality")
@@ -139,6 +145,11 @@ class Study(Part):
     screeners: Annotated[
         list[Screener], Field(description="who is screened out by their answers or failed probes")
     ] = []
+    instruments: Annotated[
+        dict[Id, Instrument],
+        Field(description="questionnaires that score themselves, as 'before' and 'after' use them"),
+    ] = {}
+    branding: Annotated[Branding | None, Field(description="logo and colour of the rating pages")] = None
     credit: Annotated[str | None, Field(description="whom to cite for this design or its data")] = None
     licence: str | None = None
     recruiting: Annotated[Recruiting, Field(exclude=True)] = Recruiting()
@@ -171,6 +182,8 @@ class Study(Part):
         check_conditions(self)
         check_arms(self)
         check_codes(self)
+        for name, instrument in self.instruments.items():
+            instrument.check(self, ("instruments", name))
         if self.sets is not None:
             self.sets.check(self, ("sets",))
         if self.adjudication is not None:
@@ -180,7 +193,8 @@ class Study(Part):
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         unused: dict[str, Any] = {key: [] for key in ("before", "after", "between", "screeners")}
-        return without_unused(handler(self), sets=None, adjudication=None, **unused)
+        unused |= dict.fromkeys(("sets", "adjudication", "debriefing", "branding"))
+        return without_unused(handler(self), instruments={}, **unused)
 
     def check_question(self, place: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""
@@ -232,7 +246,9 @@ class Study(Part):
     @property
     def repeats_are_probes(self) -> bool:
         """Whether a stimulus comes again to test the rater; otherwise a repeated answer is an answer like any other."""
-        return any(isinstance(probe, RepeatProbe) for probe in self.probes)
+        sessions = self.design.sessions
+        again = sessions is not None and sessions.stimuli == "same"
+        return again or any(isinstance(probe, RepeatProbe) for probe in self.probes)
 
     @cached_property
     def _asked_by_id(self) -> dict[str, Question]:
@@ -274,6 +290,10 @@ class Study(Part):
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of ``study.yaml``, for editors."""
     schema = Study.model_json_schema()
+    schema["$defs"]["InstrumentUse"] = InstrumentUse.model_json_schema()
+    for form in ("before", "after"):
+        listed = schema["properties"][form]
+        listed["items"] = {"anyOf": [listed["items"], {"$ref": "#/$defs/InstrumentUse"}]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "heartfelt study",

@@ -14,6 +14,7 @@ from heartfelt.collect.commands import (
     Demographics,
     Headphones,
     Leave,
+    Next,
     Questionnaire,
     Ready,
     ShownMember,
@@ -49,7 +50,7 @@ def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tup
         body = {"trial": command.trial, "key": command.key, "values": values, "heard": log}
         return "/rate/answer", body | ({"verdicts": verdicts} if verdicts else {})
     if isinstance(command, Consent):
-        return "/rate/consent", {"agreed": command.agreed}
+        return "/rate/consent", {"agreed": command.agreed, "ticked": list(command.ticked)}
     if isinstance(command, Demographics):
         return "/rate/demographics", {"answers": dict(command.answers)}
     if isinstance(command, Questionnaire):
@@ -69,8 +70,9 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
     if kind == "questionnaire":
         return AskQuestionnaire(step["time"], tuple(step["questions"]))
     if kind != "trial":
-        ended: Step = STEPS[kind](**step)
-        return ended
+        known = {field.name for field in fields(STEPS[kind])}
+        other: Step = STEPS[kind](**{name: value for name, value in step.items() if name in known})
+        return other
     trial, names, media = step["trial"], step["questions"], step["media"]
     members, machine = step.get("members", ()), step.get("machine", {})
     if blinding is not None:
@@ -128,6 +130,8 @@ class HttpClient:
 
     def send(self, command: Command[Any]) -> Step:
         """Send a command, and return the next step."""
+        if isinstance(command, Next):
+            return self._decoded(self._request("GET", "/rate/step").json())
         path, body = encode(command, self._names)
         return self._decoded(self._request("POST", path, json=body).json())
 

@@ -25,6 +25,7 @@ alike. Kinds of events (as stored):
 | renewed | the rater is still there | |
 | lapsed | the rater's leases expired | |
 | ended | the rater's session ended | words: how |
+| revisited | the next of several sessions days apart began | number: which |
 | resumed | a rater turned away because the study was full gets a place after all | |
 | excluded, restored | a researcher excluded the rater, or restored them | |
 | erased | everything about the rater was deleted | trial: the highest so far; number: trials answered |
@@ -259,6 +260,13 @@ class Rater:
     """The rater's arm; empty before they are in one, and in a study without arms."""
     exhausted: bool = False
     ended: Ending | None = None
+    ended_at: float = 0.0
+    visit: int = 1
+    """Which of the study's sessions, days apart, the rater is in."""
+    earlier_answers: int = 0
+    """Trials answered in sessions on earlier days."""
+    earlier_sessions: int = 0
+    """Sessions between breaks on earlier days."""
     practised: int = 0
     """Practice trials leased so far."""
     answered: int = 0
@@ -306,4 +314,12 @@ class Rater:
     @property
     def engaged(self) -> bool:
         """Whether the rater did more than open the link; a link preview does not."""
-        return self.consented is not None or self.demographics_done or self.headphones_done or self.instructed
+        begun = (
+            self.consented is not None or self.demographics_done or self.headphones_done or self.instructed
+        )
+        return begun or self.visit > 1
+
+    @property
+    def answered_now(self) -> int:
+        """Trials answered in the session of this day, not counting practice."""
+        return self.answered - self.earlier_answers

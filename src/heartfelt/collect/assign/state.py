@@ -27,7 +27,7 @@ _ACTIVITY = frozenset(
         "answered",
         "returned",
     }
-    | {"renewed", "leased", "resumed", "assigned"}
+    | {"renewed", "leased", "resumed", "assigned", "revisited"}
 )
 """Events that show the rater is there: they extend the leases."""
 
@@ -77,6 +77,7 @@ class State:
             "lapsed": lambda _, rater: self._release(rater),
             "ended": self._ended,
             "resumed": self._resumed,
+            "revisited": self._revisited,
             "excluded": self._excluded,
             "restored": self._restored,
         }
@@ -223,7 +224,7 @@ class State:
             cast(int, event.trial),
             rater.number,
             event.unit,
-            session=rater.sessions,
+            session=rater.earlier_sessions + rater.sessions,
             leased_at=event.at,
             **about,
         )
@@ -321,11 +322,22 @@ class State:
 
     def _ended(self, event: Event, rater: Rater) -> None:
         self._release(rater)
-        rater.ended = cast(Ending, event.words)
+        rater.ended, rater.ended_at = cast(Ending, event.words), event.at
 
     def _resumed(self, _: Event, rater: Rater) -> None:
         rater.ended, rater.exhausted = None, False
         rater.sessions = rater.planned = rater.of = 0
+
+    def _revisited(self, event: Event, rater: Rater) -> None:
+        rater.earlier_answers, rater.earlier_sessions = (
+            rater.answered,
+            rater.earlier_sessions + rater.sessions,
+        )
+        self._resumed(event, rater)
+        rater.visit = int(event.number or 1)
+        rater.on_time = rater.target = 0
+        rater.rested, rater.instructed = True, False
+        rater.plan.clear()
 
     def _excluded(self, _: Event, rater: Rater) -> None:
         if not rater.excluded:

@@ -17,6 +17,7 @@ from heartfelt.collect.reading.media import with_media_version
 from heartfelt.collect.versions import changed_questions
 from heartfelt.errors import StudyError
 from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.instruments import instrument_scores
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study import Study, parse_study
 from heartfelt.study.model import AttentionProbe
@@ -57,12 +58,17 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
     columns: list[Any] = [*_COLUMNS, *(name for name in _OPTIONAL if rated[name].null_count() < rated.height)]
     if "media_version" in rated.columns:
         columns.append("media_version")
-    if study.design.batch is not None:
+    if study.design.batch is not None or study.design.sessions is not None:
         columns.append(pl.col("session").cast(pl.String).alias("batch"))
     if study.sets is not None:
         columns += [pl.col("trial").cast(pl.String), "set", "place", "role"]
     gone = recorded.filter(~known).with_columns(reason=pl.lit("the study no longer asks this"))
+    scores, unscored = instrument_scores(study, people)
     left_out = _people_left_out(people, screened)
+    left_out += [
+        {"what": "score", "rater": rater, "reason": f"{column}: {reason}"}
+        for rater, column, reason in unscored
+    ]
     left_out += [
         {"what": "stimulus", "stimulus": name, "reason": f"media: {why}"} for name, why in material.missing
     ]
@@ -79,7 +85,7 @@ def freeze(connection: Connection, material: Material, *, excluded: bool) -> Sna
         study,
         stimuli=opened.stimuli,
         ratings=rated.select(columns),
-        raters=_raters(people, everything, study),
+        raters=_raters(people.hstack(scores.get_columns()), everything, study),
         items=opened.items if study.stimuli.items else None,
         traces=sets.traces(connection, rated),
         fields=_fields(retained.filter(verified), material),

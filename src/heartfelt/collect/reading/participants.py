@@ -22,7 +22,8 @@ from heartfelt.collect.session.endings import code_of
 
 _PARTICIPANTS = (
     "participant text, recruiter text, rater text, session text, assignment text, recruiter_study text, ended text,"
-    "screener text, arm text, code text, trials integer, heard real, impossible integer, minutes real, arrived moment, last_seen moment"
+    "screener text, arm text, code text, trials integer, heard real, impossible integer, minutes real,"
+    "arrived moment, last_seen moment"
 )
 _LONGEST_PAUSE = 1800.0
 """Seconds without any sign of a rater from which they were away: the time does not count."""

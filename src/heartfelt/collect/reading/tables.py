@@ -92,7 +92,7 @@ def _step(rater: Rater, study: Study) -> str:
 def progress_in(connection: Connection) -> dict[int, Progress]:
     """Where every rater was at the moment the connection sees."""
     events = connection.exec_driver_sql(
-        "SELECT rater, words FROM journal WHERE kind IN ('ended', 'resumed') ORDER BY seq"
+        "SELECT rater, words FROM journal WHERE kind IN ('ended', 'resumed', 'revisited') ORDER BY seq"
     )
     ended: dict[int, str | None] = {row.rater: row.words for row in events}
     counts = connection.exec_driver_sql(
@@ -177,7 +177,8 @@ _RATERS = (
 def raters(connection: Connection, progress: Mapping[int, Progress], study: Study) -> pl.DataFrame:
     """Everyone who came, with their demographic answers and progress."""
     result = connection.exec_driver_sql(
-        "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at AS arrived, d.answers, c.agreed,"
+        "SELECT p.number, p.rater, p.recruiter, p.language, p.device, p.at AS arrived, d.answers, c.agreed, c.ticked,"
+        " c.document,"
         " h.correct AS headphones_correct, h.passed AS headphones_passed, v.hash AS study_version"
         " FROM raters p LEFT JOIN demographics d ON d.rater = p.number LEFT JOIN consents c ON c.rater = p.number"
         " LEFT JOIN headphones h ON h.rater = p.number LEFT JOIN versions v ON v.version = p.study_version"
@@ -195,7 +196,7 @@ def raters(connection: Connection, progress: Mapping[int, Progress], study: Stud
         for name in ("agreed", "headphones_passed"):
             row[name] = None if row[name] is None else bool(row[name])
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
-        about |= questioned.get(number, {})
+        about |= questioned.get(number, {}) | _consented(row.pop("ticked"), row.pop("document"))
         exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
         assigned = {name: column.get(number) for name, column in by_design.items()}
         rows.append(row | here._asdict() | about | exclusion | assigned)
@@ -242,6 +243,13 @@ def questionnaires(connection: Connection) -> pl.DataFrame | None:
     names, trials = (list(column) for column in zip(*blocks, strict=True))
     columns = [pl.Series("questionnaire", names, pl.String), pl.Series("after_trials", trials, pl.Int64)]
     return table.with_columns(columns).select(QUESTIONNAIRES.names)
+
+
+def _consented(ticked: str | None, document: str | None) -> dict[str, str]:
+    """Which boxes of the consent were ticked, and the hash of the document that was shown, where there are such."""
+    boxes = json.loads(ticked or "{}").items()
+    shown = {} if document is None else {"consent_document": document}
+    return {f"ticked_{box}": "yes" if yes else "no" for box, yes in boxes} | shown
 
 
 def _plain(value: Any) -> str:
@@ -305,6 +313,41 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
 
 
 _LEASE_DEFAULTS: Mapping[str, Any] = {"kind": "rating", "probe": None, "repeat": 0}
+
+
+_WAITING = (
+    "rater text, participant text, recruiter text, session integer, opens moment, closes moment, due boolean"
+)
+
+
+def waiting(
+    connection: Connection,
+    raters: Sequence[Rater],
+    opening: Callable[[Rater], tuple[float, float | None]],
+    now: float,
+) -> pl.DataFrame:
+    """Raters whose next session is still to come or open, with the recruiter's id where there is one."""
+    people = connection.exec_driver_sql("SELECT rater, participant, recruiter FROM participants")
+    by_number = {row.rater: (row.participant, row.recruiter) for row in people}
+    rows = []
+    for rater in raters:
+        opens, closes = opening(rater)
+        if rater.ended != "later" or rater.excluded or (closes is not None and closes < now):
+            continue
+        participant, recruiter = by_number.get(rater.number, (None, "open"))
+        rows.append(
+            {
+                "rater": rater.id,
+                "participant": participant,
+                "recruiter": recruiter,
+                "session": rater.visit + 1,
+                "opens": opens,
+                "closes": closes,
+                "due": opens <= now,
+            }
+        )
+    frame = pl.DataFrame(rows, schema=columns_of(_WAITING))
+    return typed(frame, _WAITING).sort("opens", "rater")
 
 
 def flags(connection: Connection) -> pl.DataFrame:

@@ -47,7 +47,11 @@ def assign_arm(work: Transaction, rater: Rater) -> None:
     in_stratum: Counter[str] = Counter()
     here = _stratum(work.study, rater)
     for other in work.state.raters.values():
-        if other.arm in arms and other.counts and (other.ended in FINISHED or _is_there(work, other)):
+        if (
+            other.arm in arms
+            and other.counts
+            and (other.ended in {*FINISHED, "later"} or _is_there(work, other))
+        ):
             in_all[other.arm] += 1
             in_stratum[other.arm] += _stratum(work.study, other) == here
     wanting = [name for name, demand in arms.items() if demand.open]

@@ -6,12 +6,14 @@ import hmac
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from heartfelt.collect import commands, errors
 from heartfelt.collect.assign.model import Rater
 from heartfelt.collect.session.adjudication import forget_words
 from heartfelt.collect.session.arms import prefer_arm
+from heartfelt.collect.session.consenting import check_withdrawal, consent_details
 from heartfelt.collect.session.headphones import quietest_tones
 from heartfelt.collect.session.screeners import due_screener, screen_out
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
@@ -102,6 +104,8 @@ def _resume(
         or known.id in command.proven
         or not known.engaged
         or sessions & work.context.sessions.get(known.id, frozenset())
+        # A later session is another one of the recruiter's too, often on another device; it shows nothing of the first.
+        or (known.ended == "later" and sessions)
     ):
         return commands.Arrived(known.id, resumed=True)
     raise errors.StartedElsewhere(
@@ -124,10 +128,12 @@ def _check_places(work: Transaction) -> None:
         raise errors.StudyFull("This study has all the raters it needs.", closed, session_end(work, "full"))
 
 
-def current_step(work: Transaction, command: commands.Next | commands.Consent) -> commands.Step:
+def current_step(
+    work: Transaction, command: commands.Next | commands.Consent | commands.Withdraw
+) -> commands.Step:
     """Where the rater is; somebody who declined is no longer known, but is shown the same page again."""
-    if command.rater in work.context.declined and command.rater not in work.state.by_id:
-        return session_end(work, "no-consent")
+    if command.rater in work.context.gone and command.rater not in work.state.by_id:
+        return work.context.gone[command.rater]
     return next_step(work, work.rater(command.rater))
 
 
@@ -139,15 +145,35 @@ def consent(work: Transaction, command: commands.Consent) -> commands.Step:
     agreed = bool(command.agreed)
     if not agreed and asked.required:
         _forget(work, rater, "declined")
-        declined = work.context.declined
-        declined[rater.id] = None
-        if len(declined) > _REMEMBERED:
-            del declined[next(iter(declined))]
-        return session_end(work, "no-consent")
+        return _remembered_end(work, rater.id, session_end(work, "no-consent"))
+    details = consent_details(work, rater, command)
     version, study_version = asked.version, work.context.version
-    work.insert_about(rater, "consents", agreed=agreed, version=version, study_version=study_version)
+    work.insert_about(
+        rater, "consents", agreed=agreed, version=version, study_version=study_version, **details
+    )
     work.record("consented", rater.number, number=float(agreed))
     return next_step(work, rater)
+
+
+def withdraw(work: Transaction, command: commands.Withdraw) -> commands.SessionEnd:
+    """Erase a rater who withdraws after the debriefing, where the study offers that; their code stays theirs."""
+    step = current_step(work, command)
+    if not isinstance(step, commands.SessionEnd) or command.rater not in work.state.by_id:
+        raise InputError(
+            "Withdrawing is possible at the end of the study.", "Continue, or leave the study first."
+        )
+    check_withdrawal(work.study, step)
+    erased = erase(work, commands.Erase(command.rater))
+    return _remembered_end(work, erased.rater, replace(step, ending="withdrawn"))
+
+
+def _remembered_end(work: Transaction, rater: str, page: commands.SessionEnd) -> commands.SessionEnd:
+    """Show somebody who is no longer known the same page after a reload. Nothing of it is stored."""
+    gone = work.context.gone
+    gone[rater] = page
+    if len(gone) > _REMEMBERED:
+        del gone[next(iter(gone))]
+    return page
 
 
 def _consent_given(work: Transaction, rater: Rater) -> bool:
@@ -269,8 +295,7 @@ def leave(work: Transaction, command: commands.Leave) -> commands.SessionEnd:
     if rater.ended is None and not rater.excluded:
         return end(work, rater, "left")
     step = next_step(work, rater)
-    assert isinstance(step, commands.SessionEnd)
-    return step
+    return step if isinstance(step, commands.SessionEnd) else end(work, rater, "left")
 
 
 # --- erasing ----------------------------------------------------------------------------------------------------------

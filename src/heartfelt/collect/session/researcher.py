@@ -30,6 +30,7 @@ _CODES = (
     "code_full",
     "code_partial",
     "code_review",
+    "code_session",
 )
 _ALLOWED = {
     "open": "true or false",

@@ -14,9 +14,19 @@ from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.arms import arm_instructions, arm_probes, arm_units, assign_arm, at_work
 from heartfelt.collect.session.between import pending_between, trials_before_questionnaire
 from heartfelt.collect.session.conditions import asked_questions, pending_page
+from heartfelt.collect.session.consenting import required_boxes
 from heartfelt.collect.session.drafts import shown_drafts
 from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
 from heartfelt.collect.session.screeners import due_screener, screen_out, screener_text
+from heartfelt.collect.session.sessions import (
+    RETEST,
+    begin_next_session,
+    has_next_session,
+    later_page,
+    plan_retest,
+    promised_trials,
+    session_state,
+)
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study import Study
 from heartfelt.study.model import AttentionProbe, HeadphoneProbe, say
@@ -26,7 +36,6 @@ _RENEW_BELOW = 2 / 3
 RETRY_SECONDS = 20.0
 """How soon a rater who has to wait asks again."""
 _PAGES: Mapping[str, commands.Step] = {
-    "consent": commands.AskConsent(),
     "demographics": commands.AskDemographics(),
 }
 
@@ -42,7 +51,7 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
     if (resting or rater.queue) and (due := pending_between(work.study, rater, resting=resting)):
         return due
     if resting:
-        return commands.TakeBreak(rater.answered, rater.of)
+        return commands.TakeBreak(rater.answered_now, rater.of)
     if not rater.queue:
         return _nothing_left(work, rater)
     trial = rater.queue[0]
@@ -68,7 +77,9 @@ def headphone_probe(study: Study) -> HeadphoneProbe | None:
 def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
     if rater.excluded:
         return session_end(work, "screened-out", rater)
-    waits = rater.exhausted and not rater.queue and not rater.answered and rater.ended is None
+    if rater.ended == "later" and not begin_next_session(work, rater):
+        return session_end(work, session_state(work, rater), rater)
+    waits = rater.exhausted and not rater.queue and not rater.answered_now and rater.ended is None
     if (waits or (rater.ended == "full" and places(work) == "free")) and (
         work.state.pick(rater, work.context.rng) is not None
     ):
@@ -80,6 +91,8 @@ def _before_trials(work: Transaction, rater: Rater) -> commands.Step | None:
         screen_out(work, rater, screener)
         return session_end(work, "screened-out", rater)
     page = page_before_trials(work.study, rater)
+    if page == "consent":
+        return commands.AskConsent(required_boxes(work.study))
     if page == "before":
         return commands.AskQuestionnaire("before", pending_page(work.study, rater, "before"))
     if page in {"instructions", ""}:
@@ -110,11 +123,12 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
     and not those who have been away for a while.
     """
     settings = work.settings
-    if not settings.open or not work.state.unfilled:
+    full = not work.state.unfilled or promised_trials(work) >= work.state.budget_left
+    if not settings.open or full:
         return "none"
     if settings.cap is not None:
         raters = [rater for rater in work.state.raters.values() if not rater.excluded]
-        complete = sum(rater.ended in FINISHED for rater in raters)
+        complete = sum(rater.ended in FINISHED or rater.ended == "later" for rater in raters)
         if complete >= settings.cap:
             return "none"
         if complete + sum(at_work(work, rater) for rater in raters) >= settings.cap:
@@ -124,12 +138,17 @@ def places(work: Transaction) -> Literal["free", "later", "none"]:
 
 def _nothing_left(work: Transaction, rater: Rater) -> commands.Step:
     """What comes for a rater without a trial: the plan is done, or the stimuli ran out before that."""
-    if rater.answered:
+    if rater.answered_now:
+        earned = earned_ending(work, rater)
+        if earned == "complete" and has_next_session(work.study, rater):
+            return end(work, rater, "later")
         questions = pending_page(work.study, rater, "after") if work.study.after else ()
         if questions:
             return commands.AskQuestionnaire("after", questions)
-        return end(work, rater, earned_ending(work, rater))
+        return end(work, rater, earned)
     unfilled = work.state.demand(rater).unfilled
+    if rater.visit > 1 and not unfilled:
+        return end(work, rater, "complete")
     return session_end(work, "wait") if unfilled else end(work, rater, "full")
 
 
@@ -163,6 +182,8 @@ def session_end(
 ) -> commands.SessionEnd:
     """The end a rater sees, with the code that reports it to the recruiter; a screener has its own."""
     settings = work.settings
+    if rater is not None and ending in {"later", "too-late"}:
+        return later_page(work, rater, ending)
     screener = None if rater is None or rater.excluded else rater.screener
     code = code_of(settings, ending, screener)
     url = settings.return_url.replace("{code}", code) if settings.return_url and code else None
@@ -242,6 +263,8 @@ def _plan(work: Transaction, rater: Rater) -> bool:
     design, demand = work.study.design, work.state.demand(rater)
     probes, most = arm_probes(work.study, rater), demand.layout.most
     batch = design.batch
+    if rater.visit > 1 and design.sessions is not None and design.sessions.stimuli == "same":
+        return plan_retest(work, rater)
     target = rater.target or min(design.stimuli_per_rater or most, most)
     ordinary = min(batch or target, target - rater.planned)
     if ordinary <= 0 or not _is_open_for(work, rater):
@@ -286,6 +309,8 @@ def _lookalike(work: Transaction, rater: Rater, probe_id: str) -> dict[str, int]
 
 def _probe_unit(work: Transaction, rater: Rater, slot: Slot) -> int | None:
     kind, probe, source = slot
+    if probe == RETEST:
+        return rater.rated_units[source] if source < len(rater.rated_units) else None
     if kind == "repeat":
         return rater.session_units[source] if source < len(rater.session_units) else None
     shown = rater.presentations
@@ -317,7 +342,7 @@ def _compact(content: dict[str, Any]) -> str:
 def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTrial:
     practice = trial.kind == "practice"
     alike = [reserved for reserved in rater.queue if (reserved.kind == "practice") == practice]
-    done = rater.practised - len(alike) if practice else rater.answered
+    done = rater.practised - len(alike) if practice else rater.answered_now
     number = done + 1 + alike.index(trial)
     unit = displayed_unit(work, trial)
     words = None

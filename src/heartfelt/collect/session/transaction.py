@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from heartfelt.collect.assign import Event, State
 from heartfelt.collect.assign.model import Rater, Trial
-from heartfelt.collect.commands import CollectOptions, Settings
+from heartfelt.collect.commands import CollectOptions, SessionEnd, Settings
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.material import Material, Unit
 from heartfelt.study import Study
@@ -40,8 +40,8 @@ class Context:
     """Whether each senior rater's link is valid, by their id."""
     sessions: dict[str, frozenset[str]] = field(default_factory=dict)
     """Hashes of the recruiter's own sessions of each rater, by the rater's id."""
-    declined: dict[str, None] = field(default_factory=dict)
-    """Random ids of the last people who declined, so that a reload shows them the same page. Never stored."""
+    gone: dict[str, SessionEnd] = field(default_factory=dict)
+    """What the last people who declined or withdrew are shown after a reload, by random ids. Never stored."""
 
     def recognize(self, row: Mapping[str, Any]) -> None:
         """Remember a row of the table of raters, to recognise the person by the hash of their recruiter's id."""

@@ -97,7 +97,7 @@ LAYOUTS = {
             "arms": "rater integer key, at real not null, arm text not null",
             "screen_outs": "rater integer key, at real not null, screener text not null",
         },
-        {"consents": "ticked text"},
+        {"consents": "ticked text, document text"},
     ),
 }
 _UNIQUE = {

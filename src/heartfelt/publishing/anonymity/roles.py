@@ -19,7 +19,7 @@ Role: TypeAlias = Literal[
 ]
 OUTCOMES = (
     "ended", "excluded", "agreed", "headphones_correct", "headphones_passed", "attention_asked", "attention_right",
-    "study_version",
+    "study_version", "consent_document",
 )  # fmt: skip
 """Columns of the raters that say what happened in the study, which nobody else can know."""
 COLLECTED = (
@@ -92,7 +92,7 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
             roles[name] = "time"
         elif name == "device":
             roles[name] = "machine"
-        elif name in OUTCOMES or (name == "arm" and study.design.arms):
+        elif name in OUTCOMES or name.startswith("ticked_") or (name == "arm" and study.design.arms):
             roles[name] = "outcome"
         elif name in wishes:
             roles[name] = "wish"

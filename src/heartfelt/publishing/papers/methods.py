@@ -63,6 +63,6 @@ def methods_file(release: Release) -> str:
     if release.analysis is not None and release.analysis.summary.results:
         lines += [heading(2, "Results"), "", markdown(release.analysis.summary.results, 20_000), ""]
     privacy = PRIVACY_REFERENCES if rater_facts(release) else ()
-    sources = sorted((*references(paragraphs), *privacy))
+    sources = sorted((*references(paragraphs, release.snapshot.study), *privacy))
     lines += [heading(2, "References"), "", bullets([markdown(source, 1000) for source in sources])]
     return "\n".join(lines) + "\n"

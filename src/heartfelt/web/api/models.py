@@ -99,6 +99,7 @@ class SettingsChange(RequestBody):
     code_screeners: Annotated[
         dict[str, Code], Field(max_length=200, description="by screener; those left out stay")
     ] = {}
+    code_session: Code = ""
     ratings_per_item: Annotated[
         int, Field(ge=1, le=999_999, description="ratings wanted for each item; can only be raised")
     ] = 1

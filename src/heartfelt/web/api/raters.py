@@ -77,7 +77,7 @@ def trials(rater: Rater, collection: CollectionDep) -> Any:
         for row in with_media(collection, table)
     ]
     person = collection.raters().row(by_predicate=pl.col("rater") == rater, named=True)
-    prefixes = ("about_", "before_", "between_", "after_")
+    prefixes = ("about_", "before_", "between_", "after_", "ticked_")
     about = {name: fact for name, fact in person.items() if name.startswith(prefixes) and fact is not None}
     return {"rater": rater, "about": about, "trials": rows}
 

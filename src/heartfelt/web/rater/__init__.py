@@ -16,11 +16,11 @@ __all__ = ["add_to"]
 
 def add_to(app: StudyApp) -> None:
     """Give the application the rater pages; it finds collection, options and signer in ``app.state``."""
-    from heartfelt.web.rater import arrival, pages, presentation, routes
+    from heartfelt.web.rater import arrival, documents, pages, presentation, routes
 
     app.state.blinding = presentation.Blinding(app.state.options.secret, app.state.collection.study)
     app.state.rater_pages = pages.Pages(app.state.collection)
     app.add_exception_handler(pages.Notice, app.state.rater_pages.notice)
     steps = routes.routes()
     app.direct = {(method, route.path): route.endpoint for route in steps for method in route.methods or ()}
-    app.router.routes.extend([*steps, *arrival.routes(), *pages.routes()])
+    app.router.routes.extend([*steps, *arrival.routes(), *pages.routes(), *documents.routes()])

@@ -21,17 +21,20 @@ from heartfelt.collect.commands import Next, SessionEnd, Step
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.errors import InputError
 from heartfelt.files import inside
+from heartfelt.study import Study
+from heartfelt.study.consent import check_documents
 from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
 from heartfelt.web.rater.automated import ENTER
+from heartfelt.web.rater.documents import shown_document
 from heartfelt.web.rater.forms import demographic, present
 from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
 from heartfelt.web.rater.texts import check_languages, texts_for
 from heartfelt.web.security.access import is_admitted
-from heartfelt.web.security.signing import adjudicator_of, rater_of, set_cookie
+from heartfelt.web.security.signing import RATER_SECONDS, adjudicator_of, rater_of, set_cookie
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
@@ -63,6 +66,7 @@ class Pages:
     def __init__(self, collection: Collection) -> None:
         self._study = study = collection.study
         check_languages(study, collection.folder)
+        check_documents(study, collection.folder)
         self._texts = {language: texts_for(language, collection.folder) for language in study.languages}
         self._presented = {language: orjson.dumps(present(study, language)) for language in study.languages}
 
@@ -106,7 +110,11 @@ class Pages:
             audio=study.media != "image",
             set_type=None if study.sets is None else study.sets.type,
             traces=any(isinstance(scale, Trace) for scale in study.scales.values()),
-            consent="" if study.consent is None else say(study.consent.text, language),
+            consent=_consent(study, language),
+            debriefing=None if study.debriefing is None else say(study.debriefing.text, language),
+            documents={which: shown_document(study, which, language) for which in ("consent", "debriefing")},
+            brand=study.branding,
+            logo_text="" if study.branding is None else say(study.branding.logo_text or "", language),
             instructions=say(study.instructions, language),
             practice=study.design.practice,
             facts=[demographic(fact, language, texts) for fact in study.demographics],
@@ -120,6 +128,14 @@ class Pages:
         if request.query_params.get("lang") == language:
             set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
         return response
+
+
+def _consent(study: Study, language: str) -> dict[str, Any]:
+    """The consent text and its boxes, for the template."""
+    if study.consent is None:
+        return {"text": "", "boxes": []}
+    boxes = [(box.id, say(box.text, language), box.required) for box in study.consent.boxes]
+    return {"text": say(study.consent.text, language), "boxes": boxes}
 
 
 def routes() -> list[Route]:
@@ -136,7 +152,17 @@ async def rate(request: Request) -> Response:
     """The page, at the step the rater is at."""
     state, rater = state_of(request), rater_of(request)
     step = step_json(await current_step(request, rater), state.blinding, request_language(request))
+    add_return_link(request, rater, step)
     return state.rater_pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
+
+
+def add_return_link(request: Request, rater: str | None, step: dict[str, Any]) -> None:
+    """Give a rater who is to come back days later a link that is theirs, whatever browser they come back in."""
+    if rater is not None and step.get("ending") == "later":
+        signed = state_of(request).signer.sign(
+            "resume", rater, RATER_SECONDS + int(step.get("opens_in") or 0)
+        )
+        step["link"] = f"{request.scope.get('root_path', '')}/r/{signed}"
 
 
 async def current_step(request: Request, rater: str | None) -> Step:

@@ -181,6 +181,13 @@ class Blinding:
         asked = [self._study.question(name) for name in questions]
         return page_conditions(self._study, asked, "questions", self.names(trial, questions))
 
+    def debriefing(self, ending: str) -> dict[str, bool]:
+        """Whether the page at the end shows the debriefing, and whether raters may withdraw there."""
+        debriefing = self._study.debriefing
+        if debriefing is None or ending not in debriefing.shown_to:
+            return {}
+        return {"debriefing": True, "withdraw": debriefing.withdraw}
+
     def questionnaire(self, step: AskQuestionnaire, language: str) -> dict[str, Any]:
         """A page of a questionnaire: its questions with their forms, and the conditions among them."""
         by_id = {question.id: question for question in self._study.asked_in(step.time)}
@@ -223,6 +230,8 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
     if isinstance(step, AskQuestionnaire):
         return blinding.questionnaire(step, language)
     fields = {name: getattr(step, name) for name in type(step).__dataclass_fields__}
+    if isinstance(step, SessionEnd):
+        fields |= blinding.debriefing(step.ending)
     if isinstance(step, AskHeadphones):
         fields["probe"] = HEADPHONES
     if isinstance(step, ShowInstructions | SessionEnd):

@@ -41,6 +41,7 @@ from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.study.model import LONGEST_ID
 from heartfelt.study.set_scale import LONGEST_TRACE
 from heartfelt.web.errors import Refused
+from heartfelt.web.rater.pages import add_return_link
 from heartfelt.web.rater.presentation import Blinding, request_language, step_json
 from heartfelt.web.security.signing import rater_of
 from heartfelt.web.state import state_of
@@ -90,9 +91,10 @@ class RaterRequest(BaseModel):
 
 
 class ConsentRequest(RaterRequest):
-    """Whether the rater agrees."""
+    """Whether the rater agrees, and the boxes that are ticked."""
 
     agreed: bool
+    ticked: Annotated[list[Id], Field(max_length=MOST_ENTRIES)] = []
 
 
 class DemographicsRequest(RaterRequest):
@@ -191,7 +193,6 @@ class AnswerRequest(TrialRequest):
 # --- routes -----------------------------------------------------------------------------------------------------------
 
 _STEPS: dict[str, tuple[type[RaterRequest], Callable[[str, Any, Blinding], Command[Step]]]] = {
-    "consent": (ConsentRequest, lambda rater, body, _: Consent(rater, body.agreed)),
     "demographics": (
         DemographicsRequest,
         lambda rater, body, _: Demographics(rater, body.answers or {}),
@@ -223,6 +224,8 @@ def routes() -> list[Route]:
     return [
         Route("/rate/step", step, methods=["GET"], name="rater-step"),
         Route("/rate/answer", answer, methods=["POST"], name="rater-answer"),
+        Route("/rate/consent", consent, methods=["POST"], name="rater-consent"),
+        Route("/rate/withdraw", withdraw, methods=["POST"], name="rater-withdraw"),
         Route("/rate/beat", heartbeat, methods=["POST"], name="rater-beat"),
         Route("/rate/tones/{number:int}", tones, methods=["GET"], name="rater-tones"),
         *(
@@ -234,8 +237,26 @@ def routes() -> list[Route]:
 
 async def step(request: Request) -> Response:
     """Where the rater is."""
-    current = await state_of(request).collection.ask(Next(authenticated_rater(request)))
-    return _json({"step": step_json(current, state_of(request).blinding, request_language(request))})
+    rater = authenticated_rater(request)
+    current = await state_of(request).collection.ask(Next(rater))
+    shown = step_json(current, state_of(request).blinding, request_language(request))
+    add_return_link(request, rater, shown)
+    return _json({"step": shown})
+
+
+async def consent(request: Request) -> Response:
+    """Agree or decline; the language says which document was shown."""
+    body, language = await ConsentRequest.of(request), request_language(request)
+    command = Consent(authenticated_rater(request), body.agreed, body.ticked, language)
+    following = await state_of(request).collection.ask(command)
+    return _json({"step": step_json(following, state_of(request).blinding, language)})
+
+
+async def withdraw(request: Request) -> Response:
+    """Erase the rater who asks for it after the debriefing."""
+    rater = authenticated_rater(request)
+    end = await run_in_threadpool(state_of(request).collection.withdraw, rater)
+    return _json({"step": step_json(end, state_of(request).blinding, request_language(request))})
 
 
 async def answer(request: Request) -> Response:
@@ -256,6 +277,7 @@ async def answer(request: Request) -> Response:
     ):
         status = "elsewhere"
     then = None if following is None else step_json(following, blinding, request_language(request))
+    add_return_link(request, rater, then or {})
     return _json({"trial": receipt.trial, "status": status, "then": then})
 
 
@@ -303,7 +325,9 @@ def _step_endpoint(
             if not isinstance(body, QuestionnaireRequest):
                 raise
             raise state.blinding.readable_page(error, body.time, request_language(request)) from error
-        return _json({"step": step_json(following, state.blinding, request_language(request))})
+        shown = step_json(following, state.blinding, request_language(request))
+        add_return_link(request, rater, shown)
+        return _json({"step": shown})
 
     return endpoint
 

@@ -1,5 +1,6 @@
 // Everything that is not a trial: consent, facts, headphones, instructions, break, end.
 import { copy, does, find, make, part, tell } from "./dom.js";
+import { openDialog } from "./dialogs.js";
 import { askUntilAnswered } from "./server.js";
 import { playRound, twoNotes } from "./sound.js";
 import { words } from "./words.js";
@@ -40,8 +41,28 @@ export class Screen {
 export class ConsentScreen extends Screen {
   constructor(step, page) {
     super("screen-consent");
-    once(does("agree", this.node), () => page.send("/rate/consent", { agreed: true }));
+    once(does("agree", this.node), () => {
+      const ticked = this.#ticked();
+      return ticked && page.send("/rate/consent", { agreed: true, ticked });
+    });
     once(does("decline", this.node), () => page.send("/rate/consent", { agreed: false }));
+  }
+
+  // The boxes that are ticked; null, with the first one that is missing pointed out, if one has to be.
+  #ticked() {
+    const ticked = [];
+    let missing = null;
+    for (const box of this.node.querySelectorAll("[data-box]")) {
+      const lacks = "required" in box.dataset && !box.checked;
+      const note = find(".note", box.closest(".box"));
+      note.hidden = !lacks;
+      note.textContent = lacks ? find(".boxes", this.node).dataset.missing : "";
+      box.toggleAttribute("aria-invalid", lacks);
+      if (lacks) missing ??= box;
+      if (box.checked) ticked.push(box.dataset.box);
+    }
+    missing?.focus();
+    return missing ? null : ticked;
   }
 
   // Agreeing is done on purpose, not by pressing Enter on the page.
@@ -178,9 +199,11 @@ export class BreakScreen extends Screen {
 }
 
 export class EndScreen extends Screen {
-  constructor(step) {
+  constructor(step, page) {
     super(`end-${step.ending}`);
     if (step.text) part("text", this.node).textContent = step.text;
+    if (step.ending === "later") this.#later(step);
+    if (step.debriefing) this.#debrief(step, page);
     if (step.retry_seconds) setTimeout(() => location.reload(), 1000 * step.retry_seconds);
     if (step.code) {
       const place = part("code", this.node);
@@ -196,6 +219,28 @@ export class EndScreen extends Screen {
       link.href = step.url;
       link.hidden = false;
     }
+  }
+
+  // When the next session opens, by the clock of this device, and the rater's own link to it.
+  #later({ opens, closes, link }) {
+    const moment = (seconds) =>
+      new Date(1000 * seconds).toLocaleString(document.documentElement.lang, { dateStyle: "full", timeStyle: "short" });
+    const lines = [words("opens_at", { moment: moment(opens) })];
+    if (closes) lines.push(words("closes_at", { moment: moment(closes) }));
+    part("opens", this.node).textContent = lines.join("\n");
+    const own = part("link", this.node);
+    own.closest("p").hidden = !link;
+    if (link) own.textContent = own.href = new URL(link, location.href).href;
+  }
+
+  #debrief({ withdraw }, page) {
+    const text = copy("debriefing");
+    part("code", this.node).before(text);
+    if (!withdraw) return;
+    part("withdraw", text).hidden = false;
+    does("withdraw", text).addEventListener("click", async () => {
+      if (await openDialog("withdraw")) await page.send("/rate/withdraw", {});
+    });
   }
 }
 

@@ -1,0 +1,52 @@
+"""What is stored with a consent, and who may withdraw it in the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heartfelt.collect import commands, errors
+from heartfelt.collect.assign.model import Rater
+from heartfelt.collect.session.transaction import Transaction, clean, plain_json
+from heartfelt.errors import InputError, suggestion
+from heartfelt.study import Study
+from heartfelt.study.consent import document_file, document_hash
+from heartfelt.study.model import say
+
+
+def required_boxes(study: Study) -> tuple[str, ...]:
+    """The boxes that must be ticked to agree."""
+    return () if study.consent is None else tuple(box.id for box in study.consent.boxes if box.required)
+
+
+def consent_details(work: Transaction, rater: Rater, command: commands.Consent) -> dict[str, Any]:
+    """The boxes that were ticked and the hash of the document, as they are stored; a required box must be ticked."""
+    asked = work.study.consent
+    assert asked is not None, "nobody consents where no consent is asked for"
+    boxes = {box.id: box for box in asked.boxes}
+    for name in command.ticked:
+        if name not in boxes:
+            raise errors.InvalidAnswer(
+                f"No box of the consent is called '{clean(str(name), 100)}'.",
+                suggestion(name, boxes, "Boxes"),
+            )
+    open_boxes = [box for box in boxes.values() if box.required and box.id not in command.ticked]
+    language = command.language or work.context.languages.get(rater.id, "en")
+    if command.agreed and open_boxes:
+        raise errors.MissingAnswer(
+            f"Not ticked: {say(open_boxes[0].text, language)}", "Tick every required box, or decline."
+        )
+    document = None
+    if asked.document is not None:
+        document = document_hash(document_file(work.material.opened.folder, asked.document, language))
+    ticked = {name: name in command.ticked for name in boxes}
+    return {"ticked": plain_json(ticked) if boxes else None, "document": document}
+
+
+def check_withdrawal(study: Study, page: commands.SessionEnd) -> None:
+    """Refuse to withdraw where the study does not offer it."""
+    debriefing = study.debriefing
+    if debriefing is None or not debriefing.withdraw or page.ending not in debriefing.shown_to:
+        raise InputError(
+            "This study does not offer to withdraw here.",
+            "Write to the researcher, whose address is in the consent.",
+        )

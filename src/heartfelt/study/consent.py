@@ -1,0 +1,119 @@
+"""What raters agree to before anything else, and what they are told in the end."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from heartfelt.errors import InputError, StudyError
+from heartfelt.files import inside
+from heartfelt.study.model import Id, Part, Text, say, without_unused
+
+if TYPE_CHECKING:
+    from heartfelt.study.study import Study
+
+DOCUMENT_TYPES = {".pdf": "application/pdf", ".html": "text/html; charset=utf-8"}
+_LARGEST = 20 * 2**20
+
+
+class ConsentBox(Part):
+    """A box to tick below the consent text."""
+
+    id: Id
+    text: Text
+    required: Annotated[bool, Field(description="whether it must be ticked to take part")] = True
+
+
+class Consent(Part):
+    """What raters agree to before anything else."""
+
+    text: Text
+    required: bool = True
+    version: str = "1"
+    boxes: Annotated[list[ConsentBox], Field(description="boxes to tick below the text")] = []
+    document: Annotated[
+        Text | None, Field(description="a PDF or HTML file in the study folder; one, or one per language")
+    ] = None
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), boxes=[], document=None)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Consent:
+        ids = [box.id for box in self.boxes]
+        doubled = [name for name in ids if ids.count(name) > 1]
+        if doubled:
+            raise ValueError(f"two boxes are called '{doubled[0]}'")
+        _check_type(self.document)
+        return self
+
+
+class Debriefing(Part):
+    """What raters read once their session has ended, above their code."""
+
+    text: Text
+    document: Annotated[Text | None, Field(description="a PDF or HTML file in the study folder")] = None
+    shown_to: Annotated[
+        list[Literal["complete", "partial", "left", "screened-out"]],
+        Field(min_length=1, description="the endings after which it is shown"),
+    ] = ["complete", "partial"]
+    withdraw: Annotated[
+        bool, Field(description="whether raters may withdraw there: everything about them is erased")
+    ] = False
+
+    @model_validator(mode="after")
+    def _possible(self) -> Debriefing:
+        _check_type(self.document)
+        return self
+
+
+def _check_type(document: Text | None) -> None:
+    for name in file_names(document):
+        if PurePosixPath(name).suffix.lower() not in DOCUMENT_TYPES:
+            raise ValueError(f"'{name}' is neither a .pdf nor an .html file. Save it as one of them")
+
+
+def file_names(text: Text | None) -> list[str]:
+    """The files a key names: one for everybody, or one per language."""
+    return [] if text is None else [text] if isinstance(text, str) else list(text.values())
+
+
+def document_file(folder: Path, document: Text, language: str) -> Path:
+    """The file of a document in a language; refused where it is missing, too large or outside the folder."""
+    name = say(document, language)
+    fix = "Put the file into the study folder, or correct its name in study.yaml."
+    try:
+        path = inside(folder, name, "study.yaml, document")
+        size = path.stat().st_size
+    except InputError as error:
+        raise StudyError(error.problem, error.fix) from error
+    except OSError as error:
+        raise StudyError(f"study.yaml names the document '{name}', which cannot be read.", fix) from error
+    if size > _LARGEST:
+        raise StudyError(f"The document '{name}' is larger than {_LARGEST // 2**20} MiB.", "Make it smaller.")
+    return path
+
+
+def document_hash(path: Path) -> str:
+    """The SHA-256 of a document as it is now."""
+    status = path.stat()
+    return _hash(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=100)
+def _hash(path: Path, _changed: int, _size: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def check_documents(study: Study, folder: Path) -> None:
+    """Refuse a study whose consent, debriefing or branding names a file that cannot be served."""
+    for part in (study.consent, study.debriefing):
+        for name in file_names(None if part is None else part.document):
+            document_file(folder, name, "en")
+    if study.branding is not None and study.branding.logo is not None:
+        document_file(folder, study.branding.logo, "en")

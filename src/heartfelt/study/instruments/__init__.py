@@ -1,0 +1,231 @@
+"""The instruments that come with heartfelt, those in a study's folder, and how a ``study.yaml`` uses them.
+
+``- instrument: tipi`` in a questionnaire stands for a question per item. The questions, their scales and the definition
+are written out before the study is validated, so that a stored study says by itself what was asked and how it is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from heartfelt.errors import InputError, StudyError, UnknownNameError, suggestion
+from heartfelt.files import inside, read_text
+from heartfelt.study.instrument import FORMS, Instrument, InstrumentUse, question_id
+from heartfelt.study.model import Place
+from heartfelt.study.pages import MOST_COLUMNS
+from heartfelt.study.scale import Categories, Ordered, Points, YesNo
+from heartfelt.study.yaml_lines import Document, read_yaml
+
+_SUFFIXES = (".yaml", ".yml")
+_USE = "instrument"
+M = TypeVar("M", bound=BaseModel)
+
+
+def instrument_names() -> list[str]:
+    """The instruments that come with heartfelt, in alphabetical order."""
+    names = (path.name for path in files("heartfelt.study.instruments").iterdir())
+    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+
+
+@cache
+def shipped_instrument(name: str) -> Instrument:
+    """An instrument that comes with heartfelt."""
+    if name not in instrument_names():
+        fix = suggestion(name, instrument_names(), "Instruments")
+        raise UnknownNameError(
+            f"No instrument called '{name}' comes with heartfelt.",
+            f"{fix} Or name a YAML file in the study folder, such as instruments/{name}.yaml.",
+        )
+    text = files("heartfelt.study.instruments").joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    return parse_instrument(text, f"instrument {name}")
+
+
+def parse_instrument(text: str, where: str) -> Instrument:
+    """An instrument from the text of its YAML file."""
+    return _validated(Instrument, read_yaml(text, where).data, where)
+
+
+def _validated(model: type[M], data: Any, where: str) -> M:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        problem = str(first["msg"]).removeprefix("Value error, ")
+        raise StudyError(
+            f"{where}{f', {place}' if place else ''}: {problem}.",
+            "docs/instruments.md describes an instrument's file.",
+        ) from error
+
+
+def expanded(document: Document, where: str, folder: Path | None) -> Document:
+    """The document of a ``study.yaml`` with every use of an instrument written out; line numbers stay those of the file."""
+    places = list(_questionnaires(document.data))
+    if not any(_uses(entry) for place in places for entry in _at(document.data, place)):
+        return document
+    uses = _Uses(document.data, folder)
+    data, lines = document.data, document.lines
+    for place in places:
+        entries: list[Any] = []
+        origin: list[int] = []
+        for number, entry in enumerate(_at(document.data, place)):
+            here = f"{where}, line {document.line((*place, number))}"
+            questions = uses.questions(entry, here) if _uses(entry) else [entry]
+            entries += questions
+            origin += [number] * len(questions)
+        data = _with(data, place, entries)
+        lines = _moved(lines, place, origin)
+    return Document({**data, "scales": uses.scales, "instruments": uses.instruments}, lines)
+
+
+def _questionnaires(data: Mapping[str, Any]) -> Iterator[Place]:
+    """Where lists of questions about the rater stand."""
+    for form in FORMS:
+        if isinstance(data.get(form), list):
+            yield (form,)
+    between = data.get("between")
+    for number, page in enumerate(between if isinstance(between, list) else ()):
+        if isinstance(page, dict) and isinstance(page.get("questions"), list):
+            yield "between", number, "questions"
+
+
+def _uses(entry: Any) -> bool:
+    return isinstance(entry, dict) and _USE in entry
+
+
+def _at(data: Any, place: Place) -> Any:
+    for part in place:
+        data = data[part]
+    return data
+
+
+def _with(data: Any, place: Place, value: Any) -> Any:
+    """A copy of plain data with another value at a place."""
+    if not place:
+        return value
+    if isinstance(data, list):
+        copy = list(data)
+        copy[int(place[0])] = _with(data[int(place[0])], place[1:], value)
+        return copy
+    return {**data, place[0]: _with(data[place[0]], place[1:], value)}
+
+
+def _moved(lines: Mapping[Place, int], place: Place, origin: list[int]) -> dict[Place, int]:
+    """The lines after entries of the list at ``place`` were written out; ``origin`` is the entry each one came from."""
+    depth = len(place)
+    out = {key: line for key, line in lines.items() if key[:depth] != place or len(key) <= depth}
+    of_entry: dict[Any, list[tuple[Place, int]]] = {}
+    for key, line in lines.items():
+        if key[:depth] == place and len(key) > depth:
+            of_entry.setdefault(key[depth], []).append((key[depth + 1 :], line))
+    for number, entry in enumerate(origin):
+        for rest, line in of_entry.get(entry, ()):
+            out[(*place, number, *rest)] = line
+    return out
+
+
+class _Uses:
+    """The instruments of one study, as its uses are written out one after another."""
+
+    def __init__(self, data: Mapping[str, Any], folder: Path | None) -> None:
+        self._inline = dict(data.get("instruments") or {})
+        self._folder = folder
+        self._taken: set[str] = set()
+        self._definitions: dict[str, Any] = {}
+        self.scales = dict(data.get("scales") or {})
+
+    @property
+    def instruments(self) -> dict[str, Any]:
+        """The definitions by the ids they are used under; those in the study itself that no use names stay."""
+        rest = {name: part for name, part in self._inline.items() if name not in self._taken}
+        return rest | self._definitions
+
+    def questions(self, entry: Any, where: str) -> list[dict[str, Any]]:
+        """The questions of one use."""
+        use = _validated(InstrumentUse, entry, where)
+        instrument = self._find(use.instrument, where)
+        for name in use.subscales:
+            if name not in instrument.subscales:
+                raise StudyError(
+                    f"{where}: '{use.instrument}' has no subscale '{name}'.",
+                    suggestion(name, instrument.subscales, "Subscales"),
+                )
+        if use.subscales:
+            instrument = instrument.only(use.subscales)
+        name = use.instrument if use.instrument in self._inline else instrument.id
+        key = use.id or name.replace("-", "_")
+        if key in self._definitions:
+            raise StudyError(
+                f"{where}: the instrument '{key}' is used twice.",
+                "Give one of the two another 'id', such as mood_after.",
+            )
+        names = {name: f"{key}_{name}" for name in instrument.scales}
+        if taken := [name for name in names.values() if name in self.scales]:
+            raise StudyError(
+                f"{where}: a scale of the study is called '{taken[0]}', as one of the instrument would be.",
+                "Give the instrument another 'id', or the scale another name.",
+            )
+        self.scales |= {names[name]: _plain(scale) for name, scale in instrument.scales.items()}
+        self._definitions[key] = _plain(instrument)
+        return [
+            {
+                "id": question_id(key, item.id),
+                "text": {instrument.languages[0]: item.text} if isinstance(item.text, str) else item.text,
+                "scale": names[instrument.scale_of(item)],
+                **({} if use.required else {"required": False}),
+                **_layout(instrument, key, number),
+            }
+            for number, item in enumerate(instrument.items)
+        ]
+
+    def _find(self, name: str, where: str) -> Instrument:
+        """The definition a use names: in the study itself, in a file of its folder, or one that comes with heartfelt."""
+        if name in self._inline:
+            self._taken.add(name)
+            return _validated(Instrument, self._inline[name], f"{where}, instruments.{name}")
+        if not name.endswith(_SUFFIXES):
+            try:
+                return shipped_instrument(name)
+            except UnknownNameError as error:
+                raise StudyError(f"{where}: {error.problem}", error.fix) from error
+        if self._folder is None:
+            raise StudyError(
+                f"{where}: '{name}' is a file of a study folder.", "Read the study from its folder."
+            )
+        try:
+            path = inside(self._folder, name, "the instrument")
+        except InputError as error:
+            raise StudyError(f"{where}: {error.problem}", error.fix) from error
+        fix = (
+            "Put the instrument's YAML file into the study folder; docs/instruments.md says how to write one."
+        )
+        return parse_instrument(read_text(path, fix, StudyError), str(path))
+
+
+def _layout(instrument: Instrument, key: str, number: int) -> dict[str, Any]:
+    """Page and grid of an item: pages of equal length, with a grid for neighbours that share a scale with few columns."""
+    item, page = instrument.items[number], number // instrument.per_page
+    out: dict[str, Any] = {"page": f"{key} {page + 1}"}
+    name = instrument.scale_of(item)
+    scale = instrument.scales[name]
+    columns = scale.points if isinstance(scale, Points) else len(scale.codes())
+    fits = isinstance(scale, Points | Ordered | Categories | YesNo) and columns <= MOST_COLUMNS
+    run = number
+    while run % instrument.per_page and instrument.scale_of(instrument.items[run - 1]) == name:
+        run -= 1
+    following = instrument.items[number + 1 : (page + 1) * instrument.per_page]
+    if fits and (run < number or (following and instrument.scale_of(following[0]) == name)):
+        out["grid"] = f"{key} {run + 1}"
+    if instrument.instructions is not None and (run == number if "grid" in out else not number):
+        out["help"] = instrument.instructions
+    return out
+
+
+def _plain(part: BaseModel) -> dict[str, Any]:
+    return part.model_dump(mode="json", exclude_defaults=True)
