@@ -280,6 +280,53 @@ def test_strata_may_be_questions_and_are_balanced_apart(make_study: Make, collec
     assert sorted(sizes.filter(pl.col("before_trained") == "no")["len"]) == [1, 2, 2]
 
 
+@pytest.mark.slow
+def test_arms_show_some_sets(make_study: Make, collect: Open) -> None:
+    """Pairs of three systems: an arm compares two of them, another names one set."""
+    rows = ["stimulus,system,prompt", *(f"{s}{p},{s},p{p}" for s in "abc" for p in (1, 2))]
+    parts: dict[str, Any] = {
+        "rows": rows,
+        "sets": {"type": "pair", "rule": "by-prompt"},
+        "scales": {"which": {"type": "choice"}},
+        "questions": [{"id": "valence", "text": "Which?", "scale": "which"}],
+    }
+    arms: list[dict[str, Any]] = [
+        {"id": "two", "stimuli": {"system": ["a", "b"]}},
+        {"id": "one", "sets": ["a1|c1"]},
+    ]
+    collection = collect(make_study(design={"ratings_per_item": 2, "arms": arms}, **parts))
+    with pytest.raises(StudyClosed):
+        for _ in range(9):
+            person = Person(collection)
+            while not isinstance(person.step, SessionEnd):
+                person.answer(0) if isinstance(person.step, ShowTrial) else person.go_on()
+    shown = collection.ratings().join(collection.raters().select("rater", "arm"), on="rater")
+    counts = dict(shown.group_by("arm").agg(pl.col("set").unique().sort()).iter_rows())
+    assert counts == {"two": ["a1|b1", "a2|b2"], "one": ["a1|c1"]}
+    assert dict(collection.coverage().histogram) == {2: 3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "design", [{"order": "latin-square"}, {"order": "blocks"}, {"distinct": ["intent"]}, {"adaptive": True}]
+)
+@pytest.mark.parametrize("page", ["all", "one"])
+def test_arms_fill_up_in_every_order(
+    make_study: Make, collect: Open, design: dict[str, Any], page: str
+) -> None:
+    rows = ["stimulus,system,intent", *(f"{s}{i},{s},{i}" for s in "abc" for i in "xyz")]
+    questions = [{"id": name, "text": name, "scale": "nine"} for name in ("valence", "arousal")]
+    arms = [{"id": "ab", "stimuli": {"system": ["a", "c"]}}, {"id": "v", "questions": ["valence"]}]
+    design = {"ratings_per_item": 3, "arms": arms, "questions_per_page": page, **design}
+    collection = collect(make_study(rows=rows, questions=questions, design=design))
+    with pytest.raises(StudyClosed):
+        for _ in range(40):
+            Person(collection).finish()
+    coverage = collection.coverage()
+    assert coverage.complete == coverage.wanted == 3 * (6 + 9 if page == "all" else 12 + 9)
+    assert not coverage.extra
+
+
 @pytest.mark.parametrize(
     ("arms", "says"),
     [

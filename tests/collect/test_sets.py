@@ -411,14 +411,14 @@ def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
 
     before = collection._store.state
     assert before is not None
-    assert before.balance is not None
-    known = counts(before.balance)
+    assert before.demands[0].balance is not None
+    known = counts(before.demands[0].balance)
     assert sum(known[-1].values()) == 2 * (3 * 5 + 4), "three raters with five sets, and one with four leased"
     collection.close()
     after = opened(folder)._store.state
     assert after is not None
-    assert after.balance is not None
-    assert counts(after.balance) == known
+    assert after.demands[0].balance is not None
+    assert counts(after.demands[0].balance) == known
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
