@@ -13,6 +13,7 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.collect.errors import StudyFull
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.versions import edits
 from heartfelt.errors import HeartfeltError, StudyError
 from heartfelt.formats.manifest import open_study
 from heartfelt.formats.set_plan import plan_sets
@@ -139,3 +140,23 @@ def test_a_name_that_is_not_there_is_refused(make_study: Make, collect: Open) ->
     folder = make_study(4, design={"stimuli_per_rater": 2, "always": ["s9"]})
     with pytest.raises(HeartfeltError, match="no stimulus or set 's9'"):
         collect(folder)
+
+
+@pytest.mark.parametrize(
+    ("part", "breaking"),
+    [
+        ("design: {stimuli_per_rater: 4, always: [a]}", False),
+        ("design: {stimuli_per_rater: 4, playback: restart}", False),
+        ("sets: {type: reference, reference: A, hidden_reference: true}", False),
+        ("sets: {type: reference, reference: A, reference_first: true}", True),
+    ],
+)
+def test_which_of_the_new_keys_may_change_in_a_running_study(part: str, breaking: bool) -> None:
+    plain = "design: {stimuli_per_rater: 4}\nsets: {type: reference, reference: A}\n"
+    text = "name: s\nscales: {n: {type: points, points: 5}}\nquestions: [{id: q, text: Q, scale: n}]\n"
+    key = part.partition(":")[0]
+    changed = "".join(
+        line if not line.startswith(key) else f"{part}\n" for line in plain.splitlines(keepends=True)
+    )
+    (edit,) = edits(parse_study(text + plain), parse_study(text + changed))
+    assert edit.breaking == breaking

@@ -35,7 +35,8 @@ _HARMLESS_KEYS = frozenset(
 _HARMLESS_QUESTION = frozenset({"help", "required", "axis", "about", "page"})
 _HARMLESS_DESIGN = frozenset(
     {"stimuli_per_rater", "batch", "practice", "practice_stimuli", "minimum_ratings", "expected_seconds"}
-    | {"replays", "order", "block_by", "distinct", "ratings_per_item", "always", "strata", "sessions"}
+    | {"replays", "order", "block_by", "distinct", "ratings_per_item", "always", "playback", "strata"}
+    | {"sessions"}
 )
 _HARMLESS_SETS = frozenset({"rule", "by", "rounds", "per_stimulus", "file", "hidden_reference"})
 

@@ -22,5 +22,10 @@ def add_to(app: StudyApp) -> None:
     app.state.rater_pages = pages.Pages(app.state.collection)
     app.add_exception_handler(pages.Notice, app.state.rater_pages.notice)
     steps = routes.routes()
-    app.direct = {(method, route.path): route.endpoint for route in steps for method in route.methods or ()}
+    app.direct = {
+        (method, route.path): route.endpoint
+        for route in steps
+        for method in route.methods or ()
+        if "{" not in route.path
+    }
     app.router.routes.extend([*steps, *arrival.routes(), *pages.routes(), *documents.routes()])
