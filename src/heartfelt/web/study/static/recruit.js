@@ -24,6 +24,7 @@ const settings = (box, now, study, changed) => {
   const back = field(row, "Send raters back to ({code} is the code)", "text", now.return_url, "field wide");
   back.placeholder = "https://app.prolific.com/submissions/complete?cc={code}";
   const code = ["complete", "screened_out", "no_consent", "full", "partial"].map((name) => field(codes, `Code: ${name.replaceAll("_", " ")}`, "text", now[`code_${name}`]));
+  if (study.session_codes.length) element("p", "note", form, `Codes after each session but the last: ${study.session_codes.join(", ")}`);
   const save = element("button", "main", element("div", "row", form), "Save");
   save.type = "submit";
   const feedback = status(form);
