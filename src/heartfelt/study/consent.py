@@ -60,7 +60,7 @@ class Debriefing(Part):
     document: Annotated[Text | None, Field(description="a PDF or HTML file in the study folder")] = None
     shown_to: Annotated[
         list[Literal["complete", "partial", "left", "screened-out"]],
-        Field(min_length=1, description="the endings after which it is shown"),
+        Field(min_length=1, description="the endings after which it is shown; complete includes review"),
     ] = ["complete", "partial"]
     withdraw: Annotated[
         bool, Field(description="whether raters may withdraw there: everything about them is erased")
@@ -70,6 +70,10 @@ class Debriefing(Part):
     def _possible(self) -> Debriefing:
         _check_type(self.document)
         return self
+
+    def is_shown_after(self, ending: str) -> bool:
+        """Whether raters whose session ended so see it."""
+        return ("complete" if ending == "review" else ending) in self.shown_to
 
 
 def _check_type(document: Text | None) -> None:

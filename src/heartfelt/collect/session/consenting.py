@@ -45,7 +45,7 @@ def consent_details(work: Transaction, rater: Rater, command: commands.Consent) 
 def check_withdrawal(study: Study, page: commands.SessionEnd) -> None:
     """Refuse to withdraw where the study does not offer it."""
     debriefing = study.debriefing
-    if debriefing is None or not debriefing.withdraw or page.ending not in debriefing.shown_to:
+    if debriefing is None or not debriefing.withdraw or not debriefing.is_shown_after(page.ending):
         raise InputError(
             "This study does not offer to withdraw here.",
             "Write to the researcher, whose address is in the consent.",

@@ -51,12 +51,16 @@ def begin_next_session(work: Transaction, rater: Rater) -> bool:
     return True
 
 
+def session_code(study: Study, settings: commands.Settings, visit: int) -> str:
+    """The code for a session that is not the last: that of ``study.yaml``, else a general one with its number."""
+    given = study.recruiting.codes.sessions
+    return given[visit - 1] if visit <= len(given) else f"{settings.code_session or ''}{visit}"
+
+
 def later_page(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
     """What a rater sees between two sessions: the code of the last one, and when the next one opens."""
-    settings, given = work.settings, work.study.recruiting.codes.sessions
-    code = (
-        given[rater.visit - 1] if rater.visit <= len(given) else f"{settings.code_session or ''}{rater.visit}"
-    )
+    settings = work.settings
+    code = session_code(work.study, settings, rater.visit)
     url = settings.return_url.replace("{code}", code) if settings.return_url else None
     opens, until = opening(work.study, rater)
     return commands.SessionEnd(

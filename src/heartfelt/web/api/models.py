@@ -76,6 +76,8 @@ class StudyInfo(BaseModel):
     items: Count
     ratings_per_item: Count
     stimuli_per_rater: int | None
+    session_codes: list[str]
+    """The codes after each session but the last, where the study has several days apart."""
     links: dict[Literal["open", "prolific", "mturk"], str]
     """Where raters come in."""
     refresh_seconds: float

@@ -12,6 +12,7 @@ from heartfelt import __version__
 from heartfelt.analysis.live import ratings_needed
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Change, Invite, Settings
+from heartfelt.collect.session.sessions import session_code
 from heartfelt.serialization import to_json
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
@@ -63,10 +64,19 @@ def study(request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
         "items": collection.opened.items.height,
         "ratings_per_item": here.design.ratings_per_item,
         "stimuli_per_rater": here.design.stimuli_per_rater,
+        "session_codes": _session_codes(collection),
         "links": {"open": f"{url}/", "prolific": f"{url}/?{prolific}", "mturk": f"{url}/?{mturk}"},
         "refresh_seconds": state_of(request).options.refresh_seconds,
         "version": __version__,
     }
+
+
+def _session_codes(collection: Collection) -> list[str]:
+    sessions = collection.study.design.sessions
+    if sessions is None:
+        return []
+    settings = collection.settings
+    return [session_code(collection.study, settings, visit) for visit in range(1, sessions.count)]
 
 
 def _question(here: Study, question: Question) -> dict[str, Any]:

@@ -184,7 +184,7 @@ class Blinding:
     def debriefing(self, ending: str) -> dict[str, bool]:
         """Whether the page at the end shows the debriefing, and whether raters may withdraw there."""
         debriefing = self._study.debriefing
-        if debriefing is None or ending not in debriefing.shown_to:
+        if debriefing is None or not debriefing.is_shown_after(ending):
             return {}
         return {"debriefing": True, "withdraw": debriefing.withdraw}
 

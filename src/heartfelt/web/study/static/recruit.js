@@ -25,6 +25,7 @@ const settings = (box, now, study, changed) => {
   back.placeholder = "https://app.prolific.com/submissions/complete?cc={code}";
   const code = ["complete", "screened_out", "no_consent", "full", "partial", "review"].map((name) => field(codes, `Code: ${name.replaceAll("_", " ")}`, "text", now[`code_${name}`]));
   const screeners = Object.entries(now.code_screeners).map(([name, value]) => [name, field(codes, `Code: screened out by ${name}`, "text", value)]);
+  if (study.session_codes.length) element("p", "note", form, `Codes after each session but the last: ${study.session_codes.join(", ")}`);
   const save = element("button", "main", element("div", "row", form), "Save");
   save.type = "submit";
   const feedback = status(form);
