@@ -34,24 +34,32 @@ def presentations(snapshot: Snapshot) -> pl.DataFrame:
     rows = (
         table.filter(pl.col("rater").is_not_null())
         .with_columns(shown.alias("_shown"), at.alias("_at"), *recorded)
-        .join(_durations(snapshot.stimuli), on="stimulus", how="left", maintain_order="left")
         .group_by(key, maintain_order=True)
         .agg(
-            pl.col("seconds").drop_nulls().unique(maintain_order=True),
+            "seconds",
             pl.min("heard"),
             # Alphabetically, `impossible` comes before `incomplete`, and it is the graver of the two.
             pl.min("heard_flag"),
-            pl.col("_duration").filter(pl.col("stimulus").is_first_distinct()).sum().alias("clip"),
+            "stimulus",
             pl.max("_at"),
         )
         .collect()
     )
+    rows = rows.with_columns(pl.col("seconds").list.drop_nulls().list.unique(maintain_order=True))
     if not (rows["seconds"].list.len().sum() or rows["heard"].count() or rows["heard_flag"].count()):
         return pl.DataFrame()
-    gap = pl.col("_at").sort().diff().gather(pl.col("_at").rank("ordinal") - 1).over("rater") / 1e6
-    return rows.select("rater", "seconds", "heard", "heard_flag", "clip", gap.alias("gap"))
+    gap = pl.lit(None, pl.Float64)
+    if rows["_at"].count():
+        gap = pl.col("_at").sort().diff().gather(pl.col("_at").rank("ordinal") - 1).over("rater") / 1e6
+    clip = _clip_seconds(rows["stimulus"], snapshot.stimuli)
+    return rows.select("rater", "seconds", "heard", "heard_flag", clip, gap.alias("gap"))
 
 
-def _durations(stimuli: pl.DataFrame) -> pl.LazyFrame:
-    known = pl.col("duration") if "duration" in stimuli.columns else pl.lit(None)
-    return stimuli.lazy().select("stimulus", known.cast(pl.Float64).alias("_duration"))
+def _clip_seconds(presented: pl.Series, stimuli: pl.DataFrame) -> pl.Series:
+    """The length of all clips of each trial together; 0 where it is not known."""
+    if "duration" not in stimuli.columns or not stimuli["duration"].count():
+        return pl.zeros(presented.len(), eager=True).alias("clip")
+    clips = pl.DataFrame({"stimulus": presented.list.unique()}).with_row_index("trial").explode("stimulus")
+    lengths = stimuli.select("stimulus", pl.col("duration").cast(pl.Float64).alias("clip"))
+    joined = clips.join(lengths, on="stimulus", how="left", maintain_order="left")
+    return joined.group_by("trial", maintain_order=True).agg(pl.sum("clip"))["clip"]

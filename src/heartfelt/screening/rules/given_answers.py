@@ -161,10 +161,10 @@ def _periodic(answer: Ints, longest: int) -> tuple[float, float, int]:
     equal = np.array([np.sum(answer[d:] == answer[:-d]) for d in distance])
     share = equal / (n - distance)
     usual = (float(np.unique(answer, return_counts=True)[1].max()) + 1.0) / (n + 1.0)
-    others = np.array([float(np.median(np.delete(share, place))) for place in range(distance.size)])
-    chance = binomial_tail(equal, n - distance, np.maximum(usual, others))
-    best = 1 + int(np.argmin(chance[1:]))  # a distance of 1 is one answer throughout
-    return min(1.0, float(chance[best]) * (distance.size - 1)), float(share[best]), int(distance[best])
+    best = 1 + int(np.argmin(binomial_tail(equal, n - distance, usual)[1:]))  # not 1: one answer throughout
+    rate = max(usual, float(np.median(np.delete(share, best))))
+    p = float(binomial_tail(equal[best], n - distance[best], rate)) * (distance.size - 1)
+    return min(1.0, p), float(share[best]), int(distance[best])
 
 
 # --- the same answers as another rater's ------------------------------------------------------------------------------
