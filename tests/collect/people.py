@@ -62,6 +62,19 @@ def write_study(folder: Path, name: str, stimuli: int = 6, **parts: Any) -> Path
     return folder
 
 
+def add_media(folder: Path) -> Path:
+    """Give every stimulus of a study folder the same short clip."""
+    import numpy as np
+    import soundfile
+
+    (folder / "media").mkdir()
+    soundfile.write(folder / "media" / "clip.wav", np.zeros(800), 8000)
+    head, *rows = (folder / "stimuli.csv").read_text(encoding="utf-8").splitlines()
+    lines = [f"{head},path", *(f"{row},clip.wav" for row in rows)]
+    (folder / "stimuli.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
 class Person:
     """Somebody who takes part; ``step`` is where they are."""
 

@@ -49,6 +49,7 @@ _STATUSES: tuple[tuple[type[HeartfeltError], int], ...] = (
     (collect.TrialNotFound, 404),
     (collect.TrialClosed, 409),
     (collect.StudyClosed, 409),
+    (collect.MediaChanged, 409),
     (collect.StartedElsewhere, 409),
     (UnknownNameError, 404),
     (MissingPartError, 501),
