@@ -38,7 +38,9 @@ def test_a_cmos_test_compares_every_system_with_the_reference(tmp_path: Path) ->
 def test_a_reference_that_always_comes_first_is_warned_of(tmp_path: Path) -> None:
     plan(tmp_path / "s", "cmos")
     path = tmp_path / "s" / "study.yaml"
-    path.write_text(path.read_text().replace("reference: Cellar}", "reference: Cellar, reference_first: true}"))
+    path.write_text(
+        path.read_text().replace("reference: Cellar}", "reference: Cellar, reference_first: true}")
+    )
     made = plan_sets(open_study(tmp_path / "s"))
     assert made is not None
     assert [text.partition(":")[0] for text in made.warnings] == ["The reference always comes first"]

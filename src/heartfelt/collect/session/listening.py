@@ -10,9 +10,8 @@ from heartfelt.collect import commands
 from heartfelt.collect.assign.model import Rater, Trial
 from heartfelt.collect.session.steps import presented_members
 from heartfelt.collect.session.transaction import Transaction
+from heartfelt.study.design import HEARD_ENOUGH
 
-HEARD_ENOUGH = 0.95
-"""The share of a clip from which it counts as heard to the end; players stop reporting a moment before."""
 _SLACK_SECONDS = 0.5
 _SLACK_SHARE = 0.05
 _START_SECONDS = 0.1
