@@ -19,6 +19,6 @@ def add_to(app: FastAPI) -> None:
     from heartfelt.web.rater import arrival, pages, presentation, routes
 
     app.state.blinding = presentation.Blinding(app.state.options.secret, app.state.collection.study)
-    app.state.rater_pages = pages.Pages(app.state.collection)
+    app.state.rater_pages = pages.Pages(app.state.collection.study, app.state.collection.folder)
     app.add_exception_handler(pages.Notice, app.state.rater_pages.notice)
     app.router.routes.extend([*routes.routes(), *arrival.routes(), *pages.routes()])

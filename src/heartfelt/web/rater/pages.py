@@ -27,14 +27,16 @@ from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
 from heartfelt.web.rater.forms import demographic, present
 from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
-from heartfelt.web.rater.texts import check_languages, texts_for
+from heartfelt.web.rater.texts import check_languages, direction, texts_for
 from heartfelt.web.security.access import is_admitted
 from heartfelt.web.security.signing import adjudicator_of, rater_of, set_cookie
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
-    from heartfelt.collect import Collection
+    from pathlib import Path
+
+    from heartfelt.study import Study
 
 _YEAR = 365 * 24 * 3600
 _CACHE_DAY = "private, max-age=86400"
@@ -58,11 +60,13 @@ class Notice(Exception):
 class Pages:
     """Renders the pages of one study; what is the same for all raters is made once per language."""
 
-    def __init__(self, collection: Collection) -> None:
-        self._study = study = collection.study
-        check_languages(study, collection.folder)
-        self._texts = {language: texts_for(language, collection.folder) for language in study.languages}
-        self._presented = {language: orjson.dumps(present(study, language)) for language in study.languages}
+    def __init__(self, study: Study, folder: Path) -> None:
+        self._study = study
+        check_languages(study, folder)
+        self._texts = {language: texts_for(language, folder) for language in study.languages}
+        self._presented = {
+            language: orjson.dumps(present(study, language, texts)) for language, texts in self._texts.items()
+        }
 
     async def notice(self, request: Request, notice: Exception) -> Response:
         """The page of somebody who cannot continue, with the reason, and a code where there is one."""
@@ -77,10 +81,23 @@ class Pages:
 
     def page(self, request: Request, step: dict[str, Any], who: str = "", status: int = 200) -> Response:
         """The page at a step; ``who`` tells raters who share a browser apart."""
-        study = self._study
         language = request_language(request)
-        texts = self._texts[language]
         base = request.scope.get("root_path", "")
+        html = self.html(language, step, base, who, preview=state_of(request).options.preview)
+        headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
+        if step.get("retry_seconds"):
+            headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
+        response = compressed(request, html.encode(), "text/html", headers)
+        response.status_code = status
+        if request.query_params.get("lang") == language:
+            set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
+        return response
+
+    def html(
+        self, language: str, step: dict[str, Any], base: str = "", who: str = "", *, preview: bool = False
+    ) -> str:
+        """The document at a step, below the address ``base``."""
+        study, texts = self._study, self._texts[language]
         data = {
             "base": base,
             "who": who,
@@ -90,14 +107,16 @@ class Pages:
         }
         known, digest = assets()
         template = page_environment("heartfelt.web.rater").get_template("rate.html")
-        html = template.render(
+        html: str = template.render(
             base=base,
             static=f"{base}/static/rater/{digest}",
             modules=[name for name in known if name.endswith(".js") and name != _OTHER_PAGE],
             language=language,
+            direction=direction(language),
+            fixed_scales=study.design.rtl_scales == "fixed",
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
-            preview=state_of(request).options.preview,
+            preview=preview,
             title=say(study.title, language) or study.name,
             media=study.media,
             audio=study.media != "image",
@@ -109,14 +128,7 @@ class Pages:
             facts=[demographic(fact, language, texts) for fact in study.demographics],
             data=orjson.dumps(data).decode().replace("<", "\\u003c"),
         )
-        headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
-        if step.get("retry_seconds"):
-            headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
-        response = compressed(request, html.encode(), "text/html", headers)
-        response.status_code = status
-        if request.query_params.get("lang") == language:
-            set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
-        return response
+        return html
 
 
 def routes() -> list[Route]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import yaml
 
@@ -15,8 +15,12 @@ from heartfelt.study import Study
 from heartfelt.study.load import check_texts
 
 Texts: TypeAlias = Mapping[str, Any]
-BUILT_IN = ("en", "ko", "zh")
+BUILT_IN = ("en", "de", "fr", "es", "pt", "zh", "ja", "ko", "ar", "he")
+_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "syr", "ug", "ur", "yi"})
+_RIGHT_TO_LEFT_SCRIPTS = frozenset({"adlm", "arab", "hebr", "nkoo", "rohg", "syrc", "thaa"})
 _LARGEST = 200_000
+_SCRIPT_LENGTH = 4
+"""Letters of a script in a language tag, such as Arab in az-Arab."""
 
 
 def texts_for(language: str, folder: Path | None = None) -> Texts:
@@ -29,6 +33,15 @@ def texts_for(language: str, folder: Path | None = None) -> Texts:
         if own is not None and own.is_file():
             texts = _over(texts, _own(own), str(own))
     return texts
+
+
+def direction(language: str) -> Literal["ltr", "rtl"]:
+    """The direction in which a language is written, by its script where the tag names one."""
+    tag, *subtags = language.lower().split("-")
+    script = next((subtag for subtag in subtags if len(subtag) == _SCRIPT_LENGTH and subtag.isalpha()), None)
+    if script is not None:
+        return "rtl" if script in _RIGHT_TO_LEFT_SCRIPTS else "ltr"
+    return "rtl" if tag in _RIGHT_TO_LEFT else "ltr"
 
 
 def check_languages(study: Study, folder: Path) -> list[str]:

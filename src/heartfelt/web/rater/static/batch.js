@@ -69,7 +69,7 @@ export class Batch {
     const key = (text) => make("kbd", { text });
     const keys = make("span", { class: "verify-keys", "aria-hidden": "true" }, key("←"), key("→"), key(words("space")),
       make("span", { text: words("batch_mark") }), key("+"), make("span", { text: words("batch_look") }), key("Enter"), make("span", { text: words("batch_go_on") }));
-    this.node = make("section", { class: "batch" }, make("h2", { class: "phase" }, words("batch_title", { question: this.form.text }), keys), this.grid,
+    this.node = make("section", { class: "batch" }, make("h1", { class: "phase" }, words("batch_title", { question: this.form.text }), keys), this.grid,
       make("div", { class: "foot" }, this.hint, this.undoing, this.confirm));
   }
 

@@ -134,6 +134,9 @@ export class Form {
     this.fits = fits;
     const active = this.active;
     this.root.classList.remove("compact", "tight");
+    const worded = this.controls.filter((field) => field.anchors);
+    if (worded.length) this.#only(this.units);
+    for (const field of worded) field.fit();
     this.#paginate(fits);
     // Where one question alone does not fit, everything else gives way to it.
     if (this.pages.some((page) => page.length === 1 && !this.#only(page, fits))) {

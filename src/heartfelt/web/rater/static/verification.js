@@ -5,7 +5,7 @@ import { find, make, tell } from "./dom.js";
 import { settled } from "./form.js";
 import { Verify } from "./verify.js";
 import { wish } from "./wishes.js";
-import { words } from "./words.js";
+import { words, wordsHere } from "./words.js";
 
 const MOST_KEYS = 10;
 
@@ -156,7 +156,7 @@ export class Verification {
   }
 
   remind() {
-    const text = words("drafts_open", { count: this.pending.length });
+    const text = wordsHere("drafts_open", { count: this.pending.length });
     this.trial.part("hint").textContent = text;
     tell(text);
     this.form.focus(this.opened ?? this.pending[0]);
